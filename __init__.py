@@ -1,0 +1,69 @@
+"""tagloom: tagged-token dataflow, to run, to see and to step through.
+
+    import tagloom as tl
+
+    @tl.function
+    def fib(n: tl.int64) -> tl.int64:
+        return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+    fib(10)                              # 89
+    fib.run(10, schedule="random:7").firings
+"""
+
+from .core.dtypes import bool, float64, int64
+from .core.errors import (
+    Broken,
+    Crash,
+    Deadlock,
+    Disagreement,
+    Exhausted,
+    Invalid,
+    Malformed,
+    TagloomError,
+    Trap,
+    Usage,
+)
+from .core.frontend.api import cond, while_loop
+from .core.frontend.functions import *  # noqa: F403
+from .core.frontend.functions import __all__ as _FUNCTIONS
+from .core.graph import Builder, Graph
+from .core.lower import lower
+from .core.program import Program
+from .core.text import print_graph, print_program
+from .core.types import Array, Type
+from .interp.function import Function, function
+from .interp.outcome import Outcome
+from .interp.reference import Limits, run_graph
+
+__version__ = "0.1.0"
+__all__ = [
+    "Array",
+    "Broken",
+    "Builder",
+    "Crash",
+    "Deadlock",
+    "Disagreement",
+    "Exhausted",
+    "Function",
+    "Graph",
+    "Invalid",
+    "Limits",
+    "Malformed",
+    "Outcome",
+    "Program",
+    "TagloomError",
+    "Trap",
+    "Type",
+    "Usage",
+    "bool",
+    "cond",
+    "float64",
+    "function",
+    "int64",
+    "lower",
+    "print_graph",
+    "print_program",
+    "run_graph",
+    "while_loop",
+    *_FUNCTIONS,
+]

@@ -1,0 +1,23 @@
+"""What a program is. NumPy and the standard library, nothing else.
+
+Glossary, one word per concept:
+
+program     named functions, structured: regions inside nodes. What people write.
+node        one application of an op; in a program it may have regions, in a graph it has ports.
+site        a textual occurrence of a call or a loop; unique and stable.
+graph       the flat, static, cyclic form of a program. What machines run.
+port        where a token arrives at a node.
+token       a value on its way to a port, under a tag.
+tag         the path of (site, iteration) that says which call and which iteration a token belongs to.
+activation  everything under one tag: one call of a function, or one iteration of a loop.
+firing      a node consumes the tokens of its ports under one tag, and sends its results.
+flight      the tokens that have been sent and not yet delivered.
+store       the tokens that have been delivered and wait for partners (the waiting-matching store).
+residue     what is left in the store when a run has ended.
+wave        one tick of the ideal machine: all that can fire, fires.
+trigger     the token on which a node fires that has nothing but literals to consume.
+place       where a value lives: the function and loops around it, and the branches it depends on.
+tracing     making a program by running Python on symbolic values.
+events      what a run did, step by step.
+outcome     how a run ended, as data.
+"""

@@ -1,0 +1,84 @@
+"""Errors, sorted by whose fault they are. Each says rule, where, tag, required, got, hint.
+
+This module owns the one form in which tagloom complains. It refuses to decide *when* to complain:
+an error is made where the fault is seen.
+"""
+
+from __future__ import annotations
+
+
+class TagloomError(Exception):
+    """The base of every error that tagloom raises on purpose.
+
+    >>> print(Invalid("port 1 of add has two sources", rule="V2", where="sum.py:12",
+    ...               required="one source", got="2", hint="put a merge before it"))
+    V2: port 1 of add has two sources (sum.py:12)
+      required: one source
+      got: 2
+      hint: put a merge before it
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule: str | None = None,
+        where: object = None,
+        tag: object = None,
+        required: object = None,
+        got: object = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.rule = rule
+        self.where = where
+        self.tag = tag
+        self.required = required
+        self.got = got
+        self.hint = hint
+
+    def __str__(self) -> str:
+        head = f"{self.rule}: {self.message}" if self.rule else self.message
+        if self.where is not None:
+            head += f" ({self.where})"
+        if self.tag is not None:
+            head += f" under {self.tag}"
+        details = (("required", self.required), ("got", self.got), ("hint", self.hint))
+        return "\n".join([head, *(f"  {word}: {said}" for word, said in details if said is not None)])
+
+
+class Usage(TagloomError):
+    """The caller's fault: a wrong argument, a name that does not exist, an unknown option."""
+
+
+class Malformed(TagloomError):
+    """The text's fault: it cannot be read at all."""
+
+
+class Invalid(TagloomError):
+    """The program's or the graph's fault, seen before it runs: it breaks a numbered rule."""
+
+
+class Trap(TagloomError):
+    """The program's fault, seen while it runs: an operation has no value for its operands."""
+
+
+class Exhausted(TagloomError):
+    """A limit ended the run."""
+
+
+class Deadlock(TagloomError):
+    """The run became quiet before all its results had come."""
+
+
+class Broken(TagloomError):
+    """A graph that breaks the rules was run all the same, and this is what went wrong."""
+
+
+class Disagreement(TagloomError):
+    """Two machines, or two schedules, differ on a program on which they must agree."""
+
+
+class Crash(TagloomError):
+    """Our own fault: it cannot happen on a valid graph. Please report it."""

@@ -1,0 +1,1 @@
+"""From Python to programs: tracing, and the functions that people call."""

@@ -1,0 +1,239 @@
+"""The words of the language: functions of values, `cond` and `while_loop`.
+
+On symbolic values they add to the program under trace; on concrete values they compute at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..errors import Invalid, Trap, Usage
+from ..op import kernel, lookup, trap_message
+from ..program import Location
+from ..types import Type
+from ..value import Literal, Value, admit, literal, type_of
+from .source import definition, here
+from .symbol import Symbol
+from .tracing import RegionTrace, current, entered, to_operand
+from .tracing import Value as Traced
+from .tracing import apply as apply_traced
+
+_BOOL = Type(dtypes.bool)
+
+
+def apply(op: str, *operands: Any, **attributes: Any) -> Any:
+    """Apply an op by name: `tl.apply("add", x, y)`. Raises Usage, Invalid, or Trap on concrete values."""
+    row = lookup(op)
+    if len(operands) != row.arity:
+        raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
+    adapted = _adapt(op, operands)
+    region = current()
+    if any(isinstance(operand, Traced) for operand in adapted):
+        if region is None:
+            raise Invalid(
+                "a symbolic value is used after its function was traced", where=here(),
+                hint="return it from the function; only results leave",
+            )  # fmt: skip
+        return Symbol(apply_traced(region, op, adapted, tuple(attributes.items())))
+    return _compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes)
+
+
+Symbol.apply = staticmethod(apply)
+
+
+def _adapt(op: str, operands: Sequence[object]) -> list[Traced | Literal]:
+    """Operands as values; a Python number takes the dtype of the operands that have one of their own."""
+    given = [to_operand(operand) for operand in operands]
+    weak = [type(operand) is int for operand in operands]
+    choice = 1 if op == "where" else 0
+    strong = [value.type.dtype for value, is_weak in zip(given[choice:], weak[choice:], strict=True) if not is_weak]
+    if strong and strong[0] is dtypes.float64:
+        return [
+            literal(value.value, Type(dtypes.float64)) if is_weak and isinstance(value, Literal) else value
+            for value, is_weak in zip(given, weak, strict=True)
+        ]
+    return given
+
+
+def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
+    row = lookup(op)
+    try:
+        type_ = row.types(*(operand.type for operand in operands), **attributes)
+    except Invalid as error:
+        error.rule, error.where, error.message = "V4", here(), f"{op}: {error.message}"
+        raise
+    values = tuple(operand.value for operand in operands)
+    message = trap_message(row, values)
+    if message is not None:
+        raise Trap(message, where=here(), got=", ".join(map(str, operands)))
+    return kernel(row, type_, tuple(attributes.items()))(*values)
+
+
+def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """The result of `then()` where pred holds, else of `otherwise()`; the other is not computed.
+
+    Both return the same number of values, of the same types. Values of the surrounding function may be used in
+    both. In a trace both are traced, once.
+
+    >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
+    10
+    """
+    region = current()
+    if region is None:
+        return then() if _concrete_bool(pred) else otherwise()
+    chosen = to_operand(pred)
+    if chosen.type != _BOOL:
+        raise Invalid(
+            "the predicate of cond is not one bool", rule="V5", where=here(), required=_BOOL, got=chosen.type
+        )
+    branches = [_subregion(region), _subregion(region)]
+    returned = [_trace(branch, python, ()) for branch, python in zip(branches, (then, otherwise), strict=True)]
+    single = not isinstance(returned[0], tuple)
+    sides = [_as_tuple(side) for side in returned]
+    if len(sides[0]) != len(sides[1]) or single != (not isinstance(returned[1], tuple)):
+        raise Invalid(
+            "the branches of cond return different numbers of values", rule="V5", where=here(),
+            required=len(sides[0]), got=len(sides[1]),
+        )  # fmt: skip
+    pairs = [_unify(one, other) for one, other in zip(*sides, strict=True)]
+    captured = list(dict.fromkeys(outer for branch in branches for outer in branch.captured))
+    regions = tuple(
+        branch.close([branch.local(outer) for outer in captured], [branch.operand(pair[side]) for pair in pairs])
+        for side, branch in enumerate(branches)
+    )
+    inputs = [region.operand(value) for value in (chosen, *captured)]
+    types = [_wider(one.type, other.type) for one, other in pairs]
+    names = ["cond"] + [f"cond_{k}" for k in range(1, len(types))]
+    return _wrapped(region.node("cond", inputs, types, names, regions), single)
+
+
+def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: Any) -> tuple[Any, ...]:
+    """The loop variables after `body` has been applied while `cond` of them holds, as a tuple.
+
+    `body` returns the next variables, as many and of the same types. Values of the surrounding function may be
+    used in both; they are loop variables that do not change.
+
+    >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
+    (4, 6)
+    """
+    if not variables:
+        raise Usage("while_loop needs at least one loop variable", where=here())
+    region = current()
+    if region is None:
+        return _concrete_loop(cond, body, variables)
+    starts = [to_operand(variable) for variable in variables]
+    deciding, going = _subregion(region), _subregion(region)
+    own = [deciding.parameter(name, start.type) for name, start in zip(_names(body, starts), starts, strict=True)]
+    mine = [Traced(going, value.name, value.type) for value in own]
+    decided = _trace(deciding, cond, own)
+    pred = to_operand(decided)
+    if isinstance(decided, tuple) or pred.type != _BOOL:
+        raise Invalid("the condition of while_loop is not one bool", rule="V5", where=here(), got=pred.type)
+    following = _next_variables(_as_tuple(_trace(going, body, mine)), own, body)
+    captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
+    regions = (
+        deciding.close([*own, *map(deciding.local, captured)], [deciding.operand(pred)]),
+        going.close(
+            [*mine, *map(going.local, captured)], [going.operand(value) for value in (*following, *captured)]
+        ),
+    )
+    inputs = [region.operand(value) for value in (*starts, *captured)]
+    types = [value.type for value in (*own, *captured)]
+    names = ["loop"] + [f"loop_{value.name}" for value in (*own[1:], *captured)]
+    results = region.node("while_loop", inputs, types, names, regions)
+    return tuple(map(Symbol, results[: len(own)]))
+
+
+def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:
+    values: tuple[Any, ...] = tuple(admit(variable) for variable in variables)
+    while _concrete_bool(cond(*values)):
+        following = _as_tuple(body(*values))
+        _check_number(following, values, body)
+        values = tuple(admit(value, type_of(old)) for value, old in zip(following, values, strict=True))
+    return values
+
+
+def _next_variables(following: tuple[Any, ...], own: list[Traced], body: Any) -> list[Traced | Literal]:
+    _check_number(following, own, body)
+    adapted = []
+    for value, variable in zip(following, own, strict=True):
+        weak = type(value) is int and variable.type == Type(dtypes.float64)
+        operand = to_operand(value, variable.type if weak else None)
+        if not variable.type.admits(operand.type):
+            raise Invalid(
+                f"loop variable {variable.name} changes its type", rule="V5", where=_line(body), required=variable.type,
+                got=operand.type, hint="start it with that type, as in 0.0 for 0, or convert with tl.astype",
+            )  # fmt: skip
+        adapted.append(operand)
+    return adapted
+
+
+def _check_number(following: Sequence[object], variables: Sequence[object], body: Callable[..., Any]) -> None:
+    if len(following) != len(variables):
+        raise Invalid(
+            "the body of while_loop returns another number of values than there are loop variables", rule="V5",
+            where=_line(body), required=len(variables), got=len(following),
+        )  # fmt: skip
+
+
+def _line(python: Callable[..., Any]) -> Location | None:
+    return definition(python.__code__) if inspect.isfunction(python) else here()
+
+
+def _names(body: Callable[..., Any], starts: Sequence[object]) -> list[str]:
+    """The names of the loop variables: those of the body's parameters, where it has as many."""
+    try:
+        names = list(inspect.signature(body).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return names if len(names) == len(starts) else [f"v{k}" for k in range(len(starts))]
+
+
+def _subregion(region: RegionTrace) -> RegionTrace:
+    return RegionTrace(region.trace, region.function, region.names, parent=region)
+
+
+def _trace(region: RegionTrace, python: Callable[..., Any], parameters: Sequence[Traced]) -> Any:
+    if not callable(python):
+        raise Usage("a branch, condition or body must be a function", where=here(), got=repr(python))
+    with entered(region):
+        return python(*map(Symbol, parameters))
+
+
+def _as_tuple(returned: Any) -> tuple[Any, ...]:
+    values = returned if isinstance(returned, tuple) else (returned,)
+    if returned is None or not values:
+        raise Invalid("a branch or body returns nothing", rule="V5", where=here(), hint="return a value, or a tuple")
+    return values
+
+
+def _unify(one: Any, other: Any) -> tuple[Traced | Literal, Traced | Literal]:
+    """A result of both branches, of one type: a Python number adapts to the other side."""
+    left, right = to_operand(one), to_operand(other)
+    if type(one) is int and right.type == Type(dtypes.float64):
+        left = literal(one, right.type)
+    if type(other) is int and left.type == Type(dtypes.float64):
+        right = literal(other, left.type)
+    if not (left.type.admits(right.type) or right.type.admits(left.type)):
+        raise Invalid(
+            "the branches of cond return different types", rule="V5", where=here(), required=left.type,
+            got=right.type, hint="convert one with tl.astype",
+        )  # fmt: skip
+    return left, right
+
+
+def _wider(one: Type, other: Type) -> Type:
+    return one if one.admits(other) else other
+
+
+def _wrapped(values: list[Traced], single: bool) -> Any:
+    return Symbol(values[0]) if single else tuple(map(Symbol, values))
+
+
+def _concrete_bool(pred: Any) -> bool:
+    if type_of(admit(pred)) != _BOOL:
+        raise Invalid("a predicate is not one bool", rule="V5", where=here(), required=_BOOL, got=type_of(pred))
+    return bool(pred)

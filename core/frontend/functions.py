@@ -1,0 +1,70 @@
+"""A function per op, under the op's own name. Documentation comes from the op's row."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import ops
+from ..dtypes import DType
+from ..errors import Usage
+from ..op import lookup
+from .api import apply
+from .source import here
+
+__all__ = ["add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "negative", "abs", "minimum", "maximum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "sqrt", "exp", "log", "sin", "cos", "tanh", "where", "identity", "astype"]
+
+_OPERANDS = ("x", "y", "z")
+assert ops.__all__, "importing the families declares the ops"
+
+
+def _function(name: str) -> Callable[..., Any]:
+    row = lookup(name)
+
+    def function(*operands: Any) -> Any:
+        return apply(name, *operands)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.doc
+    parameters = [inspect.Parameter(operand, inspect.Parameter.POSITIONAL_ONLY) for operand in _OPERANDS[: row.arity]]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+def astype(x: Any, dtype: DType, /) -> Any:
+    if not isinstance(dtype, DType):
+        raise Usage("astype wants a dtype", where=here(), got=repr(dtype), required="tl.int64, tl.float64 or tl.bool")
+    return apply("astype", x, dtype=dtype)
+
+
+astype.__doc__ = lookup("astype").doc
+add = _function("add")
+subtract = _function("subtract")
+multiply = _function("multiply")
+divide = _function("divide")
+floor_divide = _function("floor_divide")
+remainder = _function("remainder")
+pow = _function("pow")
+negative = _function("negative")
+abs = _function("abs")
+minimum = _function("minimum")
+maximum = _function("maximum")
+less = _function("less")
+less_equal = _function("less_equal")
+greater = _function("greater")
+greater_equal = _function("greater_equal")
+equal = _function("equal")
+not_equal = _function("not_equal")
+logical_and = _function("logical_and")
+logical_or = _function("logical_or")
+logical_xor = _function("logical_xor")
+logical_not = _function("logical_not")
+sqrt = _function("sqrt")
+exp = _function("exp")
+log = _function("log")
+sin = _function("sin")
+cos = _function("cos")
+tanh = _function("tanh")
+where = _function("where")
+identity = _function("identity")

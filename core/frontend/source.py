@@ -1,0 +1,99 @@
+"""Where in the user's Python something happened, and which construct of Python asked for a concrete value."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+
+from ..program import Location
+
+_ROOT = Path(__file__).resolve().parents[2]
+_OURS = tuple(str(_ROOT / part) for part in ("core", "interp", "viz", "tui")) + (str(_ROOT / "__init__.py"),)
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is not tagloom's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
+def here() -> Location | None:
+    """The line of user code that is running."""
+    frame = user_frame()
+    return Location(frame.f_code.co_filename, frame.f_lineno) if frame else None
+
+
+def definition(code: CodeType) -> Location:
+    """The line where a Python function is defined."""
+    return Location(code.co_filename, code.co_firstlineno)
+
+
+def construct() -> tuple[str, str]:
+    """The construct of user code that is asking for a truth value, and what to write instead."""
+    frame = user_frame()
+    if frame is None:
+        return "this code", _ADVICE[ast.If]
+    candidates = [node for node in _enclosing(frame) if type(node) in _NAMES and _asks(node)]
+    if not candidates:
+        return "this line", _ADVICE[ast.If]
+    kind = type(candidates[-1])
+    return _NAMES[kind], _ADVICE[kind]
+
+
+_NAMES: dict[type[ast.AST], str] = {
+    ast.If: "`if`",
+    ast.While: "`while`",
+    ast.IfExp: "`x if p else y`",
+    ast.BoolOp: "`and` / `or`",
+    ast.UnaryOp: "`not`",
+    ast.Compare: "a chained comparison, or `in`,",
+    ast.Assert: "`assert`",
+    ast.comprehension: "a comprehension's `if`",
+}
+_ADVICE: dict[type[ast.AST], str] = {
+    ast.If: "write tl.cond(p, lambda: ..., lambda: ...)",
+    ast.While: "write tl.while_loop(lambda x: ..., lambda x: ..., x)",
+    ast.IfExp: "write tl.cond(p, lambda: x, lambda: y), or tl.where(p, x, y) to compute both",
+    ast.BoolOp: "write p & q, p | q, or tl.logical_and, tl.logical_or",
+    ast.UnaryOp: "write ~p, or tl.logical_not(p)",
+    ast.Compare: "write (a < b) & (b < c)",
+    ast.Assert: "assertions on symbolic values are not supported; test the result of a run",
+    ast.comprehension: "write tl.where(p, x, y) to choose between values",
+}
+
+
+def _asks(node: ast.AST) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Compare):
+        return len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)
+    return True
+
+
+def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
+    """The syntax around the instruction that a frame is executing, outermost first."""
+    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, _, column, end = positions
+    if line is None or column is None or end is None:
+        return
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        test = node if isinstance(node, ast.BoolOp | ast.UnaryOp | ast.Compare) else getattr(node, "test", None)
+        tests = node.ifs if isinstance(node, ast.comprehension) else [test]
+        if any(_covers(expression, line, column, end) for expression in tests if expression is not None):
+            yield node
+
+
+def _covers(expression: ast.expr, line: int, column: int, end: int) -> bool:
+    start = (expression.lineno, expression.col_offset)
+    stop = (expression.end_lineno or expression.lineno, expression.end_col_offset or 0)
+    return start <= (line, column) and (line, end) <= stop

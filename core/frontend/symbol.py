@@ -1,0 +1,93 @@
+"""Symbolic values as Python sees them: operators become nodes; what needs a concrete value is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..dtypes import DType
+from ..errors import Invalid
+from ..types import Shape
+from .source import construct, here
+from .tracing import Value
+
+Apply = Callable[..., Any]
+
+
+def _binary(op: str, *, swapped: bool = False) -> Any:
+    def method(self: Symbol, other: object) -> Any:
+        return Symbol.apply(op, other, self) if swapped else Symbol.apply(op, self, other)
+
+    return method
+
+
+def _unary(op: str) -> Any:
+    def method(self: Symbol) -> Any:
+        return Symbol.apply(op, self)
+
+    return method
+
+
+def _refused(what: str, hint: str) -> Any:
+    def method(self: Symbol, *arguments: object) -> NoReturn:
+        raise _concrete_needed(self, what, hint)
+
+    return method
+
+
+def _concrete_needed(symbol: Symbol, what: str, hint: str) -> Invalid:
+    return Invalid(
+        f"{what} needs a concrete value, and {symbol!r} is symbolic while tagloom traces the function",
+        rule="F1", where=here(), hint=hint,
+    )  # fmt: skip
+
+
+class Symbol:
+    """A value that will be known when the program runs. Operators make nodes of the program under trace."""
+
+    __slots__ = ("_tagloom_value",)
+    apply: Apply
+    """Set by `api`: applies an op to operands."""
+
+    def __init__(self, value: Value) -> None:
+        self._tagloom_value = value
+
+    @property
+    def dtype(self) -> DType:
+        return self._tagloom_value.type.dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self._tagloom_value.type.shape
+
+    def __repr__(self) -> str:
+        return f"<symbolic {self._tagloom_value.name}: {self._tagloom_value.type}>"
+
+    __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swapped=True)
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swapped=True)
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swapped=True)
+    __pow__, __rpow__ = _binary("pow"), _binary("pow", swapped=True)
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    __and__, __rand__ = _binary("logical_and"), _binary("logical_and", swapped=True)
+    __or__, __ror__ = _binary("logical_or"), _binary("logical_or", swapped=True)
+    __xor__, __rxor__ = _binary("logical_xor"), _binary("logical_xor", swapped=True)
+    __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
+    __hash__ = object.__hash__
+    __array_ufunc__ = None  # so that NumPy's operators hand over to ours
+
+    def __bool__(self) -> NoReturn:
+        what, hint = construct()
+        raise _concrete_needed(self, what, hint)
+
+    __int__ = _refused("int()", "write tl.astype(x, tl.int64)")
+    __float__ = _refused("float()", "write tl.astype(x, tl.float64)")
+    __index__ = _refused("range(), indexing or a size", "count with tl.while_loop")
+    __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
+    __len__ = _refused("len()", "a size that is known stands in x.shape")
+    __array__ = _refused("a NumPy function", "use tagloom's function of that name, as in tl.sqrt(x)")
+    __round__ = __floor__ = __ceil__ = __trunc__ = _refused("rounding", "write tl.astype(x, tl.int64)")

@@ -1,0 +1,274 @@
+"""Lowering: a structured program becomes a flat, static, cyclic graph.
+
+L1  The body of each function stands once, however many sites call it.
+L2  A parameter is an entry merge, fed by one `call` per site, and by the environment if the function is the entry.
+L3  A result has one `return` per site; the machine sends it to the return of the site on top of its tag.
+L4  A cond switches each value that a branch uses, and merges the results of its branches.
+L5  A loop variable is a merge of `enter` and `next_iteration`, switched on the condition, left through `exit`.
+L6  A value that a loop only reads is a loop variable whose next value is itself.
+L7  A literal sits on a port and needs no token; a node with nothing but literals fires on its region's trigger.
+L8  Each region has one trigger. A function that needs one has a hidden first argument, sent from the caller's
+    region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
+
+Nodes are made in program order, so that their numbers order the firings of an activation as a sequential
+evaluation would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import dtypes
+from .graph import Builder, Graph, Input, Source
+from .program import Function, Node, Operand, Program, Region, Var
+from .tag import ENVIRONMENT
+from .types import Type
+from .value import Literal
+
+_TRIGGER = Type(dtypes.bool)
+
+
+def lower(program: Program) -> Graph:
+    """The graph of the functions that the entry reaches."""
+    return _Lowering(program).graph()
+
+
+def needing_triggers(program: Program) -> set[str]:
+    """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
+    functions = program.reachable()
+    needing: set[str] = set()
+    while True:
+        more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
+        if not more:
+            return needing
+        needing |= more
+
+
+def _needs_trigger(region: Region, needing: set[str]) -> bool:
+    """Whether a region of a function uses its trigger; inner regions have triggers of their own."""
+    if any(isinstance(result, Literal) for result in region.results):
+        return True
+    for node in region.nodes:
+        literal = [isinstance(operand, Literal) for operand in node.inputs]
+        match node.op:
+            case "cond":
+                used = literal[0]
+            case "while_loop":
+                used = any(literal)
+            case "call":
+                used = any(literal) or node.attribute("function") in needing
+            case _:
+                used = all(literal)
+        if used:
+            return True
+    return False
+
+
+@dataclass(slots=True)
+class _Scope:
+    """A region being lowered: its function, what its names stand for, and how to get its trigger."""
+
+    function: str
+    make_trigger: Callable[[], Source]
+    values: dict[str, Source] = field(default_factory=dict)
+    made: Source | None = None
+
+    def trigger(self) -> Source:
+        if self.made is None:
+            self.made = self.make_trigger()
+        return self.made
+
+    def input(self, operand: Operand) -> Source | Literal:
+        return operand if isinstance(operand, Literal) else self.values[operand]
+
+    def bind(self, variables: Sequence[Var], sources: Sequence[Source]) -> None:
+        self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
+
+
+class _Lowering:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.functions = program.reachable()
+        self.needing = needing_triggers(program)
+        self.builder = Builder(program.entry)
+        self.entries: dict[str, list[int]] = {}
+        """The entry merges of each function, the trigger's first if it has one."""
+        self.returns: dict[str, list[list[int]]] = {function.name: [] for function in self.functions}
+        """The return nodes of each site that calls a function."""
+
+    def graph(self) -> Graph:
+        main = self.program.main
+        for function in self.functions:
+            self._entry_merges(function)
+        for number, (name, type_) in zip(self.entries[main.name], self._parameters(main), strict=True):
+            self.builder.extend(self.builder.argument(name, type_), number)
+        for function in self.functions:
+            self._function(function)
+        return self.builder.build(returned=self.returns[main.name][0], hidden=int(main.name in self.needing))
+
+    def _parameters(self, function: Function) -> list[Var]:
+        hidden = [Var("trigger", _TRIGGER)] if function.name in self.needing else []
+        return hidden + list(function.body.parameters)
+
+    def _entry_merges(self, function: Function) -> None:
+        """L2."""
+        self.entries[function.name] = [
+            self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0].node
+            for name, type_ in self._parameters(function)
+        ]
+        if function.name == self.program.entry:
+            self._return_nodes(function, ENVIRONMENT, function.name, ["return"] * len(function.results), None)
+
+    def _function(self, function: Function) -> None:
+        merges = [Source(number, 0) for number in self.entries[function.name]]
+        scope = _Scope(function.name, lambda: merges[0])
+        hidden = len(merges) - len(function.body.parameters)
+        scope.bind(function.body.parameters, merges[hidden:])
+        results = self._region(scope, function.body)
+        for site in self.returns[function.name]:
+            for source, returned in zip(results, site, strict=True):
+                self.builder.connect(source, returned, 0)
+
+    def _region(self, scope: _Scope, region: Region) -> list[Source]:
+        """Lower the nodes; the results, each as a token."""
+        for node in region.nodes:
+            match node.op:
+                case "cond":
+                    sources = self._cond(scope, node)
+                case "while_loop":
+                    sources = self._while_loop(scope, node)
+                case "call":
+                    sources = self._call(scope, node)
+                case _:
+                    sources = self._ordinary(scope, node)
+            scope.bind(node.results, sources)
+        return [self._token(scope, scope.input(result)) for result in region.results]
+
+    def _ordinary(self, scope: _Scope, node: Node) -> list[Source]:
+        inputs = [scope.input(operand) for operand in node.inputs]
+        (result,) = node.results
+        return self._node(scope, node.op, result.name, inputs, [result.type], node, attributes=node.attributes)
+
+    def _cond(self, scope: _Scope, node: Node) -> list[Source]:
+        """L4."""
+        pred, *arguments = (scope.input(operand) for operand in node.inputs)
+        pred = self._token(scope, pred, node)
+        switched: dict[str, list[Source]] = {}
+
+        def switch(name: str, data: Source | Literal) -> list[Source]:
+            if name not in switched:
+                types = [self._type(data)] * 2
+                made = self._node(scope, "switch", f"{node.name}.switch_{name}", [data, pred], types, node)
+                switched[name] = made
+            return switched[name]
+
+        sides = []
+        for side, region in enumerate(node.regions):
+            branch = _Scope(scope.function, lambda side=side: switch("trigger", pred)[side])  # type: ignore[misc]
+            used = _names_used(region)
+            for parameter, data in zip(region.parameters, arguments, strict=True):
+                if parameter.name in used:
+                    branch.values[parameter.name] = switch(parameter.name, data)[side]
+            sides.append(self._region(branch, region))
+        return [
+            self._node(scope, "merge", result.name, pair, [result.type], node)[0]
+            for result, pair in zip(node.results, zip(*sides, strict=True), strict=True)
+        ]
+
+    def _while_loop(self, scope: _Scope, node: Node) -> list[Source]:
+        """L5, L6."""
+        condition, body = node.regions
+        site, name = node.site(scope.function), node.name
+        inputs = [scope.input(operand) for operand in node.inputs]
+
+        def make(op: str, of: str, sources: Sequence[Input], types: list[Type], **details: Any) -> list[Source]:
+            return self._node(scope, op, f"{name}.{of}", sources, types, node, **details)
+
+        merges = []
+        for variable, data in zip(body.parameters, inputs, strict=True):
+            (entered,) = make("enter", f"enter_{variable.name}", [data], [variable.type], site=site)
+            merges += make("merge", variable.name, [entered, None], [variable.type])
+
+        deciding = _Scope(scope.function, lambda: merges[0])
+        deciding.bind(condition.parameters, merges)
+        (decided,) = self._region(deciding, condition)
+        switches = [
+            make("switch", f"switch_{variable.name}", [merge, decided], [variable.type] * 2)
+            for variable, merge in zip(body.parameters, merges, strict=True)
+        ]
+        going = _Scope(scope.function, lambda: switches[0][0])
+        going.bind(body.parameters, [switch[0] for switch in switches])
+        following = self._region(going, body)
+        for variable, value, merge in zip(body.parameters, following, merges, strict=True):
+            (again,) = make("next_iteration", f"next_{variable.name}", [value], [variable.type], site=site)
+            self.builder.connect(again, merge.node, 1)
+        return [
+            self._node(
+                scope, "exit", result.name, [switch[1]], [result.type, Type(dtypes.int64)], node, site=site
+            )[0]
+            for result, switch in zip(node.results, switches, strict=True)
+        ]
+
+    def _call(self, scope: _Scope, node: Node) -> list[Source]:
+        """L2, L3, L8."""
+        callee = self.program[node.attribute("function")]
+        site = node.site(scope.function)
+        self.builder.calls[site] = callee.name
+        inputs = [scope.input(operand) for operand in node.inputs]
+        if callee.name in self.needing:
+            inputs.insert(0, scope.trigger())
+        for data, parameter, entry in zip(
+            inputs, self._parameters(callee), self.entries[callee.name], strict=True
+        ):
+            name = f"{node.name}.call_{parameter.name}"
+            (sent,) = self._node(scope, "call", name, [data], [parameter.type], node, site=site)
+            self.builder.extend(sent, entry)
+        names = [result.name for result in node.results]
+        made = self._return_nodes(callee, site, scope.function, names, node)
+        return [Source(number, 0) for number in made]
+
+    def _return_nodes(
+        self, callee: Function, site: Any, function: str, names: list[str], node: Node | None
+    ) -> list[int]:
+        """L3: one a result, connected once the callee's body has been lowered."""
+        location = node.location if node else callee.location
+        made = [
+            self.builder.node("return", name, [None], [type_], function=function, site=site, location=location)[0].node
+            for name, type_ in zip(names, callee.results, strict=True)
+        ]
+        self.returns[callee.name].append(made)
+        return made
+
+    def _node(
+        self, scope: _Scope, op: str, name: str, inputs: Sequence[Input], types: list[Type], node: Node, **details: Any
+    ) -> list[Source]:
+        """L7: a node of the graph; it gets the region's trigger if it has nothing but literals."""
+        literals = all(isinstance(port, Literal) for port in inputs)
+        trigger = scope.trigger() if literals else None
+        return self.builder.node(
+            op, name, inputs, types, function=scope.function, trigger=trigger, location=node.location, **details
+        )
+
+    def _token(self, scope: _Scope, value: Source | Literal, node: Node | None = None) -> Source:
+        """L7: the value as a token, where a port must have one."""
+        if isinstance(value, Source):
+            return value
+        return self.builder.node(
+            "identity",
+            "literal",
+            [value],
+            [value.type],
+            function=scope.function,
+            trigger=scope.trigger(),
+            location=node.location if node else None,
+        )[0]
+
+    def _type(self, value: Source | Literal) -> Type:
+        return value.type if isinstance(value, Literal) else self.builder.type(value)
+
+
+def _names_used(region: Region) -> set[str]:
+    operands = [operand for node in region.nodes for operand in node.inputs]
+    return {operand for operand in (*operands, *region.results) if isinstance(operand, str)}

@@ -1,0 +1,128 @@
+"""The op record and the registry. An op is a row, declared once, in its family's file.
+
+Columns: what it takes, what type it makes, what it computes on scalars and on arrays, where it has no value.
+Results are cast to the row's dtype here, never by a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from . import dtypes
+from .errors import Usage
+from .types import Type
+from .value import Value, normal
+
+TypeRule: TypeAlias = Callable[..., Type]
+Kernel: TypeAlias = Callable[..., Value]
+Attributes: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """Where an op has no value: `when` says for which operands (scalars or arrays), `message` why."""
+
+    when: Callable[..., Any]
+    message: str
+    kinds: str = "i"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A row of the table of ops.
+
+    `types` maps operand types to the result's type or raises Invalid. `scalar` is the op's meaning on Python
+    scalars and never raises; `numpy` computes arrays. `undefined` says which operands trap. `attributes` names
+    the static attributes, which every column takes by keyword.
+    """
+
+    name: str
+    arity: int
+    types: TypeRule
+    numpy: Callable[..., Any]
+    scalar: Callable[..., Any]
+    doc: str
+    symbol: str = ""
+    attributes: tuple[str, ...] = ()
+    undefined: Undefined | None = None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+_REGISTRY: dict[str, Op] = {}
+OPS: Mapping[str, Op] = MappingProxyType(_REGISTRY)
+"""Every op that computes a value, by name, in the order of the families."""
+
+
+def op(name: str, **columns: Any) -> Op:
+    """Declare a row."""
+    assert name not in _REGISTRY, f"{name} is declared twice"
+    row = Op(name=name, **columns)
+    _REGISTRY[name] = row
+    return row
+
+
+def lookup(name: str) -> Op:
+    """The row of an op; raises Usage where there is none."""
+    if name not in OPS:
+        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(OPS)}")
+    return OPS[name]
+
+
+def wrap(number: int) -> int:
+    """An integer modulo 2**64, as a signed number: the table's cast to int64.
+
+    >>> wrap(2**63) == -2**63
+    True
+    """
+    return ((number + 2**63) & (2**64 - 1)) - 2**63
+
+
+_LOW, _HIGH = -(2**63), 2**63 - 1
+
+
+def kernel(row: Op, result: Type, attributes: Attributes = ()) -> Kernel:
+    """What computes this op where the result has this type: on scalars the scalar column, else NumPy's."""
+    if not result.is_scalar:
+        return _array_kernel(_bound(row.numpy, attributes), result)
+    compute = _bound(row.scalar, attributes)
+    if result.dtype is not dtypes.int64:
+        return compute
+
+    def wrapped(*operands: Value) -> Value:
+        number = compute(*operands)
+        return number if _LOW <= number <= _HIGH else wrap(number)
+
+    return wrapped
+
+
+def _bound(column: Callable[..., Any], attributes: Attributes) -> Callable[..., Any]:
+    return partial(column, **dict(attributes)) if attributes else column
+
+
+def _array_kernel(column: Callable[..., Any], result: Type) -> Kernel:
+    def compute(*operands: Value) -> Value:
+        with np.errstate(all="ignore"):
+            return normal(column(*operands), result)
+
+    return compute
+
+
+def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
+    """Why the op has no value for these operands, or None where it has one."""
+    undefined = row.undefined
+    if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
+        return None
+    return undefined.message if np.any(undefined.when(*operands)) else None
+
+
+def traps_on(row: Op, result: Type) -> bool:
+    """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
+    return row.undefined is not None and result.dtype.kind in row.undefined.kinds

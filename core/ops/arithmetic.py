@@ -1,0 +1,172 @@
+"""Arithmetic. Integers wrap; floats are IEEE 754; integer division by zero traps.
+
+Names and meanings follow the Python Array API standard 2024.12 where it fixes them.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from ..op import Undefined, op
+from . import guarded
+from .rules import elementwise
+
+_NUMBERS = elementwise("if")
+
+
+def _by_zero(x: object, y: object) -> object:
+    return np.equal(y, 0)  # type: ignore[call-overload]
+
+
+def _negative_exponent(x: object, y: object) -> object:
+    return np.less(y, 0)  # type: ignore[call-overload]
+
+
+add = op(
+    "add",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.add,
+    scalar=operator.add,
+    symbol="+",
+    doc="""Sum. int64 wraps.
+
+>>> tl.add(2, 3)
+5
+""",
+)
+subtract = op(
+    "subtract",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.subtract,
+    scalar=operator.sub,
+    symbol="-",
+    doc="""Difference. int64 wraps.
+
+>>> tl.subtract(2, 3)
+-1
+""",
+)
+multiply = op(
+    "multiply",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.multiply,
+    scalar=operator.mul,
+    symbol="*",
+    doc="""Product. int64 wraps.
+
+>>> tl.multiply(2**62, 2) == -2**63
+True
+""",
+)
+divide = op(
+    "divide",
+    arity=2,
+    types=elementwise("f"),
+    numpy=np.divide,
+    scalar=guarded.div,
+    symbol="/",
+    doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
+
+>>> tl.divide(1.0, 0.0)
+inf
+""",
+)
+floor_divide = op(
+    "floor_divide",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.floor_divide,
+    scalar=guarded.floordiv,
+    symbol="//",
+    undefined=Undefined(_by_zero, "integer division by zero"),
+    doc="""Quotient, rounded down. Integer division by zero traps; the lowest int64 // -1 wraps to itself.
+
+>>> tl.floor_divide(-7, 2)
+-4
+""",
+)
+remainder = op(
+    "remainder",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.remainder,
+    scalar=guarded.mod,
+    symbol="%",
+    undefined=Undefined(_by_zero, "integer remainder by zero"),
+    doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
+
+>>> tl.remainder(-7, 2)
+1
+""",
+)
+pow = op(  # noqa: A001 - the name is the Array API's
+    "pow",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.power,
+    scalar=guarded.power,
+    symbol="**",
+    undefined=Undefined(_negative_exponent, "integer to a negative power"),
+    doc="""Power. int64 wraps, and traps on a negative exponent; floats follow C's pow.
+
+>>> tl.pow(2, 10)
+1024
+""",
+)
+negative = op(
+    "negative",
+    arity=1,
+    types=_NUMBERS,
+    numpy=np.negative,
+    scalar=operator.neg,
+    symbol="-",
+    doc="""The number with its sign changed; the lowest int64 is its own negative.
+
+>>> tl.negative(2.5)
+-2.5
+""",
+)
+abs = op(  # noqa: A001
+    "abs",
+    arity=1,
+    types=_NUMBERS,
+    numpy=np.abs,
+    scalar=operator.abs,
+    symbol="abs",
+    doc="""Absolute value; the lowest int64 is its own.
+
+>>> tl.abs(-3)
+3
+""",
+)
+minimum = op(
+    "minimum",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.minimum,
+    scalar=guarded.minimum,
+    symbol="min",
+    doc="""The smaller of two. NaN if either is NaN; of equal zeros either sign may come.
+
+>>> tl.minimum(2, 3)
+2
+""",
+)
+maximum = op(
+    "maximum",
+    arity=2,
+    types=_NUMBERS,
+    numpy=np.maximum,
+    scalar=guarded.maximum,
+    symbol="max",
+    doc="""The larger of two. NaN if either is NaN; of equal zeros either sign may come.
+
+>>> tl.maximum(2, 3)
+3
+""",
+)

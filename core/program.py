@@ -1,0 +1,126 @@
+"""Programs: structured and typed, as plain frozen data. What people write and machines lower.
+
+A program is named functions; a function is one region; a region has parameters, nodes in definition order, and
+results. A node applies an op to values and names its results. Three ops have structure:
+
+cond        p, a...    regions then(a...) and else(a...), each yielding the results
+while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...
+call        a...       attribute `function`: any function of the program, this one included
+
+A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
+are unique in their function, so that function and name identify a node, and for calls and loops a site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from .errors import Usage
+from .tag import Site
+from .types import Type
+from .value import Literal
+
+STRUCTURED = ("cond", "while_loop", "call")
+"""The ops with structure; every other op of a program is a row of the registry."""
+
+
+class Location(NamedTuple):
+    """A line of the source that made a node."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+
+class Var(NamedTuple):
+    """A named, typed value: a parameter, or a result of a node."""
+
+    name: str
+    type: Type
+
+
+Operand: TypeAlias = str | Literal
+"""What a node consumes: a value by name, or a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes in definition order under parameters, with the values that leave."""
+
+    parameters: tuple[Var, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[Operand, ...]
+
+    def walk(self) -> Iterator[Node]:
+        """The nodes in program order, a node before the nodes of its regions."""
+        for node in self.nodes:
+            yield node
+            for region in node.regions:
+                yield from region.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One application of an op."""
+
+    op: str
+    inputs: tuple[Operand, ...]
+    results: tuple[Var, ...]
+    regions: tuple[Region, ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
+    location: Location | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        """The name of the first result, which names the node."""
+        return self.results[0].name
+
+    def attribute(self, name: str) -> Any:
+        return dict(self.attributes)[name]
+
+    def site(self, function: str) -> Site:
+        """The site that this call or loop is, in the function it stands in."""
+        return Site(function, self.name, "loop" if self.op == "while_loop" else "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A name, a body, and the types of the results."""
+
+    name: str
+    body: Region
+    results: tuple[Type, ...]
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Functions by name; `entry` is the one that a run calls."""
+
+    functions: tuple[Function, ...]
+    entry: str
+
+    def __getitem__(self, name: str) -> Function:
+        for function in self.functions:
+            if function.name == name:
+                return function
+        raise Usage(f"no function is called {name!r}", hint=f"there are {', '.join(f.name for f in self.functions)}")
+
+    @property
+    def main(self) -> Function:
+        """The function that a run calls."""
+        return self[self.entry]
+
+    def reachable(self) -> tuple[Function, ...]:
+        """The functions that a run may call, the entry first, then in order of their first call."""
+        order = [self.entry]
+        for name in order:  # grows while it is walked
+            for node in self[name].body.walk():
+                if node.op == "call" and node.attribute("function") not in order:
+                    order.append(node.attribute("function"))
+        return tuple(self[name] for name in order)

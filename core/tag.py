@@ -1,0 +1,108 @@
+"""Tags: which call and which iteration a token belongs to. Only this module makes one.
+
+A tag is a path of (site, iteration), kept as a link to its parent, so that making one costs the same at any
+depth. The algebra, with `t` any tag (tests/core/test_tag.py shows each law):
+
+T1  parent(child(t, site, k)) = t, and depth grows by one
+T2  child(t, s, k) = child(u, r, j) only if t = u, s = r and k = j: the whole parent counts, its iteration too
+T3  following(child(t, loop, k)) = child(t, loop, k + 1)
+T4  a tag is equal to another exactly if their paths are, however they were made, and then hashes alike
+
+The technique is that of Kostopoulou, Charalambidis and Rondogiannis (arXiv 2410.20225) for calls, and of
+TensorFlow's frames (Yu et al., EuroSys 2018) for loops; here both are one path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+
+class Site(NamedTuple):
+    """A textual occurrence of a call or a loop: the node `name` of `function`."""
+
+    function: str
+    name: str
+    kind: Literal["call", "loop"]
+
+    def __str__(self) -> str:
+        return f"{self.function}.{self.name}"
+
+
+class Tag(NamedTuple):
+    """A path of (site, iteration). Make it with `child` and `following`, starting from ROOT."""
+
+    parent: Tag | None
+    site: Site
+    iteration: int
+    depth: int
+    key: int
+
+    def child(self, site: Site, iteration: int = 0) -> Tag:
+        """The tag of a call from here (iteration 0), or of an iteration of a loop entered here."""
+        return Tag(self, site, iteration, self.depth + 1, hash((self.key, site, iteration)))
+
+    def following(self) -> Tag:
+        """The tag of the next iteration of the same loop (T3). The root has none."""
+        assert self.parent is not None
+        return self.parent.child(self.site, self.iteration + 1)
+
+    def steps(self) -> Iterator[Tag]:
+        """This tag and the tags around it, innermost first; the last is the root."""
+        tag: Tag | None = self
+        while tag is not None:
+            yield tag
+            tag = tag.parent
+
+    def path(self) -> tuple[tuple[Site, int], ...]:
+        """The path from the root, which is not part of it: plain data, of a length that is the depth."""
+        return tuple((tag.site, tag.iteration) for tag in self.steps())[-2::-1]
+
+    def __eq__(self, other: object) -> bool:
+        """T4, without recursion: links are walked until they meet or differ."""
+        if not isinstance(other, Tag):
+            return False
+        mine: Tag | None = self
+        theirs: Tag | None = other
+        while mine is not theirs:
+            if mine is None or theirs is None or mine.key != theirs.key:
+                return False
+            if mine.site != theirs.site or mine.iteration != theirs.iteration:
+                return False
+            mine, theirs = mine.parent, theirs.parent
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self.key
+
+    def __str__(self) -> str:
+        """`main/fib/loop[4]`; the middle of a very deep path is left out.
+
+        >>> loop, call = Site("main", "loop", "loop"), Site("main", "fib", "call")
+        >>> print(ROOT.child(loop, 4).child(call))
+        main/loop[4]/fib
+        """
+        if self.depth <= 20:
+            return "/".join(reversed([_step(tag) for tag in self.steps()]))
+        outer = self
+        while outer.depth > 4:
+            outer = outer.parent or outer
+        inner = [_step(tag) for tag, _ in zip(self.steps(), range(6), strict=False)]
+        return "/".join([str(outer), f"...{self.depth - 10:,} more...", *reversed(inner)])
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def _step(tag: Tag) -> str:
+    return f"{tag.site.name}[{tag.iteration}]" if tag.site.kind == "loop" else tag.site.name
+
+
+ENVIRONMENT = Site("", "main", "call")
+"""The site of the call that starts a run: its results are the results of the run."""
+
+ROOT = Tag(None, ENVIRONMENT, 0, 0, hash(("tagloom", "main")))
+"""The tag of the outermost activation, written `main`."""

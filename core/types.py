@@ -1,0 +1,128 @@
+"""Types: a dtype and a shape. A dimension may be unknown (None), and so may the whole shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from . import dtypes
+from .dtypes import DType
+from .errors import Invalid, Usage
+
+Shape: TypeAlias = tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A dtype and a shape; `()` is a scalar, None in the shape an unknown size, None an unknown shape.
+
+    >>> print(Type(dtypes.float64, (3, None)), Type(dtypes.int64), Type(dtypes.bool, None))
+    float64[3, ?] int64 bool[...]
+    """
+
+    dtype: DType
+    shape: Shape = ()
+
+    def __str__(self) -> str:
+        if self.shape == ():
+            return repr(self.dtype)
+        if self.shape is None:
+            return f"{self.dtype!r}[...]"
+        return f"{self.dtype!r}[{', '.join('?' if n is None else str(n) for n in self.shape)}]"
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.shape == ()
+
+    def admits(self, other: Type) -> bool:
+        """Whether every value of type `other` is a value of this type.
+
+        >>> Type(dtypes.int64, (None,)).admits(Type(dtypes.int64, (3,)))
+        True
+        """
+        if self.dtype is not other.dtype:
+            return False
+        if self.shape is None:
+            return True
+        if other.shape is None or len(self.shape) != len(other.shape):
+            return False
+        return all(mine in (None, theirs) for mine, theirs in zip(self.shape, other.shape, strict=True))
+
+
+class Array:
+    """Annotations for arrays: `Array[float64, 3, None]` is a matrix of three rows.
+
+    >>> from tagloom.core.dtypes import float64
+    >>> print(Array[float64, 3, None])
+    float64[3, ?]
+    """
+
+    def __class_getitem__(cls, item: object) -> Type:
+        dtype, *shape = item if isinstance(item, tuple) else (item, None)
+        if not isinstance(dtype, DType):
+            raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype))
+        if any(not (n is None or (isinstance(n, int) and n >= 0)) for n in shape):
+            raise Usage("a size is a non-negative integer, or None if unknown", got=repr(tuple(shape)))
+        return Type(dtype, tuple(shape))
+
+
+def as_type(annotation: object) -> Type:
+    """The type that an annotation means: a dtype, a Type, or Python's own int, float, bool."""
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, DType):
+        return Type(annotation)
+    if isinstance(annotation, type) and annotation in dtypes.BY_PYTHON:
+        return Type(dtypes.BY_PYTHON[annotation])
+    raise Usage(
+        "not a type", got=repr(annotation), required="tl.int64, tl.float64, tl.bool, or tl.Array[dtype, sizes...]"
+    )
+
+
+def join_shapes(shapes: list[Shape]) -> Shape:
+    """The shape that arrays of these shapes broadcast to, by the rules of the Array API.
+
+    Raises Invalid where two known sizes differ and neither is 1.
+
+    >>> join_shapes([(3, 1), (4,)])
+    (3, 4)
+    """
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max((len(shape) for shape in known), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in known]
+    return tuple(_join_sizes(set(sizes)) for sizes in zip(*padded, strict=True))
+
+
+def _join_sizes(sizes: set[int | None]) -> int | None:
+    fixed = sizes - {1, None}
+    if len(fixed) > 1:
+        raise Invalid("these shapes do not broadcast", required="equal sizes, or 1", got=sorted(map(str, sizes)))
+    if fixed:
+        return fixed.pop()
+    return None if None in sizes else 1
+
+
+def type_of(value: object) -> Type:
+    """The type of a concrete value: a Python number, a NumPy scalar, or a NumPy array.
+
+    Raises Usage for anything else, for a dtype tagloom does not have, and for integers beyond int64.
+    """
+    if type(value) in dtypes.BY_PYTHON:
+        array = None
+        dtype = dtypes.BY_PYTHON[type(value)]
+        if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
+            raise Usage("this integer does not fit into int64", got=value)
+        return Type(dtype)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise Usage("rows of different lengths are no array", got=repr(value)) from None
+    if array.dtype not in dtypes.BY_NUMPY:
+        raise Usage(
+            "no value of a program", got=f"{type(value).__name__} of dtype {array.dtype}", required=str(dtypes.ALL)
+        )
+    return Type(dtypes.BY_NUMPY[array.dtype], array.shape)

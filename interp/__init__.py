@@ -1,0 +1,1 @@
+"""What a program does: the machines, and how their runs are measured and compared."""

@@ -1,0 +1,41 @@
+"""Tokens and events: frozen values. A run is its list of events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.tag import Tag
+from ..core.value import Value
+
+if TYPE_CHECKING:
+    from .state import Record
+
+
+class Token(NamedTuple):
+    """A value on its way to a port of a node, under a tag. Node -1 is the environment, its ports the results."""
+
+    node: int
+    port: int
+    tag: Tag
+    value: Value
+
+
+class Event(NamedTuple):
+    """What one step did: it delivered a token, and perhaps a node fired.
+
+    `index` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
+    None; `outputs` its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing
+    sent nothing. `closed` are the activation records that the event closed, innermost first.
+    """
+
+    token: Token
+    index: int
+    inputs: tuple[Value, ...] | None
+    outputs: tuple[tuple[int, Value], ...]
+    sent: tuple[Token, ...]
+    trap: str | None
+    closed: tuple[Record, ...]
+
+    @property
+    def fired(self) -> bool:
+        return self.inputs is not None

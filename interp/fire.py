@@ -1,0 +1,167 @@
+"""What each node does when it fires: a table by op, read once per graph.
+
+The numbered rules go on from `step`, which owns S1 to S4.
+
+S5  An ordinary node computes its op and sends the result under the same tag. Where the op has no value for the
+    operands it traps: it sends nothing, and the run goes on.
+S6  merge passes on the one token it got. switch sends the value to output 0 if the predicate holds, else to 1.
+S7  call sends t -> t/site, and enter t -> t/loop[0].
+S8  return sends t/site -> t, and exit t/loop[k] -> t, with k on its second output.
+S9  next_iteration sends t/loop[k] -> t/loop[k+1].
+S10 An output that feeds return nodes sends to those whose site is on top of the tag, and to no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..core.control import CONTROL
+from ..core.graph import Edge, Graph, Node
+from ..core.op import OPS, kernel, trap_message, traps_on
+from ..core.tag import ROOT, Site, Tag
+from ..core.value import Value
+
+if TYPE_CHECKING:
+    from .state import State
+
+Outputs: TypeAlias = tuple[tuple[int, Value], ...]
+Fire: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
+Retag: TypeAlias = Callable[["State", Tag], Tag]
+Edges: TypeAlias = tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one node of a graph does, worked out before the run.
+
+    `needs` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for a
+    merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
+    where that matters (S10). `arrives` says that what it sends is an argument or loop variable of another
+    activation, `leaves` that its firing takes a result out of its own.
+    """
+
+    node: Node
+    needs: int
+    operands: tuple[Value | None, ...] | None
+    compute: Fire
+    trap: Callable[[tuple[Value, ...]], str | None] | None
+    retag: Retag | None
+    edges: tuple[Edges, ...]
+    routes: tuple[dict[Site | None, Edges] | None, ...]
+    arrives: bool
+    leaves: bool
+
+
+def rules(graph: Graph) -> tuple[Rule, ...]:
+    """The rule of every node, by number."""
+    results = {number: position for position, number in enumerate(graph.results)}
+    return tuple(_rule(graph, node, results.get(number)) for number, node in enumerate(graph.nodes))
+
+
+def _rule(graph: Graph, node: Node, result: int | None) -> Rule:
+    compute, trap = _compute(node)
+    edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
+    routes = [_routes(graph, targets) for targets in edges]
+    return Rule(
+        node=node,
+        needs=1 if node.op == "merge" else sum(port is None for port in node.ports),
+        operands=None if node.op == "merge" else tuple(port and port.value for port in node.ports),
+        compute=compute,
+        trap=trap,
+        retag=_RETAG[CONTROL[node.op].to](node.site) if node.op in CONTROL else None,
+        edges=tuple(edges),
+        routes=tuple(routes),
+        arrives=node.op in ("call", "enter", "next_iteration"),
+        leaves=node.op == "return",
+    )
+
+
+def _routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
+    """S10: for each site whose return an output feeds, and for None, every other, the edges to take."""
+    returns = {edge: graph.nodes[edge.node].site for edge in edges if edge.node >= 0 and _is_return(graph, edge)}
+    if not returns:
+        return None
+    return {
+        site: tuple(edge for edge in edges if edge not in returns or returns[edge] == site)
+        for site in (None, *returns.values())
+    }
+
+
+def _is_return(graph: Graph, edge: Edge) -> bool:
+    return graph.nodes[edge.node].op == "return"
+
+
+def _compute(node: Node) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+    """What a node computes, and where it may trap, why."""
+    if node.op in _ROUTING:
+        return _ROUTING[node.op], None
+    row, result = OPS[node.op], node.outputs[0].type
+    calculate, arity = kernel(row, result, node.attributes), row.arity
+
+    def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+        """S5."""
+        return ((0, calculate(*inputs)),)
+
+    def compute_triggered(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+        """S5, of literals only: the trigger's value is ignored."""
+        return ((0, calculate(*inputs[:arity])),)
+
+    fire = compute_triggered if node.triggered else compute
+    return fire, (lambda inputs: trap_message(row, inputs[:arity])) if traps_on(row, result) else None
+
+
+def _first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+    return ((0, inputs[0]),)
+
+
+def _switch(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+    """S6."""
+    return ((0 if inputs[1] else 1, inputs[0]),)
+
+
+def _exit(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+    """S8."""
+    return ((0, inputs[0]), (1, tag.iteration))
+
+
+_ROUTING: dict[str, Fire] = {
+    "merge": _first,
+    "switch": _switch,
+    "call": _first,
+    "return": _first,
+    "enter": _first,
+    "exit": _exit,
+    "next_iteration": _first,
+}
+
+
+def _to_child(site: Site | None) -> Retag:
+    """S7."""
+    assert site is not None
+    return lambda state, tag: state.child(tag, site, 0)
+
+
+def _to_parent(site: Site | None) -> Retag:
+    """S8. What leaves the root goes to the environment, and keeps the root's tag."""
+    return lambda state, tag: tag.parent or ROOT
+
+
+def _to_next(site: Site | None) -> Retag:
+    """S9."""
+
+    def retag(state: State, tag: Tag) -> Tag:
+        return state.child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
+
+    return retag
+
+
+_RETAG: dict[str, Callable[[Site | None], Retag]] = {
+    "same": lambda site: lambda state, tag: tag,
+    "child": _to_child,
+    "parent": _to_parent,
+    "next": _to_next,
+}
+
+assert set(_ROUTING) == set(CONTROL), "every routing op has a rule"

@@ -1,0 +1,100 @@
+"""Measures of a run, collected while it goes on.
+
+Time is measured on waves of unit length, where every op counts and all that can fire, fires. So the critical path,
+the parallelism and the profiles exist for runs under the schedule `waves`, and are None under any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .event import Event
+from .state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a run took.
+
+    firings          S1: nodes fired, routing ops included
+    steps            tokens delivered
+    critical_path    Sinf: waves until the last firing; the longest chain of firings
+    parallelism      S1 / Sinf
+    profile          P(t): firings in each wave
+    waiting          W(t): tokens waiting at the end of each wave
+    largest_store    the most tokens that waited at once, after any step
+    largest_flight   the most tokens in flight, after any step
+    deepest_tag      the longest path of a tag; the root's is 0
+    by_node          firings of each node, by its number in the graph
+    """
+
+    firings: int
+    steps: int
+    critical_path: int | None
+    parallelism: float | None
+    profile: tuple[int, ...] | None
+    waiting: tuple[int, ...] | None
+    largest_store: int
+    largest_flight: int
+    deepest_tag: int
+    by_node: tuple[int, ...]
+
+
+class Meter:
+    """Watches a run, event by event."""
+
+    def __init__(self, state: State, *, clocked: bool) -> None:
+        self.state = state
+        self.clocked = clocked
+        self.largest_store = 0
+        self.largest_flight = len(state.flight)
+        self.deepest = 0
+        self.left_in_wave = len(state.flight)
+        self.firings_before = state.firings
+        self.profile: list[int] = []
+        self.waiting: list[int] = []
+
+    def see(self, event: Event) -> None:
+        """Count an event that has just been applied."""
+        state = self.state
+        if event.inputs is None:
+            if state.waiting > self.largest_store:
+                self.largest_store = state.waiting
+        elif event.sent:
+            if len(state.flight) > self.largest_flight:
+                self.largest_flight = len(state.flight)
+            depth = event.sent[0].tag.depth
+            if depth > self.deepest:
+                self.deepest = depth
+        self.left_in_wave -= 1
+        if not self.left_in_wave:
+            self._tick()
+
+    def _tick(self) -> None:
+        state = self.state
+        self.left_in_wave = len(state.flight)
+        if self.clocked:
+            self.profile.append(state.firings - self.firings_before)
+            self.waiting.append(state.waiting)
+            self.firings_before = state.firings
+
+    def stats(self) -> Stats:
+        """The measures so far; a wave that is not over counts as one."""
+        state, profile = self.state, list(self.profile)
+        if state.firings > self.firings_before:
+            profile.append(state.firings - self.firings_before)
+        while profile and not profile[-1]:
+            profile.pop()
+        span = len(profile)
+        return Stats(
+            firings=state.firings,
+            steps=state.steps,
+            critical_path=span if self.clocked else None,
+            parallelism=(state.firings / span if span else 0.0) if self.clocked else None,
+            profile=tuple(profile) if self.clocked else None,
+            waiting=tuple(self.waiting) if self.clocked else None,
+            largest_store=self.largest_store,
+            largest_flight=self.largest_flight,
+            deepest_tag=self.deepest,
+            by_node=tuple(state.counts),
+        )

@@ -1,0 +1,244 @@
+"""How a run ended, as data, and how to say it.
+
+S12 A run ends in one of five ways, decided in this order:
+    Broken      a graph that breaks the rules was run all the same, and S4 was breached
+    Exhausted   a limit would have been exceeded
+    Trapped     the machine became quiet (or was told to stop at a trap), and at least one firing had trapped
+    Returned    all results have come
+    Deadlocked  the machine became quiet, and a result is missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from typing import Literal as Word
+from typing import NamedTuple, TypeAlias
+
+from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage
+from ..core.graph import Edge, Graph
+from ..core.tag import Site, Tag
+from ..core.value import Value, show
+from .event import Event
+from .measure import Stats
+from .state import State
+
+Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
+
+
+class Waiting(NamedTuple):
+    """A token of the residue: delivered to a port of a node, and left without partners."""
+
+    node: int
+    port: int
+    tag: Tag
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind.
+
+    `results` has None where a result did not come. `traps` are in program order. `events` are there if the run
+    was told to keep them. `error` is what `fn(...)` raises; None if the run returned.
+    """
+
+    status: Status
+    graph: Graph
+    results: tuple[Value | None, ...]
+    missing: tuple[int, ...]
+    single: bool
+    stats: Stats
+    traps: tuple[TagloomError, ...]
+    residue: tuple[Waiting, ...]
+    open_activations: int
+    engine: str
+    schedule: str
+    error: TagloomError | None
+    kept: tuple[Event, ...] | None = field(default=None, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The result, or the tuple of results; raises how the run ended where one is missing."""
+        if self.missing:
+            assert self.error is not None
+            raise self.error
+        return self.results[0] if self.single else self.results
+
+    @property
+    def firings(self) -> int:
+        """S1: how many nodes fired."""
+        return self.stats.firings
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The run, step by step; raises Usage if it was not kept."""
+        if self.kept is None:
+            raise Usage("this run kept no events", hint='run it with keep="events"')
+        return self.kept
+
+    def values(self, node: str) -> dict[Tag, Value]:
+        """What came out of a node, by tag: of its first output, wherever that sent something.
+
+        `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where
+        no node, or more than one, is called so, and where the run kept no events.
+        """
+        events = self.events
+        found = self.graph.find(node)
+        if len(found) > 1:
+            names = ", ".join(str(self.graph.nodes[number]) for number in found)
+            raise Usage(f"several nodes are called {node!r}", required="one", got=names)
+        return {
+            event.token.tag: value
+            for event in events
+            if event.fired and event.token.node == found[0]
+            for output, value in event.outputs
+            if output == 0
+        }
+
+    def activations(self) -> dict[str, int]:
+        """How often each function was called, the first call included."""
+        entered: dict[str, int] = {}
+        callees = dict.fromkeys(callee for _, callee in self.graph.calls)
+        for name in dict.fromkeys((self.graph.name, *callees)):
+            entry = next((n for n, node in enumerate(self.graph.nodes) if node.function == name), None)
+            is_entry = entry is not None and self.graph.nodes[entry].op == "merge"
+            entered[name] = self.stats.by_node[entry] if is_entry and entry is not None else 1
+        return entered
+
+
+def ending(state: State, stats: Stats, stopped: TagloomError | None, **details: Any) -> Outcome:
+    """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it."""
+    graph = state.graph
+    missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
+    traps = [trap_error(graph, event) for event in sorted(state.traps, key=program_order(graph))]
+    residue = _residue(state)
+    status, error = _status(state, stopped, missing, traps, residue, details["schedule"])
+    return Outcome(
+        status=status,
+        graph=graph,
+        results=tuple(state.results.get(position) for position in range(len(graph.results))),
+        missing=missing,
+        stats=stats,
+        traps=tuple(traps),
+        residue=residue,
+        open_activations=len(state.records),
+        error=error,
+        **details,
+    )
+
+
+def _status(
+    state: State,
+    stopped: TagloomError | None,
+    missing: tuple[int, ...],
+    traps: Sequence[TagloomError],
+    residue: tuple[Waiting, ...],
+    schedule: str,
+) -> tuple[Status, TagloomError | None]:
+    """S12."""
+    if isinstance(stopped, Broken):
+        return "Broken", stopped
+    if stopped is not None:
+        if not missing:
+            stopped.hint = f"all results had come; to stop at them, run until the result. {stopped.hint or ''}".strip()
+        return "Exhausted", stopped
+    if state.flight and not missing:
+        return "Returned", None
+    if traps:
+        return "Trapped", traps[0]
+    if not missing:
+        return "Returned", None
+    return "Deadlocked", _deadlock(state.graph, missing, residue)
+
+
+def _residue(state: State) -> tuple[Waiting, ...]:
+    return tuple(
+        Waiting(node, port, tag, value)
+        for tag, record in state.records.items()
+        for node, held in sorted(record.waiting.items())
+        for port, value in sorted(held.items(), key=lambda item: item[0])
+    )
+
+
+def program_order(graph: Graph) -> Any:
+    """A key that sorts events as a sequential evaluation of the program would meet them."""
+    first: dict[Site, int] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.site is not None and node.op in ("call", "enter"):
+            first.setdefault(node.site, number)
+
+    def key(event: Event) -> list[tuple[int, int]]:
+        path = [(first.get(site, -1), iteration) for site, iteration in event.token.tag.path()]
+        return [*path, (event.token.node, 0)]
+
+    return key
+
+
+def trap_error(graph: Graph, event: Event) -> Trap:
+    """S5: a trap, with its operands and the calls and iterations around it."""
+    assert event.inputs is not None
+    node = graph.nodes[event.token.node]
+    operands = event.inputs[: len(event.inputs) - node.triggered]
+    error = Trap(
+        f"{event.trap} at node {node}",
+        rule="S5",
+        where=node.where,
+        tag=event.token.tag,
+        got=f"{node.op} {', '.join(map(show, operands))}",
+    )
+    for line in call_stack(graph, event.token.tag):
+        error.add_note(line)
+    return error
+
+
+def call_stack(graph: Graph, tag: Tag, most: int = 12) -> list[str]:
+    """A tag as a call stack, innermost first: a line a call or iteration, the middle left out where it is deep."""
+    where = {node.site: node.where for node in graph.nodes if node.op in ("call", "enter")}
+    callees = dict(graph.calls)
+    lines = []
+    for step in tag.steps():
+        if step.parent is None:
+            lines.append(f"  in {graph.name}")
+        elif step.site.kind == "loop":
+            lines.append(f"  in iteration {step.iteration} of {step.site} ({where.get(step.site)})")
+        else:
+            lines.append(f"  in {callees.get(step.site)}, called by {step.site} ({where.get(step.site)})")
+    if len(lines) > most:
+        half = most // 2
+        lines[half:-half] = [f"  ... {len(lines) - most:,} more ..."]
+    return lines
+
+
+def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ...]) -> Deadlock:
+    """What waits, for which port under which tag, and what should have fed it."""
+    error = Deadlock(
+        "the run became quiet, and results are missing",
+        rule="S12",
+        where=graph.name,
+        required=f"{len(graph.results)} results",
+        got=f"{len(graph.results) - len(missing)}, and {len(residue)} tokens that wait",
+        hint="`tagloom show` draws the graph" if residue else "no token waits: one was never sent",
+    )
+    sources = graph.sources()
+    held: dict[tuple[int, Tag], set[int]] = {}
+    for waiting in residue:
+        held.setdefault((waiting.node, waiting.tag), set()).add(waiting.port)
+    for (number, tag), ports in list(held.items())[:8]:
+        node = graph.nodes[number]
+        for port in range(len(node.ports)):
+            if node.ports[port] is None and port not in ports:
+                makers = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
+                error.add_note(
+                    f"  {node} ({node.where}) waits for port {port} under {tag}, fed by "
+                    f"{' or '.join(makers) or 'nothing'}"
+                )
+    return error
+
+
+def exhausted(limit: str, number: int, option: str) -> Exhausted:
+    """A limit was reached."""
+    return Exhausted(
+        f"the run needs more than {number:,} {limit}", rule="S12", hint=f"raise the limit with {option}, if it ends"
+    )

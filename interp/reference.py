@@ -1,0 +1,193 @@
+"""The reference machine: it runs a graph one step after another, and is the meaning of every program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal as Word
+from typing import TypeAlias
+
+from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
+from ..core.graph import Graph
+from ..core.validate_graph import graph_problems
+from ..core.value import Value, admit
+from .event import Event
+from .measure import Meter
+from .outcome import Outcome, ending, exhausted
+from .schedule import Pick
+from .schedule import schedule as schedule_named
+from .state import State
+from .step import step
+
+Until: TypeAlias = Word["quiet", "result", "trap"]
+UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a run that would not end by itself. All three are exact."""
+
+    firings: int = 100_000_000
+    tokens: int = 10_000_000
+    """Tokens alive at once, in flight and waiting."""
+    depth: int = 250_000
+    """The depth of a tag: nested calls and loops."""
+
+    def __post_init__(self) -> None:
+        for name in ("firings", "tokens", "depth"):
+            number = getattr(self, name)
+            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+                raise Usage(f"the limit on {name} is no number from 0", got=repr(number))
+
+
+def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
+    """Step a state until it is quiet, yielding each event after it has been applied.
+
+    Raises Exhausted before a limit would be exceeded, Broken as `step` does.
+    """
+    if state.live > limits.tokens:
+        raise exhausted("tokens at once", limits.tokens, "--max-tokens")
+    while state.flight:
+        event = step(state, pick(state))
+        if event.inputs is not None:
+            _check(state, event, limits)
+        state.apply(event)
+        yield event
+
+
+def _check(state: State, event: Event, limits: Limits) -> None:
+    if state.firings >= limits.firings:
+        raise exhausted("firings", limits.firings, "--max-firings")
+    sent = event.sent
+    if sent:
+        if sent[0].tag.depth > limits.depth:
+            raise exhausted("nested calls and loops", limits.depth, "--max-depth")
+        if state.live + len(sent) - state.rules[event.token.node].needs > limits.tokens:
+            raise exhausted("tokens at once", limits.tokens, "--max-tokens")
+
+
+def run_graph(
+    graph: Graph,
+    arguments: Sequence[object],
+    *,
+    schedule: str = "waves",
+    until: Until = "quiet",
+    limits: Limits | None = None,
+    keep: str | None = None,
+    unchecked: bool = False,
+) -> Outcome:
+    """Run a graph on arguments; how it ends is data.
+
+    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event. A graph that
+    breaks the rules is refused, unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps
+    its events.
+
+    Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
+    """
+    problems = graph_problems(graph)
+    if problems and not unchecked:
+        raise refusal(problems)
+    return run_checked(
+        graph,
+        arguments,
+        schedule=schedule,
+        until=until,
+        limits=limits,
+        keep=keep,
+        single=len(graph.results) == 1,
+        broken=bool(problems),
+    )
+
+
+def run_checked(
+    graph: Graph,
+    arguments: Sequence[object],
+    *,
+    schedule: str,
+    until: Until,
+    limits: Limits | None,
+    keep: str | None,
+    single: bool,
+    broken: bool = False,
+) -> Outcome:
+    """Run a graph whose rules have been checked; `broken` says that it breaks some."""
+    pick = schedule_named(schedule)
+    if until not in UNTIL:
+        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
+    if keep not in (None, "events"):
+        raise Usage(f"a run cannot keep {keep!r}", required='keep="events"')
+    state = State(graph, admit_arguments(graph, arguments))
+    meter = Meter(state, clocked=schedule == "waves")
+    kept: list[Event] | None = [] if keep or broken else None
+    stopped = _run(state, pick, limits or Limits(), until, meter, kept, broken)
+    return ending(
+        state,
+        meter.stats(),
+        stopped,
+        schedule=schedule,
+        engine="reference",
+        single=single,
+        kept=None if kept is None else tuple(kept),
+    )
+
+
+def _run(
+    state: State, pick: Pick, limits: Limits, until: Until, meter: Meter, kept: list[Event] | None, broken: bool
+) -> TagloomError | None:
+    """Drive to the end; what stopped the run before it was quiet, if it was not asked for."""
+    see, wanted = meter.see, len(state.graph.results)
+    try:
+        for event in drive(state, pick, limits):
+            see(event)
+            if kept is not None:
+                kept.append(event)
+            if until == "result" and len(state.results) == wanted or until == "trap" and state.traps:
+                return None
+    except (Broken, Exhausted) as error:
+        if isinstance(error, Broken) and not broken:
+            raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
+        return _with_first_token(error, state, kept)
+    except Exception as error:
+        if not broken:
+            raise
+        return Broken(f"an operation cannot take what came: {error}", rule="V9", where=state.graph.name)
+    return None
+
+
+def _with_first_token(error: TagloomError, state: State, kept: list[Event] | None) -> TagloomError:
+    """S4 wants both tokens named; where the first has been consumed, the events know it."""
+    for event in kept or []:
+        node = state.graph.nodes[event.token.node]
+        if isinstance(error, Broken) and event.fired and event.token.tag == error.tag and str(node) in error.message:
+            error.add_note(f"  it fired before on {event.token.value!r}, which came on port {event.token.port}")
+    return error
+
+
+def refusal(problems: Sequence[Invalid]) -> Invalid:
+    """The first problem of a graph, the others as notes."""
+    first = problems[0]
+    for problem in problems[1:6]:
+        first.add_note(f"  also {problem}".replace("\n", "\n  "))
+    if len(problems) > 6:
+        first.add_note(f"  and {len(problems) - 6} more")
+    return first
+
+
+def admit_arguments(graph: Graph, arguments: Sequence[object]) -> list[Value]:
+    """The arguments as values of the graph's types; raises Usage where they do not fit."""
+    wanted = graph.arguments[graph.hidden :]
+    if len(wanted) != len(arguments):
+        signature = ", ".join(f"{name}: {output.type}" for name, output in wanted)
+        raise Usage(
+            f"{graph.name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
+            required=f"{graph.name}({signature})",
+            got=f"{len(arguments)} argument{'s' * (len(arguments) != 1)}",
+        )
+    admitted = []
+    for (name, output), argument in zip(wanted, arguments, strict=True):
+        try:
+            admitted.append(admit(argument, output.type))
+        except Usage as error:
+            error.message = f"argument {name} of {graph.name}: {error.message}"
+            raise
+    return admitted
