@@ -1,13 +1,13 @@
 """tagloom: tagged-token dataflow, to run, to see and to step through.
 
-    import tagloom as tl
+import tagloom as tl
 
-    @tl.function
-    def fib(n: tl.int64) -> tl.int64:
-        return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
-    fib(10)                              # 89
-    fib.run(10, schedule="random:7").firings
+fib(10)                              # 89
+fib.run(10, schedule="random:7").firings
 """
 
 from .core.dtypes import bool, float64, int64
@@ -24,8 +24,38 @@ from .core.errors import (
     Usage,
 )
 from .core.frontend.api import cond, while_loop
-from .core.frontend.functions import *  # noqa: F403
-from .core.frontend.functions import __all__ as _FUNCTIONS
+from .core.frontend.functions import (
+    abs,
+    add,
+    astype,
+    cos,
+    divide,
+    equal,
+    exp,
+    floor_divide,
+    greater,
+    greater_equal,
+    identity,
+    less,
+    less_equal,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    pow,
+    remainder,
+    sin,
+    sqrt,
+    subtract,
+    tanh,
+    where,
+)
 from .core.graph import Builder, Graph
 from .core.lower import lower
 from .core.program import Program
@@ -55,15 +85,44 @@ __all__ = [
     "Trap",
     "Type",
     "Usage",
+    "abs",
+    "add",
+    "astype",
     "bool",
     "cond",
+    "cos",
+    "divide",
+    "equal",
+    "exp",
     "float64",
+    "floor_divide",
     "function",
+    "greater",
+    "greater_equal",
+    "identity",
     "int64",
+    "less",
+    "less_equal",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
     "lower",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "not_equal",
+    "pow",
     "print_graph",
     "print_program",
+    "remainder",
     "run_graph",
+    "sin",
+    "sqrt",
+    "subtract",
+    "tanh",
+    "where",
     "while_loop",
-    *_FUNCTIONS,
 ]

@@ -34,7 +34,7 @@ class float64(metaclass=DType):  # noqa: N801
     numpy = np.dtype(np.float64)
 
 
-class bool(metaclass=DType):  # noqa: N801, A001
+class bool(metaclass=DType):  # noqa: N801
     """Truth values."""
 
     kind = "b"

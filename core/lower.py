@@ -205,9 +205,7 @@ class _Lowering:
             (again,) = make("next_iteration", f"next_{variable.name}", [value], [variable.type], site=site)
             self.builder.connect(again, merge.node, 1)
         return [
-            self._node(
-                scope, "exit", result.name, [switch[1]], [result.type, Type(dtypes.int64)], node, site=site
-            )[0]
+            self._node(scope, "exit", result.name, [switch[1]], [result.type, Type(dtypes.int64)], node, site=site)[0]
             for result, switch in zip(node.results, switches, strict=True)
         ]
 
@@ -219,9 +217,7 @@ class _Lowering:
         inputs = [scope.input(operand) for operand in node.inputs]
         if callee.name in self.needing:
             inputs.insert(0, scope.trigger())
-        for data, parameter, entry in zip(
-            inputs, self._parameters(callee), self.entries[callee.name], strict=True
-        ):
+        for data, parameter, entry in zip(inputs, self._parameters(callee), self.entries[callee.name], strict=True):
             name = f"{node.name}.call_{parameter.name}"
             (sent,) = self._node(scope, "call", name, [data], [parameter.type], node, site=site)
             self.builder.extend(sent, entry)

@@ -1,18 +1,18 @@
 """The text form's printer: a program, or a flat graph, as a student would read it.
 
-    func fac(n: int64) -> int64 {
-      less_equal = less_equal n, 0
-      cond = cond less_equal, n {
-        then(n: int64) { yield 1 }
-        else(n: int64) {
-          subtract = subtract n, 1
-          fac = call fac subtract
-          multiply = multiply n, fac
-          yield multiply
-        }
-      }
-      return cond
+func fac(n: int64) -> int64 {
+  less_equal = less_equal n, 0
+  cond = cond less_equal, n {
+    then(n: int64) { yield 1 }
+    else(n: int64) {
+      subtract = subtract n, 1
+      fac = call fac subtract
+      multiply = multiply n, fac
+      yield multiply
     }
+  }
+  return cond
+}
 """
 
 from __future__ import annotations

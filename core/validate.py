@@ -37,7 +37,9 @@ class _Checker:
     def program(self) -> Iterator[Invalid]:
         yield from _duplicates([function.name for function in self.subject.functions], "function", None)
         if self.subject.entry not in self.functions:
-            yield Invalid("the entry is no function", rule="V6", required=sorted(self.functions), got=self.subject.entry)
+            yield Invalid(
+                "the entry is no function", rule="V6", required=sorted(self.functions), got=self.subject.entry
+            )
         for function in self.subject.functions:
             yield from self.function(function)
 
@@ -54,9 +56,13 @@ class _Checker:
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
                 yield Invalid(
-                    f"{node.op} uses a name that is not defined here", rule="V1", where=place, required=sorted(known),
-                    got=missing[0], hint="a region sees its own parameters and nodes; pass the value as an operand",
-                )  # fmt: skip
+                    f"{node.op} uses a name that is not defined here",
+                    rule="V1",
+                    where=place,
+                    required=sorted(known),
+                    got=missing[0],
+                    hint="a region sees its own parameters and nodes; pass the value as an operand",
+                )
             else:
                 yield from self.node(node, [_type(operand, known) for operand in node.inputs], place)
             known.update(node.results)
@@ -71,13 +77,17 @@ class _Checker:
     def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         regions = {"cond": 2, "while_loop": 2}.get(node.op, 0)
         if node.op not in OPS and node.op not in STRUCTURED:
-            yield Invalid(f"there is no op {node.op!r}", rule="V3", where=where, required=", ".join([*OPS, *STRUCTURED]))
+            yield Invalid(
+                f"there is no op {node.op!r}", rule="V3", where=where, required=", ".join([*OPS, *STRUCTURED])
+            )
         elif len(node.regions) != regions or not node.results:
             yield Invalid(
-                f"{node.op} has the wrong number of regions or results", rule="V3", where=where,
+                f"{node.op} has the wrong number of regions or results",
+                rule="V3",
+                where=where,
                 required=f"{regions} regions and at least one result",
                 got=f"{len(node.regions)} and {len(node.results)}",
-            )  # fmt: skip
+            )
         elif node.op == "cond":
             yield from self.cond(node, operands, where)
         elif node.op == "while_loop":
@@ -91,15 +101,21 @@ class _Checker:
         row = OPS[node.op]
         if (len(operands), len(node.results)) != (row.arity, 1):
             yield Invalid(
-                f"{node.op} has the wrong number of operands or results", rule="V3", where=where,
-                required=f"{row.arity} and 1", got=f"{len(operands)} and {len(node.results)}",
-            )  # fmt: skip
+                f"{node.op} has the wrong number of operands or results",
+                rule="V3",
+                where=where,
+                required=f"{row.arity} and 1",
+                got=f"{len(operands)} and {len(node.results)}",
+            )
             return
         if tuple(name for name, _ in node.attributes) != row.attributes:
             yield Invalid(
-                f"{node.op} has the wrong attributes", rule="V3", where=where, required=row.attributes,
+                f"{node.op} has the wrong attributes",
+                rule="V3",
+                where=where,
+                required=row.attributes,
                 got=node.attributes,
-            )  # fmt: skip
+            )
             return
         try:
             made = row.types(*operands, **dict(node.attributes))
@@ -109,9 +125,12 @@ class _Checker:
             return
         if made != node.results[0].type:
             yield Invalid(
-                f"{node.op} makes another type than its result has", rule="V4", where=where, required=made,
+                f"{node.op} makes another type than its result has",
+                rule="V4",
+                where=where,
+                required=made,
                 got=node.results[0].type,
-            )  # fmt: skip
+            )
 
     def cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         if not operands or operands[0] != _BOOL:

@@ -23,13 +23,13 @@ class Token(NamedTuple):
 class Event(NamedTuple):
     """What one step did: it delivered a token, and perhaps a node fired.
 
-    `index` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
+    `position` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
     None; `outputs` its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing
     sent nothing. `closed` are the activation records that the event closed, innermost first.
     """
 
     token: Token
-    index: int
+    position: int
     inputs: tuple[Value, ...] | None
     outputs: tuple[tuple[int, Value], ...]
     sent: tuple[Token, ...]

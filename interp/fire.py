@@ -67,7 +67,7 @@ def _rule(graph: Graph, node: Node, result: int | None) -> Rule:
     return Rule(
         node=node,
         needs=1 if node.op == "merge" else sum(port is None for port in node.ports),
-        operands=None if node.op == "merge" else tuple(port and port.value for port in node.ports),
+        operands=None if node.op == "merge" else tuple(None if p is None else p.value for p in node.ports),
         compute=compute,
         trap=trap,
         retag=_RETAG[CONTROL[node.op].to](node.site) if node.op in CONTROL else None,

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
-from typing import NamedTuple, TypeAlias
 
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage
 from ..core.graph import Edge, Graph

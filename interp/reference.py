@@ -141,7 +141,7 @@ def _run(
             see(event)
             if kept is not None:
                 kept.append(event)
-            if until == "result" and len(state.results) == wanted or until == "trap" and state.traps:
+            if (until == "result" and len(state.results) == wanted) or (until == "trap" and state.traps):
                 return None
     except (Broken, Exhausted) as error:
         if isinstance(error, Broken) and not broken:

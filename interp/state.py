@@ -93,13 +93,13 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Do what an event says."""
-        (number, port, tag, value), index, inputs, _, sent, trap, closed = event
-        if index == 0:
+        (number, port, tag, value), position, inputs, _, sent, trap, closed = event
+        if position == 0:
             self.flight.popleft()
-        elif index == len(self.flight) - 1:
+        elif position == len(self.flight) - 1:
             self.flight.pop()
         else:
-            del self.flight[index]
+            del self.flight[position]
         self.steps += 1
         record = self.records[tag]
         if inputs is None:
@@ -124,7 +124,7 @@ class State:
 
     def revert(self, event: Event) -> None:
         """Undo an event: the last one that was applied."""
-        (number, port, tag, value), index, inputs, _, sent, trap, closed = event
+        (number, port, tag, _), position, inputs, _, sent, trap, closed = event
         for finished in reversed(closed):
             self._reopen(finished)
         record = self.records[tag]
@@ -149,7 +149,7 @@ class State:
                 tokens = [p for p, literal in enumerate(rule.node.ports) if literal is None and p != port]
                 record.waiting[number] = {p: inputs[p] for p in tokens}
                 self.waiting += rule.needs - 1
-        self.flight.insert(index, event.token)
+        self.flight.insert(position, event.token)
 
     def _send(self, sent: tuple[Token, ...], record: Record, arrives: bool) -> None:
         """The tokens of one firing, which are all under one tag."""
@@ -176,7 +176,8 @@ class State:
             self._close(target)
 
     def _open(self, tag: Tag) -> Record:
-        record = Record(tag, self.records.get(tag.parent) if tag.parent else None, self.signatures.get(tag.site, (0, 0)))
+        parent = self.records.get(tag.parent) if tag.parent else None
+        record = Record(tag, parent, self.signatures.get(tag.site, (0, 0)))
         self._reopen(record)
         return record
 

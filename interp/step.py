@@ -19,12 +19,12 @@ from .event import Event, Token
 from .state import Record, State
 
 
-def step(state: State, index: int) -> Event:
-    """What happens when the token at `index` of the flight is delivered.
+def step(state: State, position: int) -> Event:
+    """What happens when the token at `position` of the flight is delivered.
 
     Raises Broken where that would break S4, which happens on no graph that keeps the rules V7 to V15.
     """
-    token = state.flight[index]
+    token = state.flight[position]
     number, port, tag, value = token
     rule = state.rules[number]
     record = state.records[tag]
@@ -40,14 +40,14 @@ def step(state: State, index: int) -> Event:
             if held is not None and port in held:
                 raise second_token(state, token, held[port])
             if held is None or len(held) + 1 < rule.needs:
-                return Event(token, index, None, (), (), None, ())
+                return Event(token, position, None, (), (), None, ())
             for other, operand in held.items():
                 operands[other] = operand
         inputs = tuple(operands)  # type: ignore[arg-type]  # every port is filled now
     if rule.trap is not None:
         message = rule.trap(inputs)
         if message is not None:
-            return Event(token, index, inputs, (), (), message, _closed(state, record, token, ()))
+            return Event(token, position, inputs, (), (), message, _closed(state, record, token, ()))
     outputs = rule.compute(inputs, tag)
     destination = tag if rule.retag is None else rule.retag(state, tag)
     sent: list[Token] = []
@@ -58,7 +58,7 @@ def step(state: State, index: int) -> Event:
         for node, entry in edges:
             sent.append(Token(node, entry, destination, result))
     tokens = tuple(sent)
-    return Event(token, index, inputs, outputs, tokens, None, _closed(state, record, token, tokens))
+    return Event(token, position, inputs, outputs, tokens, None, _closed(state, record, token, tokens))
 
 
 def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Record, ...]:
@@ -98,6 +98,11 @@ def second_token(state: State, token: Token, held: Value | None) -> Broken:
         required = f"one token on port {token.port}, which holds {show(held)}"
     hint = "two edges end on this port; a merge is missing before it" if len(sources) > 1 else None
     return Broken(
-        f"node {node} got a second token", rule="S4", where=node.where, tag=token.tag, required=required, got=got,
+        f"node {node} got a second token",
+        rule="S4",
+        where=node.where,
+        tag=token.tag,
+        required=required,
+        got=got,
         hint=hint or "two live tokens reach it under one tag; `tagloom show` draws the graph",
-    )  # fmt: skip
+    )

@@ -13,8 +13,8 @@ from .. import dtypes
 from ..errors import Invalid, Trap, Usage
 from ..op import kernel, lookup, trap_message
 from ..program import Location
-from ..types import Type
-from ..value import Literal, Value, admit, literal, type_of
+from ..types import Type, type_of
+from ..value import Literal, Value, admit, literal
 from .source import definition, here
 from .symbol import Symbol
 from .tracing import RegionTrace, current, entered, to_operand
@@ -34,9 +34,10 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     if any(isinstance(operand, Traced) for operand in adapted):
         if region is None:
             raise Invalid(
-                "a symbolic value is used after its function was traced", where=here(),
+                "a symbolic value is used after its function was traced",
+                where=here(),
                 hint="return it from the function; only results leave",
-            )  # fmt: skip
+            )
         return Symbol(apply_traced(region, op, adapted, tuple(attributes.items())))
     return _compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes)
 
@@ -86,18 +87,19 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         return then() if _concrete_bool(pred) else otherwise()
     chosen = to_operand(pred)
     if chosen.type != _BOOL:
-        raise Invalid(
-            "the predicate of cond is not one bool", rule="V5", where=here(), required=_BOOL, got=chosen.type
-        )
+        raise Invalid("the predicate of cond is not one bool", rule="V5", where=here(), required=_BOOL, got=chosen.type)
     branches = [_subregion(region), _subregion(region)]
     returned = [_trace(branch, python, ()) for branch, python in zip(branches, (then, otherwise), strict=True)]
     single = not isinstance(returned[0], tuple)
     sides = [_as_tuple(side) for side in returned]
     if len(sides[0]) != len(sides[1]) or single != (not isinstance(returned[1], tuple)):
         raise Invalid(
-            "the branches of cond return different numbers of values", rule="V5", where=here(),
-            required=len(sides[0]), got=len(sides[1]),
-        )  # fmt: skip
+            "the branches of cond return different numbers of values",
+            rule="V5",
+            where=here(),
+            required=len(sides[0]),
+            got=len(sides[1]),
+        )
     pairs = [_unify(one, other) for one, other in zip(*sides, strict=True)]
     captured = list(dict.fromkeys(outer for branch in branches for outer in branch.captured))
     regions = tuple(
@@ -136,9 +138,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
     regions = (
         deciding.close([*own, *map(deciding.local, captured)], [deciding.operand(pred)]),
-        going.close(
-            [*mine, *map(going.local, captured)], [going.operand(value) for value in (*following, *captured)]
-        ),
+        going.close([*mine, *map(going.local, captured)], [going.operand(value) for value in (*following, *captured)]),
     )
     inputs = [region.operand(value) for value in (*starts, *captured)]
     types = [value.type for value in (*own, *captured)]
@@ -164,9 +164,13 @@ def _next_variables(following: tuple[Any, ...], own: list[Traced], body: Any) ->
         operand = to_operand(value, variable.type if weak else None)
         if not variable.type.admits(operand.type):
             raise Invalid(
-                f"loop variable {variable.name} changes its type", rule="V5", where=_line(body), required=variable.type,
-                got=operand.type, hint="start it with that type, as in 0.0 for 0, or convert with tl.astype",
-            )  # fmt: skip
+                f"loop variable {variable.name} changes its type",
+                rule="V5",
+                where=_line(body),
+                required=variable.type,
+                got=operand.type,
+                hint="start it with that type, as in 0.0 for 0, or convert with tl.astype",
+            )
         adapted.append(operand)
     return adapted
 
@@ -174,9 +178,12 @@ def _next_variables(following: tuple[Any, ...], own: list[Traced], body: Any) ->
 def _check_number(following: Sequence[object], variables: Sequence[object], body: Callable[..., Any]) -> None:
     if len(following) != len(variables):
         raise Invalid(
-            "the body of while_loop returns another number of values than there are loop variables", rule="V5",
-            where=_line(body), required=len(variables), got=len(following),
-        )  # fmt: skip
+            "the body of while_loop returns another number of values than there are loop variables",
+            rule="V5",
+            where=_line(body),
+            required=len(variables),
+            got=len(following),
+        )
 
 
 def _line(python: Callable[..., Any]) -> Location | None:
@@ -219,9 +226,13 @@ def _unify(one: Any, other: Any) -> tuple[Traced | Literal, Traced | Literal]:
         right = literal(other, left.type)
     if not (left.type.admits(right.type) or right.type.admits(left.type)):
         raise Invalid(
-            "the branches of cond return different types", rule="V5", where=here(), required=left.type,
-            got=right.type, hint="convert one with tl.astype",
-        )  # fmt: skip
+            "the branches of cond return different types",
+            rule="V5",
+            where=here(),
+            required=left.type,
+            got=right.type,
+            hint="convert one with tl.astype",
+        )
     return left, right
 
 

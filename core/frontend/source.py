@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from ..program import Location
 
 _ROOT = Path(__file__).resolve().parents[2]
-_OURS = tuple(str(_ROOT / part) for part in ("core", "interp", "viz", "tui")) + (str(_ROOT / "__init__.py"),)
+_OURS = tuple(str(_ROOT / part) for part in ("core", "interp", "viz", "tui", "__init__.py"))
 
 
 def user_frame() -> FrameType | None:

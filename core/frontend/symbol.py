@@ -38,8 +38,10 @@ def _refused(what: str, hint: str) -> Any:
 def _concrete_needed(symbol: Symbol, what: str, hint: str) -> Invalid:
     return Invalid(
         f"{what} needs a concrete value, and {symbol!r} is symbolic while tagloom traces the function",
-        rule="F1", where=here(), hint=hint,
-    )  # fmt: skip
+        rule="F1",
+        where=here(),
+        hint=hint,
+    )
 
 
 class Symbol:

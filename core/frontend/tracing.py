@@ -131,9 +131,10 @@ class Source:
         for (name, declared), type_ in zip(self.parameters, given, strict=True):
             if declared is None and type_ is None:
                 raise Usage(
-                    f"parameter {name} of {self.name} has no type", where=definition(self.python.__code__),
+                    f"parameter {name} of {self.name} has no type",
+                    where=definition(self.python.__code__),
                     hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
-                )  # fmt: skip
+                )
             types.append(declared or type_)
         return tuple(type_ for type_ in types if type_ is not None)
 
@@ -141,9 +142,10 @@ class Source:
         if count != len(self.parameters):
             names = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in self.parameters)
             raise Usage(
-                f"{self.name} takes {len(self.parameters)} arguments", required=f"{self.name}({names})",
+                f"{self.name} takes {len(self.parameters)} arguments",
+                required=f"{self.name}({names})",
                 got=f"{count} argument{'s' * (count != 1)}",
-            )  # fmt: skip
+            )
 
 
 def read_source(python: Callable[..., Any]) -> Source:
@@ -211,17 +213,16 @@ class Trace:
         found = self.instances[key]
         if found.results is None:
             raise Invalid(
-                f"{source.name} calls itself, so its result needs a type", where=definition(source.python.__code__),
+                f"{source.name} calls itself, so its result needs a type",
+                where=definition(source.python.__code__),
                 hint=f"annotate it: def {source.name}(...) -> tl.int64",
-            )  # fmt: skip
+            )
         return found
 
     def program(self, source: Source, types: tuple[Type, ...]) -> tuple[Program, bool]:
         """The program that calls this function, and whether it has one result rather than a tuple."""
         entry = self.instance(source, types)
-        pending = True
-        while pending:
-            pending = [instance for instance in self.instances.values() if instance.traced is None]
+        while pending := [instance for instance in self.instances.values() if instance.traced is None]:
             for instance in pending:
                 self.run(instance)
         functions = tuple(instance.traced for instance in self.instances.values() if instance.traced)
@@ -243,9 +244,11 @@ class Trace:
         wanted = instance.results or (None,) * len(values)
         if len(wanted) != len(values):
             raise Invalid(
-                f"{source.name} returns another number of values than it says", where=where, required=len(wanted),
+                f"{source.name} returns another number of values than it says",
+                where=where,
+                required=len(wanted),
                 got=len(values),
-            )  # fmt: skip
+            )
         checked = [to_operand(value, type_) for value, type_ in zip(values, wanted, strict=True)]
         for value, type_ in zip(checked, wanted, strict=True):
             if type_ is not None and not type_.admits(value.type):
@@ -304,15 +307,17 @@ def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tu
     """Add a call; its results, and whether they are one value rather than a tuple."""
     source.check_count(len(arguments))
     operands = [
-        to_operand(argument, declared)
-        for argument, (_, declared) in zip(arguments, source.parameters, strict=True)
+        to_operand(argument, declared) for argument, (_, declared) in zip(arguments, source.parameters, strict=True)
     ]
     for operand, (name, declared) in zip(operands, source.parameters, strict=True):
         if declared is not None and not declared.admits(operand.type):
             raise Invalid(
-                f"argument {name} of {source.name} has another type", rule="V6", where=here(), required=declared,
+                f"argument {name} of {source.name} has another type",
+                rule="V6",
+                where=here(),
+                required=declared,
                 got=operand.type,
-            )  # fmt: skip
+            )
     callee = region.trace.instance(source, source.types([operand.type for operand in operands]))
     assert callee.results is not None
     names = [callee.name] + [f"{callee.name}_{k}" for k in range(1, len(callee.results))]

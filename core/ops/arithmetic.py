@@ -104,7 +104,7 @@ remainder = op(
 1
 """,
 )
-pow = op(  # noqa: A001 - the name is the Array API's
+pow = op(
     "pow",
     arity=2,
     types=_NUMBERS,
@@ -131,7 +131,7 @@ negative = op(
 -2.5
 """,
 )
-abs = op(  # noqa: A001
+abs = op(
     "abs",
     arity=1,
     types=_NUMBERS,

@@ -26,7 +26,13 @@ _compare("greater", ">", np.greater, operator.gt, ">>> tl.greater(1, 2)\nFalse",
 _compare("greater_equal", ">=", np.greater_equal, operator.ge, ">>> tl.greater_equal(2, 2)\nTrue", "Whether x >= y.")
 _compare("equal", "==", np.equal, operator.eq, ">>> tl.equal(2, 2)\nTrue", "Whether x equals y.", _EQUALITY)
 _compare(
-    "not_equal", "!=", np.not_equal, operator.ne, ">>> tl.not_equal(2, 2)\nFalse", "Whether x differs from y.", _EQUALITY
+    "not_equal",
+    "!=",
+    np.not_equal,
+    operator.ne,
+    ">>> tl.not_equal(2, 2)\nFalse",
+    "Whether x differs from y.",
+    _EQUALITY,
 )
 
 op(

@@ -1,0 +1,320 @@
+"""Places: where every value of a graph lives, and the rules V10 to V14, which are statements about places.
+
+A place is a context (a function, or a loop) and a guard: which predicates, with which outcome, lie between the
+beginning of the context and here. Places are inferred in the order in which tokens can get there; what closes
+cycles (returns, next_iterations) is checked afterwards.
+
+V10  The ports of a node live in one place: one function or loop, under the same branches.
+V11  The ports of a merge exclude each other and leave no gap: both sides of a switch; a loop's enter and its
+     next_iteration; the call sites of one function, each once.
+V12  A call feeds one entry merge of its function, and each entry merge has one call of every site.
+V13  The variables of a loop enter at one place, come back when its condition holds, and leave when it does not;
+     the condition is the same for all.
+V14  Every node can be reached by tokens: no node waits for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from .errors import Invalid
+from .graph import Edge, Graph, Node, Source
+from .tag import ENVIRONMENT, Site
+
+Guard: TypeAlias = tuple[tuple[Source, bool], ...]
+
+
+class Place(NamedTuple):
+    """Where a value lives: inside a function or a loop, under a guard of (predicate, outcome)."""
+
+    context: str | Site
+    guard: Guard = ()
+
+    def __str__(self) -> str:
+        branches = [f"{'' if outcome else 'not '}{pred}" for pred, outcome in self.guard]
+        return " if ".join([str(self.context), *branches])
+
+
+class Places:
+    """The places of a graph whose nodes have the right shape (V7 to V9).
+
+    `of` has the place of every output that could be placed; `outer` where each site is called or entered from.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sources = graph.sources()
+        self.callees = {**dict(graph.calls), ENVIRONMENT: graph.name}
+        self.of: dict[Source, Place] = {}
+        self.outer: dict[Site, Place] = {ENVIRONMENT: Place("the environment")}
+        self.by_site: dict[tuple[str, Site], list[int]] = {}
+        for number, node in enumerate(graph.nodes):
+            if node.site is not None:
+                self.by_site.setdefault((node.op, node.site), []).append(number)
+        self.problems = list(self._infer_all())
+
+    def _infer_all(self) -> Iterator[Invalid]:
+        """V10 to V14: infer the places in the order in which tokens can get there, then check what closes cycles."""
+        for position in range(len(self.graph.arguments)):
+            self.of[Source(-1, position)] = Place(self.graph.name)
+        waiting = list(range(len(self.graph.nodes)))
+        while waiting:
+            left, problems = [], []
+            for number in waiting:
+                found = self.infer(number)
+                if found is None:
+                    left.append(number)
+                else:
+                    problems += found
+            yield from problems
+            if problems or len(left) == len(waiting):
+                yield from [] if problems else self.unreached(left)
+                return
+            waiting = left
+        yield from self.calls()
+        yield from self.returns()
+        yield from self.loops()
+
+    def unreached(self, left: list[int]) -> Iterator[Invalid]:
+        """V14."""
+        names = ", ".join(str(self.graph.nodes[number]) for number in left[:5])
+        yield Invalid(
+            "no token ever comes here: these nodes wait for themselves, or for a function that is never called",
+            rule="V14",
+            where=self.graph.nodes[left[0]].where,
+            got=names,
+            hint="a cycle must pass through next_iteration and a merge",
+        )
+
+    def infer(self, number: int) -> list[Invalid] | None:
+        """Place the outputs of a node; None where it is too early, else what is wrong."""
+        node = self.graph.nodes[number]
+        ports = [self.source(number, port) for port in range(len(node.ports)) if node.ports[port] is None]
+        if node.op == "merge":
+            return self.infer_merge(number, ports)
+        if node.op == "return":
+            return self.infer_return(number)
+        places = [self.of.get(source) for source in ports]
+        if None in places:
+            return None
+        if len(set(places)) > 1:
+            return [self.apart(node, ports)]
+        here = places[0]
+        assert here is not None
+        if self.function_of(here) != node.function:
+            return [
+                Invalid(
+                    f"{node} gets its tokens from another function",
+                    rule="V10",
+                    where=node.where,
+                    required=node.function,
+                    got=here.context,
+                    hint="functions meet in call and return",
+                )
+            ]
+        return self.infer_outputs(number, here)
+
+    def infer_outputs(self, number: int, here: Place) -> list[Invalid] | None:
+        node = self.graph.nodes[number]
+        match node.op:
+            case "switch":
+                pred = self.source(number, 1)
+                outputs = [Place(here.context, (*here.guard, (pred, side))) for side in (True, False)]
+            case "call" | "enter":
+                assert node.site is not None
+                if self.outer.setdefault(node.site, here) != here:
+                    return [self.elsewhere(node, here)]
+                outputs = [Place(self.callees[node.site] if node.op == "call" else node.site)]
+            case "exit" | "next_iteration":
+                assert node.site is not None
+                if here.context != node.site:
+                    return [self.apart(node, [self.source(number, 0)], required=Place(node.site))]
+                outputs = [self.outer[node.site]] * 2 if node.op == "exit" else [Place(node.site)]
+            case _:
+                outputs = [here]
+        self.of.update((Source(number, position), place) for position, place in enumerate(outputs))
+        return []
+
+    def infer_return(self, number: int) -> list[Invalid] | None:
+        """What returns lives where it was called from, once all arguments are known to be sent."""
+        site = self.graph.nodes[number].site
+        assert site is not None
+        sent = [(Source(caller, 0) in self.of) for caller in self.by_site.get(("call", site), ())]
+        if site != ENVIRONMENT and not (sent and all(sent)):
+            return None
+        self.of[Source(number, 0)] = self.outer[site]
+        return []
+
+    def infer_merge(self, number: int, ports: list[Source]) -> list[Invalid] | None:
+        """V11."""
+        node = self.graph.nodes[number]
+        makers = [None if source.node < 0 else self.graph.nodes[source.node] for source in ports]
+        ops = ["call" if maker is None else maker.op for maker in makers]
+        if "enter" in ops or "next_iteration" in ops:
+            sites = {maker.site for maker in makers if maker is not None}
+            if sorted(ops) != ["enter", "next_iteration"] or len(sites) > 1:
+                return [self.overlap(node, "one enter and one next_iteration, of one loop")]
+            entered = self.of.get(ports[ops.index("enter")])
+            if entered is None:
+                return None
+            self.of[Source(number, 0)] = entered
+            return []
+        if "call" in ops:
+            callers = [ENVIRONMENT if maker is None else maker.site for maker in makers]
+            callees = {self.callees[site] for site in callers if site in self.callees}
+            if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
+                return [self.overlap(node, "at most one token from each site that calls the function")]
+            self.of[Source(number, 0)] = Place(node.function)
+            return []
+        places = [self.of[source] for source in ports if source in self.of]
+        if len(places) < len(ports):
+            return None
+        joined = _join([place.guard for place in places])
+        if joined is None or len({place.context for place in places}) > 1:
+            return [self.overlap(node, "the two sides of one switch", places)]
+        here = Place(places[0].context, joined)
+        if self.function_of(here) != node.function:
+            return [self.overlap(node, f"tokens of {node.function}", places)]
+        self.of[Source(number, 0)] = here
+        return []
+
+    def calls(self) -> Iterator[Invalid]:
+        """V12."""
+        entries: dict[str, set[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op == "merge" and all(self.is_call(self.source(number, port)) for port in range(len(node.ports))):
+                entries.setdefault(node.function, set()).add(number)
+        for (op, site), numbers in self.by_site.items():
+            if op != "call":
+                continue
+            fed = sorted(edge.node for number in numbers for edge in self.graph.nodes[number].outputs[0].edges)
+            wanted = sorted(entries.get(self.callees[site], ()))
+            if fed != wanted:
+                node = self.graph.nodes[numbers[0]]
+                yield Invalid(
+                    f"the calls of {site} do not feed each parameter of {self.callees[site]} once",
+                    rule="V12",
+                    where=node.where,
+                    required=self.names(wanted),
+                    got=self.names(fed),
+                )
+        for name, argument in self.graph.arguments:
+            called = any(callee == self.graph.name for _, callee in self.graph.calls)
+            if called and [edge.node in entries.get(self.graph.name, ()) for edge in argument.edges] != [True]:
+                yield Invalid(f"argument {name} does not feed one entry merge", rule="V12", got=argument.edges)
+
+    def returns(self) -> Iterator[Invalid]:
+        """V10: what returns is a value of the function that was called, under no branch."""
+        for number, node in enumerate(self.graph.nodes):
+            if node.op == "return" and node.site is not None:
+                source = self.source(number, 0)
+                wanted = Place(self.callees[node.site])
+                if self.of[source] != wanted or self.function_of(self.of[Source(number, 0)]) != self.owner(node):
+                    yield self.apart(node, [source], required=wanted)
+
+    def loops(self) -> Iterator[Invalid]:
+        """V13."""
+        for (op, site), numbers in self.by_site.items():
+            if op != "enter":
+                if op in ("exit", "next_iteration") and ("enter", site) not in self.by_site:
+                    yield Invalid(f"loop {site} is left, or goes on, but is never entered", rule="V13", got=op)
+                continue
+            again = self.by_site.get(("next_iteration", site), [])
+            fed = [[e for n in side for e in self.graph.nodes[n].outputs[0].edges] for side in (numbers, again)]
+            merges = [sorted(edge.node for edge in side) for side in fed]
+            if merges[0] != merges[1] or len(merges[0]) != len(numbers) or not all(map(self.is_merge, merges[0])):
+                yield Invalid(
+                    f"a variable of loop {site} lacks its enter, its merge or its next_iteration",
+                    rule="V13",
+                    where=self.graph.nodes[numbers[0]].where,
+                    required=self.names(merges[0]),
+                    got=self.names(merges[1]),
+                )
+                continue
+            leaving = self.by_site.get(("exit", site), [])
+            guards = {(self.of[self.source(n, 0)], True) for n in again}
+            guards |= {(self.of[self.source(n, 0)], False) for n in leaving}
+            conditions = {place.guard[-1][0] for place, _ in guards if place.guard}
+            right = {(Place(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)}
+            if len(conditions) != 1 or not guards <= right:
+                yield Invalid(
+                    f"the variables of loop {site} do not all go on, or leave, on one condition",
+                    rule="V13",
+                    where=self.graph.nodes[numbers[0]].where,
+                    got="; ".join(str(place) for place, _ in guards),
+                )
+
+    def source(self, number: int, port: int) -> Source:
+        """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""
+        node = self.graph.nodes[number]
+        return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
+
+    def owner(self, node: Node) -> str:
+        """The function that a return's result goes to: its own, or the environment."""
+        return "the environment" if node.site == ENVIRONMENT else node.function
+
+    def is_call(self, source: Source) -> bool:
+        return source.node < 0 or self.graph.nodes[source.node].op == "call"
+
+    def is_merge(self, number: int) -> bool:
+        return self.graph.nodes[number].op == "merge"
+
+    def function_of(self, place: Place) -> str:
+        while isinstance(place.context, Site):
+            place = self.outer[place.context]
+        return place.context
+
+    def names(self, numbers: list[int]) -> str:
+        return ", ".join(str(self.graph.nodes[number]) for number in numbers) or "none"
+
+    def apart(self, node: Node, ports: list[Source], required: object = "one place") -> Invalid:
+        places = "; ".join(str(self.of[source]) for source in ports)
+        return Invalid(
+            f"tokens of {node} live in different places",
+            rule="V10",
+            where=node.where,
+            required=required,
+            got=places,
+            hint="a value enters a loop by enter, a branch by switch, a function by call",
+        )
+
+    def elsewhere(self, node: Node, here: Place) -> Invalid:
+        assert node.site is not None
+        return Invalid(
+            f"{node.site} is entered from two places",
+            rule="V10",
+            where=node.where,
+            required=self.outer[node.site],
+            got=here,
+        )
+
+    def overlap(self, node: Node, required: str, places: list[Place] | None = None) -> Invalid:
+        got = "; ".join(map(str, places)) if places else None
+        return Invalid(
+            f"merge {node} may get two tokens under one tag, or none",
+            rule="V11",
+            where=node.where,
+            required=required,
+            got=got,
+        )
+
+
+def _join(guards: list[Guard]) -> Guard | None:
+    """The guard under which exactly one of these holds, or None: two sides of a predicate join to what is around.
+
+    >>> p, q = Source(0, 0), Source(1, 0)
+    >>> _join([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
+    ()
+    """
+    left = list(guards)
+    while len(left) > 1:
+        longest = max(left, key=len)
+        if not longest:
+            return None
+        *around, (pred, outcome) = longest
+        other = (*around, (pred, not outcome))
+        if left.count(longest) != 1 or left.count(other) != 1:
+            return None
+        left = [guard for guard in left if guard not in (longest, other)] + [tuple(around)]
+    return left[0]
