@@ -7,8 +7,8 @@ L4  A cond switches each value that a branch uses, and merges the results of its
 L5  A loop variable is a merge of `enter` and `next_iteration`, switched on the condition, left through `exit`.
 L6  A value that a loop only reads is a loop variable whose next value is itself.
 L7  A literal sits on a port and needs no token; a node with nothing but literals fires on its region's trigger.
-L8  Each region has one trigger. A function that needs one has a hidden first argument, sent from the caller's
-    region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
+L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument,
+    sent from the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
 
 Nodes are made in program order, so that their numbers order the firings of an activation as a sequential
 evaluation would.
@@ -38,7 +38,7 @@ def lower(program: Program) -> Graph:
 def needing_triggers(program: Program) -> set[str]:
     """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
     functions = program.reachable()
-    needing: set[str] = set()
+    needing = {function.name for function in functions if not function.body.parameters}
     while True:
         more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
         if not more:
@@ -104,8 +104,11 @@ class _Lowering:
             self._entry_merges(function)
         for number, (name, type_) in zip(self.entries[main.name], self._parameters(main), strict=True):
             self.builder.extend(self.builder.argument(name, type_), number)
-        for function in self.functions:
-            self._function(function)
+        results = {function.name: self._function(function) for function in self.functions}
+        for name, sites in self.returns.items():
+            for site in sites:
+                for source, returned in zip(results[name], site, strict=True):
+                    self.builder.connect(source, returned, 0)
         return self.builder.build(returned=self.returns[main.name][0], hidden=int(main.name in self.needing))
 
     def _parameters(self, function: Function) -> list[Var]:
@@ -121,15 +124,13 @@ class _Lowering:
         if function.name == self.program.entry:
             self._return_nodes(function, ENVIRONMENT, function.name, ["return"] * len(function.results), None)
 
-    def _function(self, function: Function) -> None:
+    def _function(self, function: Function) -> list[Source]:
+        """Lower a body; its results."""
         merges = [Source(number, 0) for number in self.entries[function.name]]
         scope = _Scope(function.name, lambda: merges[0])
         hidden = len(merges) - len(function.body.parameters)
         scope.bind(function.body.parameters, merges[hidden:])
-        results = self._region(scope, function.body)
-        for site in self.returns[function.name]:
-            for source, returned in zip(results, site, strict=True):
-                self.builder.connect(source, returned, 0)
+        return self._region(scope, function.body)
 
     def _region(self, scope: _Scope, region: Region) -> list[Source]:
         """Lower the nodes; the results, each as a token."""
@@ -228,7 +229,7 @@ class _Lowering:
     def _return_nodes(
         self, callee: Function, site: Any, function: str, names: list[str], node: Node | None
     ) -> list[int]:
-        """L3: one a result, connected once the callee's body has been lowered."""
+        """L3: one a result, connected once every body has been lowered."""
         location = node.location if node else callee.location
         made = [
             self.builder.node("return", name, [None], [type_], function=function, site=site, location=location)[0].node

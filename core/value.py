@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import struct
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -64,6 +65,13 @@ def same(one: object, other: object) -> builtins.bool:
 
 def fingerprint(value: object) -> tuple[str, tuple[int, ...], bytes]:
     """A hashable key of a value's type and bits."""
+    match value:
+        case builtins.bool():
+            return "?", (), b"\1" if value else b"\0"
+        case int():
+            return "<i8", (), value.to_bytes(8, "little", signed=True)
+        case float():
+            return "<f8", (), struct.pack("<d", value)
     array = np.asarray(value)
     return array.dtype.str, array.shape, array.tobytes()
 

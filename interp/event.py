@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..core.tag import Tag
 from ..core.value import Value
-
-if TYPE_CHECKING:
-    from .state import Record
 
 
 class Token(NamedTuple):
@@ -20,12 +17,19 @@ class Token(NamedTuple):
     value: Value
 
 
+class Closed(NamedTuple):
+    """An activation that closed: its tag, and the nodes that fired under it. All its counts were at their end."""
+
+    tag: Tag
+    fired: frozenset[int]
+
+
 class Event(NamedTuple):
     """What one step did: it delivered a token, and perhaps a node fired.
 
     `position` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
     None; `outputs` its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing
-    sent nothing. `closed` are the activation records that the event closed, innermost first.
+    sent nothing. `closed` are the activations that the event closed, innermost first.
     """
 
     token: Token
@@ -34,7 +38,7 @@ class Event(NamedTuple):
     outputs: tuple[tuple[int, Value], ...]
     sent: tuple[Token, ...]
     trap: str | None
-    closed: tuple[Record, ...]
+    closed: tuple[Closed, ...]
 
     @property
     def fired(self) -> bool:

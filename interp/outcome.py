@@ -10,7 +10,7 @@ S12 A run ends in one of five ways, decided in this order:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
@@ -44,11 +44,11 @@ class Outcome:
     """
 
     status: Status
-    graph: Graph
+    graph: Graph = field(repr=False)
     results: tuple[Value | None, ...]
     missing: tuple[int, ...]
     single: bool
-    stats: Stats
+    stats: Stats = field(repr=False)
     traps: tuple[TagloomError, ...]
     residue: tuple[Waiting, ...]
     open_activations: int
@@ -98,12 +98,13 @@ class Outcome:
 
     def activations(self) -> dict[str, int]:
         """How often each function was called, the first call included."""
-        entered: dict[str, int] = {}
-        callees = dict.fromkeys(callee for _, callee in self.graph.calls)
-        for name in dict.fromkeys((self.graph.name, *callees)):
-            entry = next((n for n, node in enumerate(self.graph.nodes) if node.function == name), None)
-            is_entry = entry is not None and self.graph.nodes[entry].op == "merge"
-            entered[name] = self.stats.by_node[entry] if is_entry and entry is not None else 1
+        sent: dict[Site, int] = {}
+        for node, count in zip(self.graph.nodes, self.stats.by_node, strict=True):
+            if node.op == "call" and node.site is not None:
+                sent[node.site] = max(count, sent.get(node.site, 0))
+        entered = {self.graph.name: 1}
+        for site, callee in self.graph.calls:
+            entered[callee] = entered.get(callee, 0) + sent.get(site, 0)
         return entered
 
 
@@ -111,9 +112,11 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, **details: 
     """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
-    traps = [trap_error(graph, event) for event in sorted(state.traps, key=program_order(graph))]
+    order = program_order(graph)
+    trapped = sorted(state.traps, key=lambda event: order(event.token.tag, event.token.node))
+    traps = [trap_error(graph, event) for event in trapped]
     residue = _residue(state)
-    status, error = _status(state, stopped, missing, traps, residue, details["schedule"])
+    status, error = _status(state, stopped, missing, traps, residue)
     return Outcome(
         status=status,
         graph=graph,
@@ -134,14 +137,13 @@ def _status(
     missing: tuple[int, ...],
     traps: Sequence[TagloomError],
     residue: tuple[Waiting, ...],
-    schedule: str,
 ) -> tuple[Status, TagloomError | None]:
     """S12."""
     if isinstance(stopped, Broken):
         return "Broken", stopped
     if stopped is not None:
         if not missing:
-            stopped.hint = f"all results had come; to stop at them, run until the result. {stopped.hint or ''}".strip()
+            stopped.add_note('  its results had come all the same: `--until result` (until="result") stops there')
         return "Exhausted", stopped
     if state.flight and not missing:
         return "Returned", None
@@ -153,24 +155,25 @@ def _status(
 
 
 def _residue(state: State) -> tuple[Waiting, ...]:
-    return tuple(
+    found = [
         Waiting(node, port, tag, value)
         for tag, record in state.records.items()
-        for node, held in sorted(record.waiting.items())
-        for port, value in sorted(held.items(), key=lambda item: item[0])
-    )
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+    order = program_order(state.graph)
+    return tuple(sorted(found, key=lambda waiting: (order(waiting.tag, waiting.node), waiting.port)))
 
 
-def program_order(graph: Graph) -> Any:
-    """A key that sorts events as a sequential evaluation of the program would meet them."""
+def program_order(graph: Graph) -> Callable[[Tag, int], Any]:
+    """A key by which nodes under tags sort as a sequential evaluation of the program would meet them."""
     first: dict[Site, int] = {}
     for number, node in enumerate(graph.nodes):
         if node.site is not None and node.op in ("call", "enter"):
             first.setdefault(node.site, number)
 
-    def key(event: Event) -> list[tuple[int, int]]:
-        path = [(first.get(site, -1), iteration) for site, iteration in event.token.tag.path()]
-        return [*path, (event.token.node, 0)]
+    def key(tag: Tag, node: int) -> list[tuple[int, int]]:
+        return [*((first.get(site, -1), iteration) for site, iteration in tag.path()), (node, 0)]
 
     return key
 
@@ -236,8 +239,10 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
     return error
 
 
-def exhausted(limit: str, number: int, option: str) -> Exhausted:
-    """A limit was reached."""
+def exhausted(what: str, limit: str, number: int) -> Exhausted:
+    """A limit was reached: `limit` is its name in Limits and, after `--max-`, on the command line."""
     return Exhausted(
-        f"the run needs more than {number:,} {limit}", rule="S12", hint=f"raise the limit with {option}, if it ends"
+        f"the run needs more than {number:,} {what}",
+        rule="S12",
+        hint=f"if the program ends, raise the limit: --max-{limit} N, or limits=tl.Limits({limit}=N)",
     )

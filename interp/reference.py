@@ -46,7 +46,7 @@ def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
     Raises Exhausted before a limit would be exceeded, Broken as `step` does.
     """
     if state.live > limits.tokens:
-        raise exhausted("tokens at once", limits.tokens, "--max-tokens")
+        raise exhausted("tokens at once", "tokens", limits.tokens)
     while state.flight:
         event = step(state, pick(state))
         if event.inputs is not None:
@@ -57,13 +57,13 @@ def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
 
 def _check(state: State, event: Event, limits: Limits) -> None:
     if state.firings >= limits.firings:
-        raise exhausted("firings", limits.firings, "--max-firings")
+        raise exhausted("firings", "firings", limits.firings)
     sent = event.sent
     if sent:
         if sent[0].tag.depth > limits.depth:
-            raise exhausted("nested calls and loops", limits.depth, "--max-depth")
+            raise exhausted("nested calls and loops", "depth", limits.depth)
         if state.live + len(sent) - state.rules[event.token.node].needs > limits.tokens:
-            raise exhausted("tokens at once", limits.tokens, "--max-tokens")
+            raise exhausted("tokens at once", "tokens", limits.tokens)
 
 
 def run_graph(

@@ -120,13 +120,15 @@ class State:
         if sent:
             self._send(sent, record, rule.arrives)
         for finished in closed:
-            self._close(finished)
+            self._close(self.records[finished.tag])
 
     def revert(self, event: Event) -> None:
         """Undo an event: the last one that was applied."""
         (number, port, tag, _), position, inputs, _, sent, trap, closed = event
         for finished in reversed(closed):
-            self._reopen(finished)
+            reopened = self._open(finished.tag)
+            reopened.fired = set(finished.fired)
+            reopened.arrived, reopened.left = reopened.wanted
         record = self.records[tag]
         self.steps -= 1
         if inputs is None:
@@ -177,16 +179,11 @@ class State:
 
     def _open(self, tag: Tag) -> Record:
         parent = self.records.get(tag.parent) if tag.parent else None
-        record = Record(tag, parent, self.signatures.get(tag.site, (0, 0)))
-        self._reopen(record)
-        return record
-
-    def _reopen(self, record: Record) -> None:
-        tag, parent = record.tag, record.parent
-        self.records[tag] = record
+        record = self.records[tag] = Record(tag, parent, self.signatures.get(tag.site, (0, 0)))
         if parent is not None:
             parent.open += 1
             parent.children[tag.site, tag.iteration] = tag
+        return record
 
     def _close(self, record: Record) -> None:
         tag, parent = record.tag, record.parent

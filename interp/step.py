@@ -15,7 +15,7 @@ from ..core.errors import Broken
 from ..core.graph import Edge
 from ..core.tag import Tag
 from ..core.value import Value, show
-from .event import Event, Token
+from .event import Closed, Event, Token
 from .state import Record, State
 
 
@@ -61,8 +61,8 @@ def step(state: State, position: int) -> Event:
     return Event(token, position, inputs, outputs, tokens, None, _closed(state, record, token, tokens))
 
 
-def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Record, ...]:
-    """S11: the records that close when a node fires on `token` and sends these."""
+def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
+    """S11: the activations that close when a node fires on `token` and sends these."""
     rule = state.rules[token.node]
     target: Tag | None = sent[0].tag if sent and sent[0].node >= 0 else None
     tokens = record.tokens - rule.needs + (len(sent) if target is token.tag else 0)
@@ -73,7 +73,7 @@ def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...])
     opens = target is not None and target not in state.records
     if opens and target is not None and target.parent == record.tag:
         return ()
-    closed = [record]
+    closed = [Closed(record.tag, frozenset((*record.fired, token.node)))]
     parent = record.parent
     while parent is not None:
         opened = opens and target is not None and target.parent == parent.tag
@@ -81,7 +81,7 @@ def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...])
             break
         if parent.arrived < parent.wanted[0] or parent.left < parent.wanted[1]:
             break
-        closed.append(parent)
+        closed.append(Closed(parent.tag, frozenset(parent.fired)))
         parent = parent.parent
     return tuple(closed)
 

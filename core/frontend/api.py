@@ -101,10 +101,11 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
             got=len(sides[1]),
         )
     pairs = [_unify(one, other) for one, other in zip(*sides, strict=True)]
+    yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
     captured = list(dict.fromkeys(outer for branch in branches for outer in branch.captured))
     regions = tuple(
-        branch.close([branch.local(outer) for outer in captured], [branch.operand(pair[side]) for pair in pairs])
-        for side, branch in enumerate(branches)
+        branch.close(list(map(branch.local, captured)), results)
+        for branch, results in zip(branches, yielded, strict=True)
     )
     inputs = [region.operand(value) for value in (chosen, *captured)]
     types = [_wider(one.type, other.type) for one, other in pairs]
@@ -135,10 +136,12 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     if isinstance(decided, tuple) or pred.type != _BOOL:
         raise Invalid("the condition of while_loop is not one bool", rule="V5", where=here(), got=pred.type)
     following = _next_variables(_as_tuple(_trace(going, body, mine)), own, body)
+    yielded = [deciding.operand(pred)], [going.operand(value) for value in following]
     captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
+    unchanged = [going.operand(value) for value in captured]
     regions = (
-        deciding.close([*own, *map(deciding.local, captured)], [deciding.operand(pred)]),
-        going.close([*mine, *map(going.local, captured)], [going.operand(value) for value in (*following, *captured)]),
+        deciding.close([*own, *map(deciding.local, captured)], yielded[0]),
+        going.close([*mine, *map(going.local, captured)], [*yielded[1], *unchanged]),
     )
     inputs = [region.operand(value) for value in (*starts, *captured)]
     types = [value.type for value in (*own, *captured)]

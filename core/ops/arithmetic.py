@@ -6,6 +6,7 @@ Names and meanings follow the Python Array API standard 2024.12 where it fixes t
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,12 @@ from .rules import elementwise
 _NUMBERS = elementwise("if")
 
 
-def _by_zero(x: object, y: object) -> object:
-    return np.equal(y, 0)  # type: ignore[call-overload]
+def _by_zero(x: Any, y: Any) -> Any:
+    return y == 0
 
 
-def _negative_exponent(x: object, y: object) -> object:
-    return np.less(y, 0)  # type: ignore[call-overload]
+def _negative_exponent(x: Any, y: Any) -> Any:
+    return y < 0
 
 
 add = op(

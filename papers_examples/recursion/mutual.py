@@ -1,0 +1,34 @@
+"""Mutual recursion: two functions that call each other need nothing that one does not.
+
+Each body stands in the graph once. The merge of each parameter is fed by `main` and by the other function, and the
+tag says to whom a result goes back.
+
+The thesis runs a pair of functions F and G; which ones to take is our choice. For 7: (False, True),
+in 8 calls of each.
+
+Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018).
+"""
+
+import tagloom as tl
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def main(n: tl.int64) -> tuple[tl.bool, tl.bool]:
+    return even(n), odd(n)
+
+
+EXPECTED = [
+    {"run": ("main", 0), "result": (True, False), "calls": {"main": 1, "even": 1, "odd": 1}, "size": "quick"},
+    {"run": ("main", 7), "result": (False, True), "calls": {"main": 1, "even": 8, "odd": 8}, "size": "quick"},
+    {"run": ("main", 999), "result": (False, True), "calls": {"main": 1, "even": 1000, "odd": 1000}, "size": "quick"},
+]

@@ -1,0 +1,31 @@
+"""Takeuchi's function: four call sites in one body, three of them arguments of the fourth.
+
+The three inner calls depend on nothing but the arguments, so they run at the same time, and so do the calls inside
+them.
+
+Where y >= x, this function gives z (McCarthy's variant of Takeuchi's, which gives y), and it evaluates all three
+arguments, needed or not: tak(24, 16, 8) = 9, in 2,493,349 calls.
+
+Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018),
+from whose tables the rows with `thesis` are: seconds with static graphs, and with dynamic ones.
+"""
+
+import tagloom as tl
+
+
+@tl.function
+def tak(x: tl.int64, y: tl.int64, z: tl.int64) -> tl.int64:
+    return tl.cond(
+        y < x,
+        lambda: tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y)),
+        lambda: z,
+    )
+
+
+EXPECTED = [
+    {"run": ("tak", 1, 2, 3), "result": 3, "calls": {"tak": 1}, "size": "quick"},
+    {"run": ("tak", 8, 4, 2), "result": 3, "calls": {"tak": 137}, "size": "quick"},
+    {"run": ("tak", 18, 12, 6), "result": 7, "calls": {"tak": 63609}, "size": "heavy"},
+    {"run": ("tak", 24, 16, 8), "result": 9, "calls": {"tak": 2493349}, "size": "huge", "thesis": (18.881, 16.075)},
+    {"run": ("tak", 27, 17, 8), "result": 9, "calls": {"tak": 24802269}, "size": "huge", "thesis": (188.51, 159.78)},
+]

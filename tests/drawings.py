@@ -1,0 +1,177 @@
+"""What tests of pictures share: things to draw, and DOT read back by Graphviz's own parser."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html import unescape
+from typing import Any, NamedTuple
+
+import tagloom as tl
+from hypothesis import strategies as st
+from pygraphviz import AGraph
+from tagloom.core.graph import Graph, Source
+from tagloom.core.tag import Site
+from tagloom.core.types import Type
+from tagloom.core.value import literal
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def ack(m: tl.int64, n: tl.int64) -> tl.int64:
+    def inner() -> Any:
+        return tl.cond(n <= 0, lambda: ack(m - 1, 1), lambda: ack(m - 1, ack(m, n - 1)))
+
+    return tl.cond(m <= 0, lambda: n + 1, inner)
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n <= 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n <= 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    def outer(i: Any, s: Any) -> Any:
+        _, t = tl.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + i * j), 0, s)
+        return i + 1, t
+
+    return tl.while_loop(lambda i, s: i < n, outer, 0, 0)[1]
+
+
+@tl.function
+def main(x: tl.float64, n: tl.int64) -> tl.float64:
+    """Calls of a function that calls loops, inside a loop and outside."""
+    _, s = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + total(i) - x), 0, 0.0)
+    return tl.sqrt(tl.abs(s)) + total(7)
+
+
+@tl.function
+def total(n: tl.int64) -> tl.float64:
+    return tl.astype(nested(n), tl.float64)
+
+
+FUNCTIONS = {function.name: function for function in (fib, ack, even, nested, main)}
+INT = Type(tl.int64)
+
+
+def race() -> Graph:
+    """A graph that breaks the rules: two tokens meet under one tag."""
+    builder = tl.Builder("race")
+    x = builder.argument("x", INT)
+    (m,) = builder.node("merge", "m", [x, x], [INT])
+    return builder.build([m])
+
+
+STRANGE = (
+    "a",
+    "",
+    " ",
+    "loop.i",
+    'q"uote',
+    "a\\N",
+    "\\",
+    "<b>",
+    "<b>x</b>",
+    "&amp;",
+    "a:b:c",
+    "x\ny",
+    "\0",
+    "é",
+    "n" * 99,
+)
+_OPS = ("merge", "switch", "call", "return", "enter", "exit", "next_iteration", "add", "less", "identity", "nonsense")
+_SITES = tuple(Site(function, name, kind) for function in "fg" for name in "rs" for kind in ("call", "loop"))
+
+
+@st.composite
+def graphs(draw: Any) -> Graph:
+    """Graphs of any kind, hardly ever valid: wrong numbers of ports, lost sites, edges to anywhere, strange names."""
+    name, op, site = st.sampled_from(STRANGE), st.sampled_from(_OPS), st.sampled_from((None, *_SITES))
+    builder = tl.Builder(draw(name))
+    sources: list[Source | None] = [None, *(builder.argument(draw(name), INT) for _ in range(draw(st.integers(0, 2))))]
+    count = draw(st.integers(0, 8))
+    for _ in range(count):
+        port = st.sampled_from([*sources, literal(3)])
+        sources += builder.node(
+            draw(op),
+            draw(name),
+            draw(st.lists(port, max_size=3)),
+            [INT] * draw(st.integers(0, 3)),
+            function=draw(st.sampled_from("fg")),
+            site=draw(site),
+            trigger=draw(st.sampled_from(sources)),
+        )
+    ends = [source for source in sources if source is not None]
+    for _ in range(draw(st.integers(0, 4)) if ends and count else 0):
+        builder.connect(draw(st.sampled_from(ends)), draw(st.integers(0, count - 1)), draw(st.integers(0, 3)))
+    builder.calls = {site: draw(st.sampled_from("fgh")) for site in _SITES if draw(st.booleans())}
+    return builder.build(draw(st.lists(st.sampled_from(ends), max_size=2)) if ends else [])
+
+
+class Edge(NamedTuple):
+    """An edge as its arrow points, whichever way it is laid out."""
+
+    tail: str
+    head: str
+    link: str
+    label: str
+    tooltip: str
+    style: str
+
+
+class Drawing:
+    """DOT source as Graphviz reads it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.graph = AGraph(string=source)
+        self.nodes = {str(node): dict(node.attr) for node in self.graph.nodes()}
+        self.edges = [_edge(edge) for edge in self.graph.edges() if edge.attr["style"] != "invis"]
+        self.paths: dict[str, tuple[str, ...]] = {name: () for name in self.nodes}
+        """For every node the titles of the clusters around it, outermost first."""
+        self.titles: list[tuple[str, ...]] = []
+        """For every cluster its title, after those around it."""
+        self._enter(self.graph, ())
+
+    def _enter(self, graph: AGraph, path: tuple[str, ...]) -> None:
+        for inner in graph.subgraphs():
+            if not (inner.name or "").startswith("cluster"):
+                continue
+            here = (*path, text(inner.graph_attr["label"])[0])
+            self.titles.append(here)
+            self.paths.update((str(node), here) for node in inner.nodes())
+            self._enter(inner, here)
+
+    def statements(self) -> Counter[str]:
+        """How often each node has a statement with attributes."""
+        return Counter(re.findall(r"^\s*(\w+) \[", self.source, re.MULTILINE))
+
+    def says(self, node: str) -> list[str]:
+        """The lines on a node."""
+        return text(self.nodes[node]["label"])
+
+    def of(self, link: str) -> Iterator[Edge]:
+        """The edges of a class."""
+        return (edge for edge in self.edges if edge.link == link)
+
+
+def _edge(edge: Any) -> Edge:
+    ends = (str(edge[1]), str(edge[0])) if edge.attr["dir"] == "back" else (str(edge[0]), str(edge[1]))
+    attributes = (edge.attr["class"], *text(edge.attr["label"] or ""), edge.attr["tooltip"], edge.attr["style"])
+    return Edge(*ends, *attributes)
+
+
+def text(label: str) -> list[str]:
+    """The lines of a label of markup."""
+    return [unescape(re.sub("<[^>]*>", "", line)).strip("\xa0") for line in label.split("<br/>")]

@@ -1,0 +1,272 @@
+"""Generated programs: Hypothesis writes Python against tagloom's own face, as a user would, and traces it.
+
+Programs terminate: recursive functions burn fuel, loops count to a small bound; both may leave early on data.
+Every op of the registry is drawn, on every combination of operand types that its rule takes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from hypothesis import strategies as st
+from tagloom.core import dtypes
+from tagloom.core.frontend import tracing
+from tagloom.core.frontend.api import apply, cond, while_loop
+from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.op import OPS
+from tagloom.core.program import Program
+from tagloom.core.types import Type
+from tagloom.core.value import Literal, literal
+
+INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
+VECTOR = Type(dtypes.float64, (3,))
+SCALARS = (INT, FLOAT, BOOL)
+
+_SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
+_INTEGERS = [0, 1, 2, -1, 3, 7, -5, 2**62, -(2**63)]
+
+
+@functools.lru_cache(maxsize=None, typed=True)
+def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
+    """Strategies are slow to make, and the writer needs the same ones again and again."""
+    return st.sampled_from(choices)
+
+
+@functools.cache
+def values(type_: Type) -> st.SearchStrategy[Any]:
+    """Concrete values of a type, simple ones first."""
+    if type_ == VECTOR:
+        return st.lists(st.sampled_from(_SPECIAL), min_size=3, max_size=3).map(np.array)
+    by_kind: dict[str, list[Any]] = {"i": _INTEGERS, "f": _SPECIAL, "b": [False, True]}
+    return st.sampled_from(by_kind[type_.dtype.kind])
+
+
+def _signatures() -> dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]:
+    """For every op the combinations of operand types that it takes, and attributes with them."""
+    found: dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]] = {}
+    for row in OPS.values():
+        choices = [tuple(("dtype", dtype) for _ in "1") for dtype in dtypes.ALL] if row.attributes else [()]
+        for attributes, operands in itertools.product(choices, itertools.product((*SCALARS, VECTOR), repeat=row.arity)):
+            try:
+                result = row.types(*operands, **dict(attributes))
+            except tl.Invalid:
+                continue
+            if result in (*SCALARS, VECTOR):
+                found.setdefault(row.name, []).append((operands, attributes))
+    return found
+
+
+SIGNATURES = _signatures()
+_DIVISORS = ("floor_divide", "remainder", "pow")
+
+
+class Case:
+    """A program, and arguments for it. No dataclass: Hypothesis is to print it in the text form."""
+
+    def __init__(self, program: Program, arguments: list[Any]) -> None:
+        self.program = program
+        self.arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"{tl.print_program(self.program)}\non {self.arguments}"
+
+
+@dataclass
+class Writer:
+    """Writes the bodies of one program; `draw` makes every decision."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    helpers: list[tracing.Source] = field(default_factory=list)
+    calls_left: int = 6
+    branching: int = 1
+    """How many calls an activation of a helper makes at most."""
+    loops: int = 0
+    """How many loops are open where the writer stands."""
+    loops_left: int = 4
+
+    def pick(self, *choices: Any) -> Any:
+        return self.draw(_sampled(*choices))
+
+    def value(self, scope: list[Any], type_: Type) -> Any:
+        """A value in scope of this type, a recent one rather, or a literal."""
+        known = [value for value in scope if _type(value) == type_][-4:]
+        if known and self.draw(st.integers(0, 5)):
+            return known[::-1][self.pick(*range(len(known)))]
+        return self.draw(values(type_))
+
+    def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        """Some values, made by one node or by one structure."""
+        kinds = [*["op"] * 12, "risk"]
+        if depth < 3:
+            kinds += [*["cond"] * 3, *["loop"] * 4] if self.loops_left > 0 else ["cond"]
+        if self.helpers and self.calls_left > 0 and fuel is not None:
+            kinds += ["call"] * 7
+        match self.pick(*kinds):
+            case "op":
+                return [self.op(scope)]
+            case "risk":
+                divisor = apply("remainder", self.value(scope, INT), 5)
+                return [apply(self.pick(*_DIVISORS[:2]), self.value(scope, INT), divisor)] if _symbolic(divisor) else []
+            case "cond":
+                return self.cond(scope, depth, fuel)
+            case "loop":
+                return self.loop(scope, depth, fuel)
+            case _:
+                return self.call(scope, fuel)
+
+    def op(self, scope: list[Any]) -> Any:
+        name = self.pick(*SIGNATURES)
+        types, attributes = self.pick(*SIGNATURES[name])
+        operands = [self.value(scope, type_) for type_ in types]
+        if name in _DIVISORS and types[1] == INT and self.pick(True, True, False):
+            operands[1] = self.pick(2, 3, 1)
+        if any(map(_symbolic, operands)):
+            return apply(name, *operands, **dict(attributes))
+        region = tracing.current()
+        assert region is not None
+        literals: list[tracing.Value | Literal] = [literal(v, t) for v, t in zip(operands, types, strict=True)]
+        return Symbol(tracing.apply(region, name, literals, attributes))
+
+    def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
+        """A scope grown by some statements."""
+        scope = list(scope)
+        for _ in range(self.pick(0, *range(1, most + 1), most)):
+            scope += self.statement(scope, depth, fuel)
+        return scope
+
+    def predicate(self, scope: list[Any]) -> Any:
+        if self.pick(True, False):
+            return self.value(scope, BOOL)
+        type_ = self.pick(INT, FLOAT)
+        return apply(self.pick("less", "equal", "greater_equal"), self.value(scope, type_), self.value(scope, type_))
+
+    def cond(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        types = self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), min_size=1, max_size=2))
+
+        def branch() -> tuple[Any, ...]:
+            inner = self.statements(scope, depth + 1, fuel, 3)
+            return tuple(self.value(inner, type_) for type_ in types)
+
+        return list(cond(self.predicate(scope), branch, branch))
+
+    def loop(self, scope: list[Any], depth: int, fuel: Any, *, calling: bool = False) -> list[Any]:
+        """A bounded loop; it may leave early, its bound may be data, and it may begin with a call."""
+        self.loops_left -= 1
+        types = self.draw(st.lists(st.sampled_from(SCALARS), max_size=2))
+        bound = self.pick(2, 1, 3, 0, 2) if self.loops or depth else self.pick(2, 1, 0, 4, 6)
+        if self.pick(False, False, True):
+            bound = apply("remainder", self.value(scope, INT), 3)
+        early = self.pick(False, True)
+
+        def going_on(i: Any, *variables: Any) -> Any:
+            inside = apply("less", i, bound)
+            if early:
+                inner = self.statements([*scope, i, *variables], 3, None, 1)
+                return apply("logical_and", inside, self.predicate(inner))
+            return inside
+
+        def body(i: Any, *variables: Any) -> tuple[Any, ...]:
+            self.loops += 1
+            inner = [*scope, i, *variables]
+            inner += self.call(inner, fuel) if calling else []
+            inner = self.statements(inner, depth + 1, fuel, 3)
+            self.loops -= 1
+            return (apply("add", i, 1), *(self.value(inner, type_) for type_ in types))
+
+        starts = [self.value(scope, type_) for type_ in types]
+        return list(while_loop(going_on, body, 0, *starts))
+
+    def call(self, scope: list[Any], fuel: Any) -> list[Any]:
+        """A call of a helper, on less fuel than there is."""
+        self.calls_left -= 1
+        helper = self.helpers[self.pick(*range(len(self.helpers)))]
+        region = tracing.current()
+        assert region is not None
+        if isinstance(fuel, int):
+            less = fuel // 2 + 1 if self.loops else fuel
+        else:
+            less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
+        given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
+        results, _ = tracing.call(region, helper, [less, *given])
+        return list(map(Symbol, results))
+
+    def helper(self, position: int) -> tracing.Source:
+        """A recursive function of its fuel and some parameters."""
+        types = self.draw(st.lists(st.sampled_from(SCALARS), max_size=2))
+        results = tuple(self.draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=2)))
+        name = "fg"[position]
+        shape = self.pick("calls", "loop", "call")
+        self.branching = max(self.branching, 1 if shape == "call" else 2)
+
+        def body(fuel: Any, *parameters: Any) -> tuple[Any, ...]:
+            self.calls_left, self.loops_left = (2 if shape == "calls" else 1), 1
+            scope = list(parameters)
+
+            def base() -> tuple[Any, ...]:
+                inner = self.statements(scope, 2, None, 2)
+                return tuple(self.value(inner, type_) for type_ in results)
+
+            def further() -> tuple[Any, ...]:
+                inner = list(scope)
+                match shape:
+                    case "call":
+                        inner += self.call(inner, fuel)
+                    case "calls":
+                        inner += self.call(inner, fuel)
+                        inner += self.call(inner, fuel)
+                    case "loop":
+                        inner += self.loop(inner, 1, fuel, calling=True)
+                inner = self.statements(inner, 1, fuel, 3)
+                return tuple(self.value(inner, type_) for type_ in results)
+
+            empty = apply("less_equal", fuel, 0)
+            if self.pick(*[False] * 8, True):
+                empty = apply("logical_or", empty, self.predicate(scope))
+            return tuple(cond(empty, base, further))
+
+        body.__name__ = name
+        names = ("fuel", *(f"p{k}" for k in range(len(types))))
+        return tracing.Source(body, tuple(zip(names, (INT, *types), strict=True)), results, False)
+
+    def main(self) -> tuple[tracing.Source, tuple[Type, ...]]:
+        types = tuple(self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), max_size=3)))
+        results: list[Type] = self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), min_size=1, max_size=2))
+
+        def body(*parameters: Any) -> tuple[Any, ...]:
+            self.calls_left, self.loops_left = 3, 3
+            scope, fuel = (
+                list(parameters),
+                self.pick(8, 7, 9, 8, 7, 9, 1) if self.branching == 2 else self.pick(20, 28, 24, 20, 28, 24, 1),
+            )
+            if self.helpers and self.pick(*[True] * 9, False):
+                scope += self.loop(scope, 0, fuel, calling=True) if self.pick(True, False) else self.call(scope, fuel)
+            scope = self.statements(scope, 0, fuel, 4)
+            return tuple(self.value(scope, type_) for type_ in results)
+
+        body.__name__ = "main"
+        names = tuple(f"x{k}" for k in range(len(types)))
+        return tracing.Source(body, tuple(zip(names, types, strict=True)), tuple(results), False), types
+
+
+@st.composite
+def cases(draw: Any) -> Case:
+    """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
+    writer = Writer(draw)
+    writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from([1, 2, 1, 2, 1, 2, 0])))]
+    main, types = writer.main()
+    program, _ = tracing.Trace(Symbol).program(main, types)
+    return Case(program, [draw(values(type_)) for type_ in types])
+
+
+def _symbolic(value: Any) -> bool:
+    return isinstance(value, Symbol)
+
+
+def _type(value: Any) -> Type:
+    return value._tagloom_value.type if isinstance(value, Symbol) else literal(value).type

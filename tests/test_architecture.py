@@ -1,0 +1,83 @@
+"""What holds of the source as a whole: imports flow down, files are small, every module says what it owns."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYERS = ("tui", "viz", "interp", "core")
+SOURCES = sorted([*ROOT.glob("*.py"), *(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))])
+LONGEST = 400
+
+
+def python(folder: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in a new interpreter, in a folder in which nothing of the source can be imported by accident."""
+    return subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The top-level names that a file imports from elsewhere, wherever in the file it does so."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+
+
+def test_import_contracts(tmp_path: Path) -> None:
+    """import-linter keeps every contract of pyproject.toml: layers, no cycles between files, nothing foreign."""
+    code = "from importlinter.cli import lint_imports_command as lint; lint()"
+    ran = python(tmp_path, code, "--no-cache", "--no-logo", "--config", str(ROOT / "pyproject.toml"))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_imports_for_annotations_flow_down_too() -> None:
+    """import-linter looks away from imports under TYPE_CHECKING; the layers bind them all the same."""
+    graph = grimp.build_graph("tagloom", cache_dir=None)
+    assert not graph.find_illegal_dependencies_for_layers(layers=LAYERS, containers={"tagloom"})
+
+
+def test_core_imports_only_numpy_and_the_standard_library() -> None:
+    """A contract can forbid what somebody thought of; this allows what is allowed."""
+    allowed = {"numpy", *sys.stdlib_module_names}
+    foreign = {named(path): set(imported(path)) - allowed for path in SOURCES if path.is_relative_to(ROOT / "core")}
+    assert not {path: names for path, names in foreign.items() if names}
+
+
+def test_listed_packages_are_the_tree() -> None:
+    """The `packages` that pyproject.toml lists are the folders with an __init__.py, and every folder has one."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        listed = tomllib.load(file)["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT) for path in SOURCES}
+    assert sorted(listed) == sorted(".".join(("tagloom", *folder.parts)) for folder in folders)
+    assert [named(ROOT / folder) for folder in folders if not (ROOT / folder / "__init__.py").exists()] == []
+
+
+def test_import_is_light(tmp_path: Path) -> None:
+    """`import tagloom` loads nothing that only pictures, the terminal or fast engines need."""
+    code = "import sys, tagloom; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    ran = python(tmp_path, code)
+    assert ran.returncode == 0, ran.stderr
+    heavy = {"click", "graphviz", "numba", "pygraphviz", "rich", "scipy", "textual", "typer"}
+    assert not heavy & set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_module(path: Path) -> None:
+    """Every module says in a docstring what it owns, and is short enough to be read in one go."""
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "the module has no docstring"
+    assert len(text.splitlines()) <= LONGEST, "the file is too long: split it where it holds two concepts"

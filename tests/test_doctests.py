@@ -1,0 +1,50 @@
+"""Every example in a docstring runs, and every op has one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+import tagloom as tl
+from tagloom.core.op import OPS, Op
+
+PACKAGES = ("tagloom.core", "tagloom.interp", "tagloom.viz", "tagloom.tui")
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(tl.__path__, "tagloom.") if module.name.startswith(PACKAGES)
+)
+FEWEST = 50
+
+
+def examples(module: str) -> list[doctest.DocTest]:
+    found = doctest.DocTestFinder().find(importlib.import_module(module), extraglobs={"tl": tl})
+    return [test for test in found if test.examples]
+
+
+def run(tests: list[doctest.DocTest]) -> None:
+    """Fails with what doctest has to say."""
+    said: list[str] = []
+    for test in tests:
+        doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    if said:
+        pytest.fail("".join(said), pytrace=False)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_module(module: str) -> None:
+    """The examples in a module's docstrings say what happens."""
+    run(examples(module))
+
+
+def test_examples_are_found() -> None:
+    """The walk reaches the examples: were it to find none, the tests above would pass."""
+    assert sum(len(test.examples) for module in MODULES for test in examples(module)) >= FEWEST
+
+
+@pytest.mark.parametrize("row", OPS.values(), ids=list(OPS))
+def test_op(row: Op) -> None:
+    """The docstring of an op's row has an example, and it runs with nothing but `tl` in sight."""
+    test = doctest.DocTestParser().get_doctest(row.doc, {"tl": tl}, row.name, None, None)
+    assert test.examples, f"{row.name} has no example"
+    run([test])

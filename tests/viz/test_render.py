@@ -1,0 +1,138 @@
+"""Layout in a process of its own: what it gives, how it fails, and that nothing of it outlives the call."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from drawings import fib, race
+from tagloom.viz import render as module
+from tagloom.viz.dot import graph_dot, program_dot
+from tagloom.viz.render import FORMATS, render
+
+BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}
+STUCK = "import os, sys, time; open(sys.stdin.read(), 'w').write(str(os.getpid())); time.sleep(100)"
+"""In the place of a layout: writes its number to the file that its input names, and does not end."""
+
+
+def picture(dot: str, form: str) -> bytes:
+    """A picture; skips where the machine has no font to draw it with."""
+    try:
+        return render(dot, form)
+    except tl.Usage as error:
+        if "no font" in error.message:
+            pytest.skip(error.message)
+        raise
+
+
+def is_gone(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_formats(form: str) -> None:
+    """Each format is what it is called."""
+    assert picture(graph_dot(fib.graph), form).startswith(BEGINNINGS[form])
+
+
+def test_text_is_in_the_picture() -> None:
+    """An svg has the words of the graph, and of a program; a graph that breaks the rules is laid out too."""
+    assert b">n - 1</text>" in render(graph_dot(fib.graph), "svg")
+    assert b">yield 1</text>" in render(program_dot(fib.program), "svg")
+    assert b">merge</text>" in render(graph_dot(race()), "svg")
+
+
+def test_letters_are_drawn() -> None:
+    """A picture of pixels differs by its letters: the machine's fonts are found."""
+    one, other = (picture(f"graph {{ a [label={letters} fixedsize=true] }}", "png") for letters in ("MMM", "iii"))
+    assert one != other
+
+
+def test_a_machine_without_fonts_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather than draw boxes for letters; an svg needs no font to be made."""
+    if sys.platform != "linux":
+        pytest.skip("fonts come from fontconfig on Linux only")
+    config = tmp_path / "fonts.conf"
+    config.write_text(f"<fontconfig><dir>{tmp_path}</dir><cachedir>{tmp_path}</cachedir></fontconfig>")
+    monkeypatch.setenv("FONTCONFIG_FILE", str(config))
+    with pytest.raises(tl.Usage, match="no font"):
+        render(graph_dot(fib.graph), "png")
+    assert b"n - 1" in render(graph_dot(fib.graph), "svg")
+
+
+def test_unknown_format() -> None:
+    """The error names the formats that there are."""
+    with pytest.raises(tl.Usage, match="svg, png, pdf"):
+        render("digraph { }", "gif")
+
+
+@pytest.mark.parametrize("dot", ["", "nonsense", "digraph {", "digraph { a [label=<<b>x>] } }"])
+def test_what_is_no_dot_is_said(dot: str) -> None:
+    """Text that Graphviz cannot read is the caller's fault, and Graphviz says why."""
+    with pytest.raises(tl.Usage, match="cannot lay this out\n  got: "):
+        render(dot, "svg")
+
+
+def test_missing_pygraphviz_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is not installed the hint says how to get it."""
+    monkeypatch.setattr(module, "_LAYOUT", "import sys; sys.modules['pygraphviz'] = None\n" + module._LAYOUT)
+    monkeypatch.setattr(module, "_LAYOUT", "raise ModuleNotFoundError(\"No module named 'pygraphviz'\")")
+    with pytest.raises(tl.Usage, match="pip install pygraphviz"):
+        render("digraph { }", "svg")
+
+
+def test_a_crash_of_the_layout_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Graphviz takes its process with it, the caller gets an error."""
+    monkeypatch.setattr(module, "_LAYOUT", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(tl.Usage, match="SIGKILL"):
+        render("digraph { }", "svg")
+
+
+def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the timeout the other process is gone, and the error says what to do."""
+    monkeypatch.setattr(module, "_LAYOUT", STUCK)
+    with pytest.raises(tl.Usage, match="longer than 2 s"):
+        render(str(tmp_path / "number"), "svg", timeout=2)
+    assert is_gone(int((tmp_path / "number").read_text()))
+
+
+def test_timeout_kills_graphviz() -> None:
+    """A layout that would take minutes ends in time, though it is deep in C."""
+    edges = ";".join(f"a{i} -> a{j}" for i in range(200) for j in range(i))
+    begun = time.monotonic()
+    with pytest.raises(tl.Usage, match="longer"):
+        render(f"digraph {{ {edges} }}", "svg", timeout=1)
+    assert time.monotonic() - begun < 20
+
+
+def test_interrupt_kills_the_layout(tmp_path: Path) -> None:
+    """Ctrl-C ends the call with KeyboardInterrupt, and the other process with it."""
+    number = tmp_path / "number"
+    code = f"from tagloom.viz import render; render._LAYOUT = {STUCK!r}; render.render({str(number)!r}, 'svg')"
+    caller = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if number.exists() and number.read_text():
+            break
+        time.sleep(0.05)
+    caller.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in caller.communicate(timeout=30)[1]
+    assert is_gone(int(number.read_text()))
+
+
+def test_import_of_tagloom_loads_no_graphviz(tmp_path: Path) -> None:
+    """Neither `import tagloom` nor importing what draws loads Graphviz; drawing does."""
+    code = """
+import sys, tagloom, tagloom.viz.dot, tagloom.viz.render, tagloom.viz.profile
+assert "graphviz" not in sys.modules and "pygraphviz" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

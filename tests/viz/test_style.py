@@ -1,0 +1,40 @@
+"""The table of looks: complete, in one palette, and not by colour alone."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from tagloom.core.control import CONTROL
+from tagloom.core.op import OPS
+from tagloom.viz.style import LINES, LOOKS, PALETTE, Kind, Link, kind_of
+
+
+def test_every_op_has_a_look() -> None:
+    """Every op of the registry, and every routing op, is of a kind; a routing op is a kind of its own."""
+    assert all(kind_of(op) in LOOKS and kind_of(op) != "unknown" for op in OPS)
+    assert [kind_of(op) for op in CONTROL] == list(CONTROL)
+    assert set(LOOKS) == set(get_args(Kind))
+    assert set(LINES) == set(get_args(Link))
+
+
+def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
+    """The kinds say what the families of the registry say."""
+    compared = [op for op in OPS if kind_of(op) == "comparison"]
+    assert compared == ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+    assert all(kind_of(op) == "logic" for op in OPS if op.startswith("logical_"))
+
+
+def test_colours_are_of_the_palette() -> None:
+    """Okabe and Ito's colours, and no others."""
+    assert {look.colour for look in LOOKS.values()} <= set(PALETTE)
+    assert {line.colour for line in LINES.values()} <= set(PALETTE)
+
+
+def test_nothing_is_told_by_colour_alone() -> None:
+    """Without colours, kinds differ in shape or style, but for those whose nodes say their op in words."""
+    in_words = {"call", "return", "enter", "exit"}
+    silent = [(look.shape, look.style) for kind, look in LOOKS.items() if kind not in in_words]
+    assert len(set(silent)) == len(silent)
+    assert not set(silent) & {(LOOKS[kind].shape, LOOKS[kind].style) for kind in in_words}  # type: ignore[index]
+    lines = [(line.style, line.head) for line in LINES.values()]
+    assert len(set(lines)) == len(lines)

@@ -1,0 +1,218 @@
+"""The command line. It parses words, calls what is below, prints, and chooses the exit code.
+
+Exit codes: 0 the run returned, 1 any other ending or a difference, 2 bad usage or bad input. Results go to stdout,
+diagnostics to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage
+from ..core.graph import Graph
+from ..core.program import Program
+from ..core.text import print_graph, print_program
+from ..core.value import show as show_value
+from ..interp.function import Function
+from ..interp.oracle import check as check_graph
+from ..interp.outcome import Outcome
+from ..interp.reference import Limits, run_graph
+from .load import Runnable, arguments, find
+from .report import as_json, stats_report
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Tagged-token dataflow: run a program, check it, show its graph.",
+)
+_LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load.arguments` reports stray options
+
+
+class UntilWord(StrEnum):
+    quiet = "quiet"
+    result = "result"
+    trap = "trap"
+
+
+class FormWord(StrEnum):
+    program = "program"
+    graph = "graph"
+
+
+Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py file, and a function or graph in it.")]
+Arguments = Annotated[
+    list[str] | None, typer.Argument(metavar="ARGS...", help="Literals: 3, -2.5, true, [1, 2], @x.npy")
+]
+Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
+Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
+Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
+_DEFAULT = Limits()
+
+
+@app.command(context_settings=_LITERALS)
+def run(
+    target: Target,
+    args: Arguments = None,
+    engine: Annotated[str, typer.Option(help="The machine that runs it: reference.")] = "reference",
+    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves or random:SEED.")] = "waves",
+    seed: Annotated[int | None, typer.Option(help="Short for --schedule random:SEED.")] = None,
+    until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
+    stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Run a graph that breaks the rules.")] = False,
+    max_firings: Firings = _DEFAULT.firings,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+) -> None:
+    """Run a program on arguments and print its value."""
+    subject = find(target)
+    values = arguments(subject, args or [])
+    options: dict[str, Any] = {
+        "schedule": schedule if seed is None else f"random:{seed}",
+        "until": until.value,
+        "limits": Limits(max_firings, max_tokens, max_depth),
+    }
+    if isinstance(subject, Function):
+        outcome = subject.run(*values, engine=engine, **options)
+    elif engine != "reference":
+        raise Usage(f"no engine is called {engine!r}", required="reference")
+    else:
+        outcome = run_graph(subject, values, unchecked=unchecked, **options)
+    _print_outcome(outcome, stats=stats, as_document=as_document)
+    raise typer.Exit(0 if outcome.status == "Returned" else 1)
+
+
+def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
+    if as_document:
+        print(json.dumps(as_json(outcome), allow_nan=False))
+    elif not outcome.missing:
+        print("\n".join(map(show_value, outcome.results)))
+    if outcome.error is not None:
+        _complain(outcome.error)
+        for trap in outcome.traps[1:4]:
+            _complain(trap)
+        if len(outcome.traps) > 4:
+            print(f"and {len(outcome.traps) - 4} more traps", file=sys.stderr)
+    if stats and not as_document:
+        print(stats_report(outcome, unicode=_unicode()))
+
+
+@app.command(context_settings=_LITERALS)
+def check(
+    target: Target,
+    args: Arguments = None,
+    max_firings: Firings = 1_000_000,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+) -> None:
+    """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ."""
+    subject = find(target)
+    values = arguments(subject, args or [])
+    program, graph = _forms(subject, values)
+    different = False
+    for verdict in check_graph(graph, program, values, Limits(max_firings, max_tokens, max_depth)):
+        print(f"{verdict.way:12} {'differs' if verdict.difference else 'agrees'}   {verdict.said}")
+        if verdict.difference is not None and not different:
+            _complain(verdict.difference)
+            different = True
+    raise typer.Exit(1 if different else 0)
+
+
+@app.command()
+def show(
+    target: Target,
+    form: Annotated[FormWord, typer.Option(help="The structured program, or the flat graph.")] = FormWord.graph,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot or .tl.")
+    ] = None,
+) -> None:
+    """Draw a program or its graph, or print it in the text form."""
+    program, graph = _forms(find(target), None)
+    if form is FormWord.program and program is None:
+        raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
+    subject: Program | Graph = graph if form is FormWord.graph or program is None else program
+    if output is None:
+        print(_text(subject), end="")
+        return
+    picture = _picture(subject, output.suffix.lower())
+    try:
+        output.write_bytes(picture)
+    except OSError as error:
+        raise Usage("this file cannot be written", got=output, hint=error.strerror) from None
+
+
+def _forms(subject: Runnable, values: list[Any] | None) -> tuple[Program | None, Graph]:
+    """Program and graph; for a function without annotations, those for these values."""
+    if isinstance(subject, Graph):
+        return None, subject
+    if values is None:
+        return subject.program, subject.graph
+    traced = subject.trace(*values)
+    return traced.program, traced.graph
+
+
+def _text(subject: Program | Graph) -> str:
+    return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
+
+
+def _picture(subject: Program | Graph, suffix: str) -> bytes:
+    from ..viz.dot import graph_dot, program_dot
+    from ..viz.render import render
+
+    if suffix == ".tl":
+        return _text(subject).encode()
+    if suffix not in (".dot", ".svg", ".png", ".pdf"):
+        raise Usage("no picture of this kind", got=suffix or "no suffix", required=".svg, .png, .pdf, .dot or .tl")
+    dot = graph_dot(subject) if isinstance(subject, Graph) else program_dot(subject)
+    return dot.encode() if suffix == ".dot" else render(dot, suffix[1:])
+
+
+def _unicode() -> bool:
+    encoding = (sys.stdout.encoding or "ascii").lower()
+    return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
+
+
+def _complain(error: TagloomError) -> None:
+    text = "\n".join([str(error), *getattr(error, "__notes__", [])])
+    print(
+        text.encode(sys.stderr.encoding or "ascii", "replace").decode(sys.stderr.encoding or "ascii"), file=sys.stderr
+    )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"tagloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """Tagged-token dataflow: run a program, check it, show its graph."""
+
+
+def main(call: Callable[[], Any] = app) -> None:
+    """The entry point: every error that tagloom raises on purpose becomes words and an exit code."""
+    try:
+        call()
+    except (Trap, Exhausted, Deadlock, Disagreement) as error:
+        _complain(error)
+        sys.exit(1)
+    except TagloomError as error:
+        _complain(error)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it on its way out
+        sys.exit(1)

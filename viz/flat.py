@@ -1,0 +1,150 @@
+"""A flat graph as DOT: each function a cluster, each loop a cluster inside the one that it stands in.
+
+A loop's gates (enter, next_iteration, exit) stand in its cluster. Layout follows the tokens of one activation, from
+top to bottom: edges that start another one (a next iteration, a call of the same function) are laid out as if they
+ran the other way. A function stands below those that call it, and beside those that it calls back.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..core.graph import Edge, Graph, Source
+from ..core.tag import ENVIRONMENT, Site
+from .canvas import Box, Canvas
+from .nest import Nesting
+from .style import VERMILLION, Link, kind_of
+from .words import Words, titled
+
+_LABELS = {"switch": ("T", "F"), "exit": ("", "trips")}
+"""What is written at the outputs of ops with several."""
+
+_Place: TypeAlias = tuple[str, tuple[Site, ...]]
+"""A function, and the loops around a node in it, outermost first."""
+
+
+def graph_dot(graph: Graph) -> str:
+    """DOT source of a graph, valid or not: each node once, each edge once, the same text every time.
+
+    Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... The class of an edge
+    is data, predicate, trigger, call or back; where it has `dir=back`, its arrow points from head to tail.
+    """
+    canvas = Canvas(graph.name)
+    for position, (name, output) in enumerate(graph.arguments):
+        canvas.outside.node(f"a{position}", "argument", name, tooltip=f"argument {name}: {output.type}")
+        canvas.outside.level.append(f"a{position}")
+    _draw_nodes(canvas, graph)
+    _draw_edges(canvas, graph)
+    for position, number in enumerate(graph.results):
+        canvas.outside.node(f"r{position}", "result", "result", tooltip=f"result {position}")
+        canvas.edge(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
+    _keep_returns_below_calls(canvas, graph)
+    return canvas.source()
+
+
+def _draw_nodes(canvas: Canvas, graph: Graph) -> None:
+    nesting, words, entries = Nesting(graph), Words(graph), _entries(graph)
+    boxes: dict[_Place, Box] = {}
+    for number, node in enumerate(graph.nodes):
+        loops = tuple(loop for loop in nesting.around(nesting.of(number)) if loop.function == node.function)
+        box = _box(canvas, boxes, (node.function, loops))
+        where = f" ({node.location})" if node.location else ""
+        box.node(f"n{number}", kind_of(node.op), *words.of(number), f"{node}: {node.op}{where}")
+        if number in entries:
+            box.level.append(f"n{number}")
+
+
+def _box(canvas: Canvas, boxes: dict[_Place, Box], place: _Place) -> Box:
+    """The box of a function, or of a loop in it; made, inside the one around it, where it is not there yet."""
+    if place not in boxes:
+        function, loops = place
+        if loops:
+            around = _box(canvas, boxes, (function, loops[:-1]))
+            boxes[place] = around.box(
+                titled("while", loops[-1].name), f"loop {loops[-1]}", VERMILLION, "dashed,rounded"
+            )
+        else:
+            boxes[place] = canvas.outside.box(function, f"function {function}")
+    return boxes[place]
+
+
+def _entries(graph: Graph) -> set[int]:
+    """The merges through which values come into a function or a loop; those of one stand side by side."""
+    entering = [output for _, output in graph.arguments]
+    entering += [output for node in graph.nodes if node.op in ("call", "enter") for output in node.outputs]
+    fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
+    return {number for number in fed if graph.nodes[number].op == "merge"}
+
+
+def _draw_edges(canvas: Canvas, graph: Graph) -> None:
+    reached = _reached(graph)
+    for position, (_, output) in enumerate(graph.arguments):
+        for edge in output.edges:
+            _draw_edge(canvas, graph, reached, Source(-1, position), edge)
+    for number, node in enumerate(graph.nodes):
+        for position, output in enumerate(node.outputs):
+            for edge in output.edges:
+                _draw_edge(canvas, graph, reached, Source(number, position), edge)
+
+
+def _draw_edge(canvas: Canvas, graph: Graph, reached: dict[str, set[str]], source: Source, edge: Edge) -> None:
+    link = _link(graph, source, edge)
+    tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
+    label = _label(graph, source)
+    tooltip = f"{graph.output(source).type}, to port {edge.port}"
+    if link not in ("call", "back"):
+        canvas.edge(tail, head, link, label, tooltip)
+        return
+    maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
+    if link == "back" or maker.function == taker.function:
+        canvas.back(tail, head, link, label, tooltip)
+    elif maker.op == "call" and maker.function not in reached.get(taker.function, ()):
+        canvas.edge(tail, head, link, label, tooltip)
+    else:
+        canvas.edge(tail, head, link, label, tooltip, constraint="false")
+
+
+def _link(graph: Graph, source: Source, edge: Edge) -> Link:
+    """What kind of edge this is; one that ends nowhere is data."""
+    if not 0 <= edge.node < len(graph.nodes):
+        return "data"
+    taker = graph.nodes[edge.node]
+    made_by = graph.nodes[source.node].op if source.node >= 0 else ""
+    if taker.triggered and edge.port == len(taker.ports) - 1:
+        return "trigger"
+    if made_by == "next_iteration":
+        return "back"
+    if made_by and (made_by == "call" or (taker.op == "return" and taker.site != ENVIRONMENT)):
+        return "call"
+    return "predicate" if taker.op == "switch" and edge.port == 1 else "data"
+
+
+def _label(graph: Graph, source: Source) -> str:
+    """What is written at the beginning of an edge: which output it leaves, where there are several."""
+    if source.node < 0 or len(graph.nodes[source.node].outputs) < 2:
+        return ""
+    labels = _LABELS.get(graph.nodes[source.node].op, ())
+    return labels[source.output] if source.output < len(labels) else str(source.output)
+
+
+def _reached(graph: Graph) -> dict[str, set[str]]:
+    """The functions that each function calls, itself or by way of others."""
+    reached: dict[str, set[str]] = {}
+    for site, callee in graph.calls:
+        reached.setdefault(site.function, set()).add(callee)
+    for middle in list(reached):
+        for functions in reached.values():
+            if middle in functions:
+                functions |= reached[middle]
+    return reached
+
+
+def _keep_returns_below_calls(canvas: Canvas, graph: Graph) -> None:
+    calls: dict[tuple[str, Site | None], list[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.op == "call":
+            calls.setdefault((node.function, node.site), []).append(number)
+    for number, node in enumerate(graph.nodes):
+        if node.op == "return":
+            for call in calls.get((node.function, node.site), ()):
+                canvas.above(f"n{call}", f"n{number}")

@@ -1,0 +1,97 @@
+"""The profile of parallelism in the characters of a terminal.
+
+Owns nothing but characters: what a profile is, and its numbers, are the machine's (`Stats.profile`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from textwrap import wrap
+
+from ..core.errors import Usage
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII = " .:#"
+
+
+def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, unicode: bool = True) -> str:
+    """P(t), the firings in each wave, as a chart with `height` rows of bars and a caption, no line over `width`.
+
+    A wave has a column of its own. Where that makes too many, a column is the mean of as many waves as it takes (the
+    last of those that are left), so that the area is still the number of firings; the caption says so, and says how
+    high the highest wave is. What is not zero is never blank. Where there is no room for axes, the bars stand alone.
+
+    Raises Usage where width or height is below 1, or a number below 0.
+
+    >>> print(draw_profile([1, 2, 3, 4, 4, 1], height=2))
+    4│  ▄██
+     │▄████▄
+    0└──────
+      1    6
+    15 firings in 6 waves, at most 4 in one
+    """
+    if width < 1 or height < 1 or min(profile, default=0) < 0:
+        raise Usage("a profile is drawn with at least one column and row, and counts nothing below 0")
+    if not profile:
+        return "\n".join(wrap("no firings", width))
+    margin = len(_number(max(profile)))
+    axes = width > margin + 1
+    size, columns = binned(profile, width - margin - 1 if axes else width)
+    top = max(1, math.ceil(max(columns)))
+    lines = _bars(columns, top, height, _BLOCKS if unicode else _ASCII)
+    if axes:
+        lines = _with_axes(lines, margin, _number(top), len(profile), len(columns), "│└─" if unicode else "|+-")
+    return "\n".join([line.rstrip() for line in lines] + wrap(_caption(profile, size), width))
+
+
+def binned(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
+    """A profile in at most `most` columns: how many waves a column stands for, and the mean of those of each.
+
+    >>> size, means = binned([1, 2, 3, 4, 5], 3)
+    >>> size, [str(mean) for mean in means]
+    (2, ['3/2', '7/2', '5'])
+    """
+    size = max(1, math.ceil(len(profile) / most))
+    parts = [profile[start : start + size] for start in range(0, len(profile), size)]
+    return size, [Fraction(sum(part), len(part)) for part in parts]
+
+
+def _bars(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
+    """The rows of bars, from the top; a column fills its cells to the nearest level, and at least to the first."""
+    full = len(levels) - 1
+    filled = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
+    return [
+        "".join(levels[min(max(level - row * full, 0), full)] for level in filled) for row in reversed(range(height))
+    ]
+
+
+def _with_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, lines: str) -> list[str]:
+    labels = [top.rjust(margin)] + [" " * margin] * (len(bars) - 1)
+    last = str(waves).rjust(columns - 1)
+    ends = f"1{last}" if len(last) < columns and last.startswith(" ") else "1"
+    return [
+        *(f"{label}{lines[0]}{bar}" for label, bar in zip(labels, bars, strict=True)),
+        f"{'0'.rjust(margin)}{lines[1]}{lines[2] * columns}",
+        f"{' ' * (margin + 1)}{ends}",
+    ]
+
+
+def _caption(profile: Sequence[int], size: int) -> str:
+    total = f"{_counted(sum(profile), 'firing')} in {_counted(len(profile), 'wave')}, at most {max(profile):,} in one"
+    return f"{total}; a column is the mean of {size:,} waves" if size > 1 else total
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _number(number: int) -> str:
+    """A number for an axis: short, however large.
+
+    >>> _number(12345), _number(12345678)
+    ('12,345', '1.2e7')
+    """
+    digits = str(number)
+    return f"{number:,}" if len(digits) < 7 else f"{digits[0]}.{digits[1]}e{len(digits) - 1}"

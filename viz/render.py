@@ -1,0 +1,66 @@
+"""Layout: DOT in, a picture out.
+
+Graphviz runs in a process of its own, which can be killed: big graphs take minutes, an interrupt does not reach its
+C code, and where it runs out of stack it takes its process with it.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from ..core.errors import Usage
+
+FORMATS = ("svg", "png", "pdf")
+"""What a picture can be."""
+
+_LAYOUT = """
+import sys
+from pygraphviz import AGraph
+
+picture, form = AGraph(string=sys.stdin.buffer.read().decode()), sys.argv[1]
+if form != "svg" and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
+    sys.exit("no font")
+if form == "png":
+    picture.graph_attr["dpi"] = "144"
+sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
+"""
+"""What the other process does. Without a font Graphviz draws boxes for letters, and says nothing."""
+
+
+def render(dot: str, format: str, *, timeout: float = 120) -> bytes:
+    """A picture of DOT source as svg, png (144 dots per inch) or pdf.
+
+    The layout is killed after `timeout` seconds, and on Ctrl-C. Raises Usage for a format that is none of these,
+    for text that is no DOT, for a layout that fails or takes too long, where pygraphviz is not installed, and for png
+    and pdf where no font is. An svg takes its fonts from whatever shows it.
+    """
+    if format not in FORMATS:
+        raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _LAYOUT, format], input=dot.encode(), capture_output=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        raise Usage(
+            f"the layout takes longer than {timeout:g} s",
+            hint="draw a part, allow it more time, or save the DOT source and lay it out with another program",
+        ) from None
+    if done.returncode or not done.stdout:
+        raise _failure(done.returncode, done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+def _failure(status: int, said: str) -> Usage:
+    """What to say where the layout came to nothing: `status` as subprocess has it, and what stood on stderr."""
+    if "No module named 'pygraphviz'" in said:
+        return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")
+    if said.strip().endswith("no font"):
+        return Usage("letters cannot be drawn: this machine has no font", hint="draw an svg, or install DejaVu fonts")
+    if status < 0:
+        name = signal.Signals(-status).name
+        return Usage(f"the layout was killed by {name}", hint="the graph may be too big: draw a part of it")
+    lines = said.strip().splitlines()
+    complaints = [line for line in lines if line.startswith("Error: ")] or lines[-1:]
+    return Usage("Graphviz cannot lay this out", got="; ".join(complaints) or f"exit status {status}")
