@@ -14,25 +14,25 @@ class Control:
     """A routing op: how many ports (None: any number) and outputs it has, and where its results go.
 
     `to` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
-    parent of t, or the next iteration of t's loop.
+    parent of t, or the next iteration of t's loop. `site` is the kind of site that it has, if it has one.
     """
 
     name: str
     ports: int | None
     outputs: int
     to: Literal["same", "child", "parent", "next"]
-    has_site: bool
+    site: Literal["call", "loop"] | None
     doc: str
 
 
 _ROWS = (
-    Control("merge", None, 1, "same", False, "t -> t: passes on whichever token arrives, on any port"),
-    Control("switch", 2, 2, "same", False, "t -> t: the value of port 0 to output 0 if port 1 is true, else 1"),
-    Control("call", 1, 1, "child", True, "t -> t/site: an argument enters the activation of a call"),
-    Control("return", 1, 1, "parent", True, "t/site -> t: a result leaves the activation of a call"),
-    Control("enter", 1, 1, "child", True, "t -> t/loop[0]: a loop variable enters the first iteration"),
-    Control("next_iteration", 1, 1, "next", True, "t/loop[k] -> t/loop[k+1]"),
-    Control("exit", 1, 2, "parent", True, "t/loop[k] -> t: the value, and k, the number of trips"),
+    Control("merge", None, 1, "same", None, "t -> t: passes on whichever token arrives, on any port"),
+    Control("switch", 2, 2, "same", None, "t -> t: the value of port 0 to output 0 if port 1 is true, else 1"),
+    Control("call", 1, 1, "child", "call", "t -> t/site: an argument enters the activation of a call"),
+    Control("return", 1, 1, "parent", "call", "t/site -> t: a result leaves the activation of a call"),
+    Control("enter", 1, 1, "child", "loop", "t -> t/loop[0]: a loop variable enters the first iteration"),
+    Control("next_iteration", 1, 1, "next", "loop", "t/loop[k] -> t/loop[k+1]"),
+    Control("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of trips"),
 )
 CONTROL: dict[str, Control] = {row.name: row for row in _ROWS}
 """The routing ops by name."""

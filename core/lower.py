@@ -8,7 +8,7 @@ L5  A loop variable is a merge of `enter` and `next_iteration`, switched on the 
 L6  A value that a loop only reads is a loop variable whose next value is itself.
 L7  A literal sits on a port and needs no token; a node with nothing but literals fires on its region's trigger.
 L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument,
-    sent from the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
+    sent on the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
 
 Nodes are made in program order, so that their numbers order the firings of an activation as a sequential
 evaluation would.
@@ -22,8 +22,8 @@ from typing import Any
 
 from . import dtypes
 from .graph import Builder, Graph, Input, Source
-from .program import Function, Node, Operand, Program, Region, Var
-from .tag import ENVIRONMENT
+from .program import Function, Location, Node, Operand, Program, Region, Var
+from .tag import ENVIRONMENT, Site
 from .types import Type
 from .value import Literal
 
@@ -122,7 +122,8 @@ class _Lowering:
             for name, type_ in self._parameters(function)
         ]
         if function.name == self.program.entry:
-            self._return_nodes(function, ENVIRONMENT, function.name, ["return"] * len(function.results), None)
+            results = [Var("return", type_) for type_ in function.results]
+            self._return_nodes(function, ENVIRONMENT, function.name, results, function.location)
 
     def _function(self, function: Function) -> list[Source]:
         """Lower a body; its results."""
@@ -153,25 +154,26 @@ class _Lowering:
         return self._node(scope, node.op, result.name, inputs, [result.type], node, attributes=node.attributes)
 
     def _cond(self, scope: _Scope, node: Node) -> list[Source]:
-        """L4."""
-        pred, *arguments = (scope.input(operand) for operand in node.inputs)
-        pred = self._token(scope, pred, node)
-        switched: dict[str, list[Source]] = {}
+        """L4. Operand 0 is the predicate, whose own sides are the branches' triggers (L8)."""
+        inputs = [scope.input(operand) for operand in node.inputs]
+        inputs[0] = pred = self._token(scope, inputs[0], node)
+        entering = [[Var("trigger", _TRIGGER), *region.parameters] for region in node.regions]
+        switched: dict[int, list[Source]] = {}
 
-        def switch(name: str, data: Source | Literal) -> list[Source]:
-            if name not in switched:
-                types = [self._type(data)] * 2
-                made = self._node(scope, "switch", f"{node.name}.switch_{name}", [data, pred], types, node)
-                switched[name] = made
-            return switched[name]
+        def switch(position: int) -> list[Source]:
+            if position not in switched:
+                then, otherwise = (parameters[position] for parameters in entering)
+                data, name, types = inputs[position], f"{node.name}.switch_{then.name}", [then.type, otherwise.type]
+                switched[position] = self._node(scope, "switch", name, [data, pred], types, node)
+            return switched[position]
 
         sides = []
         for side, region in enumerate(node.regions):
-            branch = _Scope(scope.function, lambda side=side: switch("trigger", pred)[side])  # type: ignore[misc]
+            branch = _Scope(scope.function, lambda side=side: switch(0)[side])  # type: ignore[misc]
             used = _names_used(region)
-            for parameter, data in zip(region.parameters, arguments, strict=True):
+            for position, parameter in enumerate(region.parameters, start=1):
                 if parameter.name in used:
-                    branch.values[parameter.name] = switch(parameter.name, data)[side]
+                    branch.values[parameter.name] = switch(position)[side]
             sides.append(self._region(branch, region))
         return [
             self._node(scope, "merge", result.name, pair, [result.type], node)[0]
@@ -217,23 +219,21 @@ class _Lowering:
         self.builder.calls[site] = callee.name
         inputs = [scope.input(operand) for operand in node.inputs]
         if callee.name in self.needing:
-            inputs.insert(0, scope.trigger())
+            inputs.insert(0, Literal(True, _TRIGGER))
         for data, parameter, entry in zip(inputs, self._parameters(callee), self.entries[callee.name], strict=True):
             name = f"{node.name}.call_{parameter.name}"
             (sent,) = self._node(scope, "call", name, [data], [parameter.type], node, site=site)
             self.builder.extend(sent, entry)
-        names = [result.name for result in node.results]
-        made = self._return_nodes(callee, site, scope.function, names, node)
+        made = self._return_nodes(callee, site, scope.function, node.results, node.location)
         return [Source(number, 0) for number in made]
 
     def _return_nodes(
-        self, callee: Function, site: Any, function: str, names: list[str], node: Node | None
+        self, callee: Function, site: Site, function: str, results: Sequence[Var], location: Location | None
     ) -> list[int]:
         """L3: one a result, connected once every body has been lowered."""
-        location = node.location if node else callee.location
         made = [
             self.builder.node("return", name, [None], [type_], function=function, site=site, location=location)[0].node
-            for name, type_ in zip(names, callee.results, strict=True)
+            for name, type_ in results
         ]
         self.returns[callee.name].append(made)
         return made
@@ -261,9 +261,6 @@ class _Lowering:
             trigger=scope.trigger(),
             location=node.location if node else None,
         )[0]
-
-    def _type(self, value: Source | Literal) -> Type:
-        return value.type if isinstance(value, Literal) else self.builder.type(value)
 
 
 def _names_used(region: Region) -> set[str]:

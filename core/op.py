@@ -116,7 +116,15 @@ def _array_kernel(column: Callable[..., Any], result: Type) -> Kernel:
 
 
 def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
-    """Why the op has no value for these operands, or None where it has one."""
+    """Why the op has no value for these operands, or None where it has one.
+
+    Sizes that types leave unknown may turn out not to broadcast: that is a trap of every op.
+    """
+    if len(operands) > 1 and any(isinstance(operand, np.ndarray) for operand in operands):
+        try:
+            np.broadcast_shapes(*map(np.shape, operands))
+        except ValueError:
+            return f"shapes {' and '.join(str(np.shape(operand)) for operand in operands)} do not broadcast"
     undefined = row.undefined
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
@@ -125,4 +133,6 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
 
 def traps_on(row: Op, result: Type) -> bool:
     """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
+    if row.arity > 1 and not result.is_scalar:
+        return True
     return row.undefined is not None and result.dtype.kind in row.undefined.kinds

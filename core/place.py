@@ -7,7 +7,8 @@ cycles (returns, next_iterations) is checked afterwards.
 V10  The ports of a node live in one place: one function or loop, under the same branches.
 V11  The ports of a merge exclude each other and leave no gap: both sides of a switch; a loop's enter and its
      next_iteration; the call sites of one function, each once.
-V12  A call feeds one entry merge of its function, and each entry merge has one call of every site.
+V12  The calls of a site are made in one place; each feeds one entry merge of its function, and each entry merge has
+     one call of every site. Where the entry itself is called, the arguments feed its entry merges likewise.
 V13  The variables of a loop enter at one place, come back when its condition holds, and leave when it does not;
      the condition is the same for all.
 V14  Every node can be reached by tokens: no node waits for itself.
@@ -30,10 +31,6 @@ class Place(NamedTuple):
 
     context: str | Site
     guard: Guard = ()
-
-    def __str__(self) -> str:
-        branches = [f"{'' if outcome else 'not '}{pred}" for pred, outcome in self.guard]
-        return " if ".join([str(self.context), *branches])
 
 
 class Places:
@@ -103,16 +100,7 @@ class Places:
         here = places[0]
         assert here is not None
         if self.function_of(here) != node.function:
-            return [
-                Invalid(
-                    f"{node} gets its tokens from another function",
-                    rule="V10",
-                    where=node.where,
-                    required=node.function,
-                    got=here.context,
-                    hint="functions meet in call and return",
-                )
-            ]
+            return [self.foreign(node, here)]
         return self.infer_outputs(number, here)
 
     def infer_outputs(self, number: int, here: Place) -> list[Invalid] | None:
@@ -130,6 +118,8 @@ class Places:
                 assert node.site is not None
                 if here.context != node.site:
                     return [self.apart(node, [self.source(number, 0)], required=Place(node.site))]
+                if node.op == "exit" and not self.begun("enter", node.site):
+                    return None
                 outputs = [self.outer[node.site]] * 2 if node.op == "exit" else [Place(node.site)]
             case _:
                 outputs = [here]
@@ -140,11 +130,16 @@ class Places:
         """What returns lives where it was called from, once all arguments are known to be sent."""
         site = self.graph.nodes[number].site
         assert site is not None
-        sent = [(Source(caller, 0) in self.of) for caller in self.by_site.get(("call", site), ())]
-        if site != ENVIRONMENT and not (sent and all(sent)):
+        if site != ENVIRONMENT and not self.begun("call", site):
             return None
         self.of[Source(number, 0)] = self.outer[site]
         return []
+
+    def begun(self, op: str, site: Site) -> bool:
+        """Whether all arguments of a call, or variables of a loop, are known to be sent: what comes out of it may
+        depend on each of them."""
+        sent = [Source(number, 0) in self.of for number in self.by_site.get((op, site), ())]
+        return bool(sent) and all(sent)
 
     def infer_merge(self, number: int, ports: list[Source]) -> list[Invalid] | None:
         """V11."""
@@ -158,24 +153,26 @@ class Places:
             entered = self.of.get(ports[ops.index("enter")])
             if entered is None:
                 return None
-            self.of[Source(number, 0)] = entered
-            return []
+            return self.placed(number, entered)
         if "call" in ops:
             callers = [ENVIRONMENT if maker is None else maker.site for maker in makers]
             callees = {self.callees[site] for site in callers if site in self.callees}
             if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
                 return [self.overlap(node, "at most one token from each site that calls the function")]
-            self.of[Source(number, 0)] = Place(node.function)
-            return []
+            return self.placed(number, Place(node.function))
         places = [self.of[source] for source in ports if source in self.of]
         if len(places) < len(ports):
             return None
         joined = _join([place.guard for place in places])
         if joined is None or len({place.context for place in places}) > 1:
             return [self.overlap(node, "the two sides of one switch", places)]
-        here = Place(places[0].context, joined)
+        return self.placed(number, Place(places[0].context, joined))
+
+    def placed(self, number: int, here: Place) -> list[Invalid]:
+        """Put a merge where its tokens come together: in the function that it says it stands in."""
+        node = self.graph.nodes[number]
         if self.function_of(here) != node.function:
-            return [self.overlap(node, f"tokens of {node.function}", places)]
+            return [self.foreign(node, here)]
         self.of[Source(number, 0)] = here
         return []
 
@@ -185,45 +182,41 @@ class Places:
         for number, node in enumerate(self.graph.nodes):
             if node.op == "merge" and all(self.is_call(self.source(number, port)) for port in range(len(node.ports))):
                 entries.setdefault(node.function, set()).add(number)
-        for (op, site), numbers in self.by_site.items():
-            if op != "call":
-                continue
-            fed = sorted(edge.node for number in numbers for edge in self.graph.nodes[number].outputs[0].edges)
+        callers = {site: numbers for (op, site), numbers in self.by_site.items() if op == "call"}
+        given = {site: [self.graph.nodes[number].outputs[0] for number in callers[site]] for site in callers}
+        if self.graph.name in {self.callees[site] for site in callers}:
+            given[ENVIRONMENT] = [argument for _, argument in self.graph.arguments]
+        for site, outputs in given.items():
             wanted = sorted(entries.get(self.callees[site], ()))
-            if fed != wanted:
-                node = self.graph.nodes[numbers[0]]
+            fed = sorted(edge.node for output in outputs for edge in output.edges)
+            if fed != wanted or any(len(output.edges) != 1 for output in outputs):
                 yield Invalid(
-                    f"the calls of {site} do not feed each parameter of {self.callees[site]} once",
+                    f"the arguments of {site} do not feed each parameter of {self.callees[site]} once",
                     rule="V12",
-                    where=node.where,
+                    where=self.graph.nodes[callers[site][0]].where if site in callers else self.graph.name,
                     required=self.names(wanted),
                     got=self.names(fed),
                 )
-        for name, argument in self.graph.arguments:
-            called = any(callee == self.graph.name for _, callee in self.graph.calls)
-            if called and [edge.node in entries.get(self.graph.name, ()) for edge in argument.edges] != [True]:
-                yield Invalid(f"argument {name} does not feed one entry merge", rule="V12", got=argument.edges)
 
     def returns(self) -> Iterator[Invalid]:
         """V10: what returns is a value of the function that was called, under no branch."""
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
-                source = self.source(number, 0)
+                source, here = self.source(number, 0), self.of[Source(number, 0)]
                 wanted = Place(self.callees[node.site])
-                if self.of[source] != wanted or self.function_of(self.of[Source(number, 0)]) != self.owner(node):
+                if self.of[source] != wanted:
                     yield self.apart(node, [source], required=wanted)
+                if node.function != (self.graph.name if node.site == ENVIRONMENT else self.function_of(here)):
+                    yield self.foreign(node, here)
 
     def loops(self) -> Iterator[Invalid]:
         """V13."""
-        for (op, site), numbers in self.by_site.items():
-            if op != "enter":
-                if op in ("exit", "next_iteration") and ("enter", site) not in self.by_site:
-                    yield Invalid(f"loop {site} is left, or goes on, but is never entered", rule="V13", got=op)
-                continue
+        for site, numbers in [(site, numbers) for (op, site), numbers in self.by_site.items() if op == "enter"]:
             again = self.by_site.get(("next_iteration", site), [])
-            fed = [[e for n in side for e in self.graph.nodes[n].outputs[0].edges] for side in (numbers, again)]
-            merges = [sorted(edge.node for edge in side) for side in fed]
-            if merges[0] != merges[1] or len(merges[0]) != len(numbers) or not all(map(self.is_merge, merges[0])):
+            edges = [[self.graph.nodes[n].outputs[0].edges for n in side] for side in (numbers, again)]
+            merges = [sorted(edge.node for fed in side for edge in fed) for side in edges]
+            once = all(len(fed) == 1 for side in edges for fed in side)
+            if merges[0] != merges[1] or not once or not all(map(self.is_merge, merges[0])):
                 yield Invalid(
                     f"a variable of loop {site} lacks its enter, its merge or its next_iteration",
                     rule="V13",
@@ -242,17 +235,13 @@ class Places:
                     f"the variables of loop {site} do not all go on, or leave, on one condition",
                     rule="V13",
                     where=self.graph.nodes[numbers[0]].where,
-                    got="; ".join(str(place) for place, _ in guards),
+                    got="; ".join(sorted({self.said(place) for place, _ in guards})),
                 )
 
     def source(self, number: int, port: int) -> Source:
         """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
-
-    def owner(self, node: Node) -> str:
-        """The function that a return's result goes to: its own, or the environment."""
-        return "the environment" if node.site == ENVIRONMENT else node.function
 
     def is_call(self, source: Source) -> bool:
         return source.node < 0 or self.graph.nodes[source.node].op == "call"
@@ -265,32 +254,49 @@ class Places:
             place = self.outer[place.context]
         return place.context
 
+    def said(self, place: Place) -> str:
+        """A place in words: `main.loop if main.less`."""
+        outcomes = [f"{'' if outcome else 'not '}{self.maker(pred)}" for pred, outcome in place.guard]
+        return " if ".join([str(place.context), " and ".join(outcomes)] if outcomes else [str(place.context)])
+
+    def maker(self, source: Source) -> str:
+        return self.graph.arguments[source.output][0] if source.node < 0 else str(self.graph.nodes[source.node])
+
     def names(self, numbers: list[int]) -> str:
         return ", ".join(str(self.graph.nodes[number]) for number in numbers) or "none"
 
-    def apart(self, node: Node, ports: list[Source], required: object = "one place") -> Invalid:
-        places = "; ".join(str(self.of[source]) for source in ports)
+    def apart(self, node: Node, ports: list[Source], required: Place | None = None) -> Invalid:
         return Invalid(
             f"tokens of {node} live in different places",
             rule="V10",
             where=node.where,
-            required=required,
-            got=places,
+            required=self.said(required) if required else "one place",
+            got="; ".join(self.said(self.of[source]) for source in ports),
             hint="a value enters a loop by enter, a branch by switch, a function by call",
+        )
+
+    def foreign(self, node: Node, here: Place) -> Invalid:
+        return Invalid(
+            f"{node} gets its tokens from another function",
+            rule="V10",
+            where=node.where,
+            required=node.function,
+            got=self.function_of(here),
+            hint="functions meet in call and return",
         )
 
     def elsewhere(self, node: Node, here: Place) -> Invalid:
         assert node.site is not None
         return Invalid(
             f"{node.site} is entered from two places",
-            rule="V10",
+            rule="V12" if node.op == "call" else "V13",
             where=node.where,
-            required=self.outer[node.site],
-            got=here,
+            required=self.said(self.outer[node.site]),
+            got=self.said(here),
         )
 
     def overlap(self, node: Node, required: str, places: list[Place] | None = None) -> Invalid:
-        got = "; ".join(map(str, places)) if places else None
+        got = "; ".join(map(self.said, places)) if places else None
         return Invalid(
             f"merge {node} may get two tokens under one tag, or none",
             rule="V11",

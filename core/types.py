@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -60,10 +61,10 @@ class Array:
     """
 
     def __class_getitem__(cls, item: object) -> Type:
-        dtype, *shape = item if isinstance(item, tuple) else (item, None)
+        dtype, *shape = item if isinstance(item, tuple) and item else (item, None)
         if not isinstance(dtype, DType):
             raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype))
-        if any(not (n is None or (isinstance(n, int) and n >= 0)) for n in shape):
+        if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
             raise Usage("a size is a non-negative integer, or None if unknown", got=repr(tuple(shape)))
         return Type(dtype, tuple(shape))
 
@@ -120,7 +121,8 @@ def type_of(value: object) -> Type:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise Usage("rows of different lengths are no array", got=repr(value)) from None
+        what = "rows of different lengths, or nested deeper than 64, are no array"
+        raise Usage(what, got=reprlib.repr(value)) from None
     if array.dtype not in dtypes.BY_NUMPY:
         raise Usage(
             "no value of a program", got=f"{type(value).__name__} of dtype {array.dtype}", required=str(dtypes.ALL)

@@ -1,10 +1,11 @@
 """The well-formedness rules of programs. Every rule has a number; every problem says which one it breaks.
 
 V1  A name is defined before it is used, in the region that uses it.
-V2  Names are unique: functions in a program, parameters and nodes in a function.
+V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
 V3  A node's op exists, and the node has as many operands, results and regions as the op says.
 V4  Operands have types that the op takes; the results have the types that it makes.
-V5  Branches and loop bodies fit: a predicate is one bool; regions take the operands and yield the results.
+V5  Branches and loops fit: a predicate is one bool; branches take the operands and yield the results; loop
+    variables have the types of the results throughout.
 V6  A call names a function of the program, gives it its arguments and takes its results.
 
 The rules of graphs, V7 on, are in `validate_graph`.
@@ -53,6 +54,9 @@ class _Checker:
         known = {parameter.name: parameter.type for parameter in region.parameters}
         for node in region.nodes:
             place = node.location or (node.name if node.results else node.op)
+            for inner in node.regions:
+                names = [parameter.name for parameter in inner.parameters]
+                yield from _duplicates([*names, *(set(names) & _made(inner))], "value", place)
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
                 yield Invalid(
@@ -145,7 +149,8 @@ class _Checker:
         condition, body = node.regions
         types = _types(node.results)
         for region in node.regions:
-            yield from _fit("V5", "loop variables", types, _types(region.parameters), where)
+            if _types(region.parameters) != types:
+                yield _misfit("V5", "loop variables", types, _types(region.parameters), where)
         yield from _fit("V5", "loop variables", types, operands, where)
         yield from self.region(condition, [_BOOL], where)
         yield from self.region(body, types, where)
@@ -168,6 +173,10 @@ def _type(operand: Operand, known: dict[str, Type]) -> Type:
     return operand.type if isinstance(operand, Literal) else known[operand]
 
 
+def _made(region: Region) -> set[str]:
+    return {result.name for node in region.nodes for result in node.results}
+
+
 def _duplicates(names: list[str], what: str, where: object) -> Iterator[Invalid]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield Invalid(f"two {what}s have one name", rule="V2", where=where, required="unique names", got=name)
@@ -175,5 +184,9 @@ def _duplicates(names: list[str], what: str, where: object) -> Iterator[Invalid]
 
 def _fit(rule: str, what: str, wanted: Sequence[Type], found: Sequence[Type], where: object) -> Iterator[Invalid]:
     if len(wanted) != len(found) or not all(w.admits(f) for w, f in zip(wanted, found, strict=True)):
-        required, got = (", ".join(map(str, types)) or "none" for types in (wanted, found))
-        yield Invalid(f"the {what} do not fit", rule=rule, where=where, required=required, got=got)
+        yield _misfit(rule, what, wanted, found, where)
+
+
+def _misfit(rule: str, what: str, wanted: Sequence[Type], found: Sequence[Type], where: object) -> Invalid:
+    required, got = (", ".join(map(str, types)) or "none" for types in (wanted, found))
+    return Invalid(f"the {what} do not fit", rule=rule, where=where, required=required, got=got)

@@ -1,10 +1,11 @@
 """The well-formedness rules of graphs. On a graph that keeps them no port gets two tokens under one tag, every
 token is consumed, and a run that becomes quiet without a trap has all its results.
 
-V7   A node's op exists, and the node has as many ports and outputs as the op says; routing ops have their site.
+V7   A node's op exists, and the node has as many ports and outputs, and the attributes, that the op says; routing
+     ops, and no others, have a site, of a call or of a loop. The hidden arguments are among the arguments.
 V8   A port has exactly one source: an edge, or a literal. A merge takes no literal, nor does a switch's predicate;
-     a node with nothing but literals, and no other, has a trigger.
-V9   Types agree along edges, and with the op.
+     a node with nothing but literals, and no other, has a trigger, which takes a token.
+V9   Types agree along edges, and with the op; a hidden argument is one bool.
 V10 to V14 are statements about places, in `place`.
 V15  The results are return nodes to the environment.
 """
@@ -22,6 +23,8 @@ from .place import Places
 from .tag import ENVIRONMENT
 from .types import Type
 from .value import Literal
+
+_BOOL = Type(dtypes.bool)
 
 
 def graph_problems(graph: Graph) -> list[Invalid]:
@@ -42,6 +45,9 @@ class _Checker:
 
     def nodes(self) -> Iterator[Invalid]:
         """V7."""
+        count = len(self.graph.arguments)
+        if not 0 <= self.graph.hidden <= count:
+            yield Invalid("more arguments are hidden than there are", rule="V7", required=count, got=self.graph.hidden)
         for node in self.graph.nodes:
             control, row = CONTROL.get(node.op), OPS.get(node.op)
             if control is None and row is None:
@@ -58,8 +64,11 @@ class _Checker:
                     required=f"{wanted or 'some'} and {outputs}",
                     got=f"{ports} and {len(node.outputs)}",
                 )
-            elif (control is not None and control.has_site) != (node.site is not None):
-                yield Invalid(f"{node.op} has a site too many, or too few", rule="V7", where=node.where, got=node.site)
+            elif (node.site.kind if node.site else None) != (kind := control.site if control else None):
+                wrong = f"{node.op} has a site too many, too few, or of the wrong kind"
+                yield Invalid(wrong, rule="V7", where=node.where, required=kind, got=node.site)
+            elif (names := tuple(name for name, _ in node.attributes)) != (row.attributes if row else ()):
+                yield Invalid(f"{node.op} has the wrong attributes", rule="V7", where=node.where, got=names)
             elif node.op in ("call", "return") and node.site not in self.called:
                 yield Invalid(f"no function is known for site {node.site}", rule="V7", where=node.where)
 
@@ -85,7 +94,8 @@ class _Checker:
 
     def literals(self, node: Node) -> Iterator[Invalid]:
         given = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.triggered]]
-        if (node.op == "merge" and any(given)) or (node.op == "switch" and given[1:] == [True]):
+        trigger = node.triggered and node.ports[-1] is not None
+        if trigger or (node.op == "merge" and any(given)) or (node.op == "switch" and given[1:] == [True]):
             yield Invalid(
                 f"a literal stands where {node.op} must have a token",
                 rule="V8",
@@ -114,6 +124,9 @@ class _Checker:
 
     def types(self) -> Iterator[Invalid]:
         """V9."""
+        for name, argument in self.graph.arguments[: self.graph.hidden]:
+            if argument.type != _BOOL:
+                yield Invalid(f"hidden argument {name} is no trigger", rule="V9", required=_BOOL, got=argument.type)
         for number, node in enumerate(self.graph.nodes):
             ports = [self.port_type(number, port) for port in range(len(node.ports) - node.triggered)]
             out = [output.type for output in node.outputs]
@@ -135,7 +148,7 @@ class _Checker:
     def output_types(self, node: Node, ports: list[Type]) -> list[Type]:
         if node.op in OPS:
             return [OPS[node.op].types(*ports, **dict(node.attributes))]
-        if node.op == "switch" and ports[1] != Type(dtypes.bool):
+        if node.op == "switch" and ports[1] != _BOOL:
             raise Invalid("the predicate is not one bool", required="bool", got=ports[1])
         if node.op == "exit":
             return [ports[0], Type(dtypes.int64)]

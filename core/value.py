@@ -20,7 +20,7 @@ from .errors import Malformed, Usage
 from .types import Type, type_of
 
 Value: TypeAlias = builtins.bool | int | float | npt.NDArray[np.generic]
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 
 
@@ -67,7 +67,7 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], bytes]:
     """A hashable key of a value's type and bits."""
     match value:
         case builtins.bool():
-            return "?", (), b"\1" if value else b"\0"
+            return "|b1", (), b"\1" if value else b"\0"
         case int():
             return "<i8", (), value.to_bytes(8, "little", signed=True)
         case float():
@@ -132,8 +132,16 @@ def _nested(text: str, wanted: Type) -> object:
     else:
         if len(stack) == 1 and len(stack[0]) == 1 and not separated:
             read = stack[0][0]
-            return np.array(read, dtype=wanted.dtype.numpy) if isinstance(read, list) else read
+            return _array(read, text, wanted) if isinstance(read, list) else read
     raise Malformed("not a literal", required=wanted, got=text, hint="a number, true, false, or [...] of them")
+
+
+def _array(rows: list[object], text: str, wanted: Type) -> Value:
+    try:
+        return np.array(rows, dtype=wanted.dtype.numpy)
+    except ValueError:
+        hint = "rows of one length, nested at most 64 deep"
+        raise Malformed("not an array", required=wanted, got=text, hint=hint) from None
 
 
 def _number(word: str, wanted: Type) -> Value:
@@ -144,7 +152,7 @@ def _number(word: str, wanted: Type) -> Value:
             number = int(word)
             type_of(number)
             return number
-        if wanted.dtype is dtypes.float64 and "_" not in word:
+        if wanted.dtype is dtypes.float64 and word.isascii() and "_" not in word:
             return float(word)
     except ValueError:
         pass

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
@@ -23,12 +23,11 @@ from ..core.op import OPS, kernel, trap_message, traps_on
 from ..core.tag import ROOT, Site, Tag
 from ..core.value import Value
 
-if TYPE_CHECKING:
-    from .state import State
-
 Outputs: TypeAlias = tuple[tuple[int, Value], ...]
 Fire: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
-Retag: TypeAlias = Callable[["State", Tag], Tag]
+Child: TypeAlias = Callable[[Tag, Site, int], Tag]
+"""The tag below a tag, interned: what a state gives."""
+Retag: TypeAlias = Callable[[Child, Tag], Tag]
 Edges: TypeAlias = tuple[Edge, ...]
 
 
@@ -38,8 +37,9 @@ class Rule:
 
     `needs` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for a
     merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
-    where that matters (S10). `arrives` says that what it sends is an argument or loop variable of another
-    activation, `leaves` that its firing takes a result out of its own.
+    where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `arrives` says that
+    what it sends is an argument or loop variable of another activation, `leaves` that its firing takes a result out
+    of its own.
     """
 
     node: Node
@@ -70,7 +70,7 @@ def _rule(graph: Graph, node: Node, result: int | None) -> Rule:
         operands=None if node.op == "merge" else tuple(None if p is None else p.value for p in node.ports),
         compute=compute,
         trap=trap,
-        retag=_RETAG[CONTROL[node.op].to](node.site) if node.op in CONTROL else None,
+        retag=_retag(node),
         edges=tuple(edges),
         routes=tuple(routes),
         arrives=node.op in ("call", "enter", "next_iteration"),
@@ -140,28 +140,27 @@ _ROUTING: dict[str, Fire] = {
 def _to_child(site: Site | None) -> Retag:
     """S7."""
     assert site is not None
-    return lambda state, tag: state.child(tag, site, 0)
+    return lambda child, tag: child(tag, site, 0)
 
 
 def _to_parent(site: Site | None) -> Retag:
     """S8. What leaves the root goes to the environment, and keeps the root's tag."""
-    return lambda state, tag: tag.parent or ROOT
+    return lambda child, tag: tag.parent or ROOT
 
 
 def _to_next(site: Site | None) -> Retag:
     """S9."""
 
-    def retag(state: State, tag: Tag) -> Tag:
-        return state.child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
-
-    return retag
+    return lambda child, tag: child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
 
 
-_RETAG: dict[str, Callable[[Site | None], Retag]] = {
-    "same": lambda site: lambda state, tag: tag,
-    "child": _to_child,
-    "parent": _to_parent,
-    "next": _to_next,
-}
+_RETAG: dict[str, Callable[[Site | None], Retag]] = {"child": _to_child, "parent": _to_parent, "next": _to_next}
+
+
+def _retag(node: Node) -> Retag | None:
+    """Where the results of a node go, by its row; None where they stay under the same tag."""
+    to = CONTROL[node.op].to if node.op in CONTROL else "same"
+    return _RETAG[to](node.site) if to in _RETAG else None
+
 
 assert set(_ROUTING) == set(CONTROL), "every routing op has a rule"

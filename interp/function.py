@@ -93,7 +93,16 @@ class Function:
 
     def trace(self, *arguments: Any) -> Traced:
         """Program and graph for arguments like these: only their types count."""
-        return self._trace(self.source.types([type_of(argument) for argument in arguments]))
+        self.source.check_count(len(arguments))
+        pairs = zip(self.source.parameters, arguments, strict=True)
+        return self._trace(self.source.types([self._type_of(name, argument) for (name, _), argument in pairs]))
+
+    def _type_of(self, parameter: str, argument: object) -> Type:
+        try:
+            return type_of(argument)
+        except Usage as error:
+            error.message = f"argument {parameter} of {self.name}: {error.message}"
+            raise
 
     @property
     def program(self) -> Program:

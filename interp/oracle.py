@@ -20,9 +20,13 @@ SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
 
 class Verdict(NamedTuple):
-    """What one way of running a program gave, and how it differs from the standard, if it does."""
+    """What one way of running a program gave, and how it differs from the standard, if it does.
+
+    `status` is how it ended, `said` its results or its trap, and what it took.
+    """
 
     way: str
+    status: str
     said: str
     difference: Disagreement | None
 
@@ -32,37 +36,41 @@ def check(
 ) -> Iterator[Verdict]:
     """Run a graph under every schedule, and its program by the evaluator; a verdict each, the standard's first.
 
-    Where the standard does not become quiet, only what others return is compared: such runs may differ otherwise.
+    Where a limit ended one of two runs, only the results that both have are compared.
     """
     standard = run_graph(graph, arguments, limits=limits)
     for name in SCHEDULES:
         run = standard if name == "waves" else run_graph(graph, arguments, schedule=name, limits=limits)
-        yield Verdict(name, _said(run), _difference(graph, standard, run))
+        yield Verdict(name, run.status, _said(run), _difference(graph, standard, run))
     if program is not None:
         yield _evaluated(program, standard, arguments)
 
 
 def _said(run: Outcome) -> str:
-    values = ", ".join("-" if value is None else show(value) for value in run.results)
-    return f"{run.status} {values} after {run.firings:,} firings"
+    return f"{_shown(run.results)} after {run.firings:,} firings"
+
+
+def _shown(results: Sequence[Value | None]) -> str:
+    return ", ".join("-" if value is None else show(value) for value in results)
 
 
 def _difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
     where = f"{graph.name} under {run.schedule}"
+    ended = [f"{outcome.status} {_said(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):
-        pairs = zip(standard.results, run.results, strict=True)
-        if all(one is None or other is None or same(one, other) for one, other in pairs):
+        if _compatible(standard.results, run.results):
             return None
-        return Disagreement("the results differ", where=where, required=_said(standard), got=_said(run))
+        return Disagreement("the results differ", where=where, required=ended[0], got=ended[1])
     if standard.status != run.status or not all(map(_equal, standard.results, run.results)):
-        return Disagreement("the endings differ", where=where, required=_said(standard), got=_said(run))
+        return Disagreement("the endings differ", where=where, required=ended[0], got=ended[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (wanted, got) in zip(graph.nodes, pairs, strict=True):
         if wanted != got:
             what = f"node {node} fires another number of times"
             return Disagreement(what, where=where, required=wanted, got=got)
-    if list(map(str, standard.traps)) != list(map(str, run.traps)):
-        return Disagreement("the traps differ", where=where, required=standard.traps, got=run.traps)
+    traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
+    if traps[0] != traps[1]:
+        return Disagreement("the traps differ", where=where, required=traps[0], got=traps[1])
     return None
 
 
@@ -70,18 +78,30 @@ def _equal(one: Value | None, other: Value | None) -> bool:
     return one is other if one is None or other is None else same(one, other)
 
 
+def _compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+    """Whether the results that came on both sides are the same."""
+    pairs = zip(some, others, strict=True)
+    return all(one is None or other is None or same(one, other) for one, other in pairs)
+
+
 def _evaluated(program: Program, standard: Outcome, arguments: Sequence[Value]) -> Verdict:
-    """The evaluator is sequential: it is compared where the machine became quiet, at a trap on the first one."""
-    said = evaluate(program, admit_arguments(standard.graph, arguments))
-    values = ", ".join(map(show, said.results or ()))
-    trap = f" {said.trap[1]} at node {said.trap[0]}" if said.trap else ""
-    text = f"{said.status} {values}{trap}".rstrip()
-    agrees = standard.status == "Exhausted" or said.status == "Exhausted"
-    if said.results is not None and standard.status == "Returned":
-        agrees = all(map(_equal, standard.results, said.results))
-    if said.trap is not None and standard.traps:
-        agrees = standard.traps[0].message == trap.strip()
+    """The evaluator is sequential: where the machine trapped, it stops at the first trap.
+
+    It may take as many steps as the machine has firings, since every node that it evaluates is at least one.
+    """
+    most = standard.firings
+    said = evaluate(program, admit_arguments(standard.graph, arguments), max_steps=most, max_depth=most)
+    trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
+    text = _shown(said.results) if said.results is not None else trap or f"after {most:,} nodes"
+    match standard.status:
+        case "Exhausted":
+            agrees = said.results is None or _compatible(standard.results, said.results)
+        case "Trapped":
+            agrees = standard.traps[0].message == trap
+        case _:
+            agrees = said.results is not None and all(map(_equal, standard.results, said.results))
     where = f"{program.entry}, evaluated without tokens"
-    required = str(standard.traps[0]) if standard.traps else _said(standard)
-    difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=text)
-    return Verdict("evaluator", text, difference)
+    required = standard.traps[0].message if standard.traps else f"{standard.status} {_shown(standard.results)}"
+    got = f"{said.status} {text}"
+    difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
+    return Verdict("evaluator", said.status, text, difference)

@@ -10,8 +10,9 @@ S12 A run ends in one of five ways, decided in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
@@ -21,6 +22,7 @@ from ..core.tag import Site, Tag
 from ..core.value import Value, show
 from .event import Event
 from .measure import Stats
+from .order import program_order
 from .state import State
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
@@ -112,9 +114,7 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, **details: 
     """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
-    order = program_order(graph)
-    trapped = sorted(state.traps, key=lambda event: order(event.token.tag, event.token.node))
-    traps = [trap_error(graph, event) for event in trapped]
+    traps = _traps(state)
     residue = _residue(state)
     status, error = _status(state, stopped, missing, traps, residue)
     return Outcome(
@@ -161,24 +161,19 @@ def _residue(state: State) -> tuple[Waiting, ...]:
         for node, held in record.waiting.items()
         for port, value in held.items()
     ]
-    order = program_order(state.graph)
-    return tuple(sorted(found, key=lambda waiting: (order(waiting.tag, waiting.node), waiting.port)))
+    ranks = program_order(state.graph, ((waiting.tag, waiting.node) for waiting in found))
+    return tuple(sorted(found, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
-def program_order(graph: Graph) -> Callable[[Tag, int], Any]:
-    """A key by which nodes under tags sort as a sequential evaluation of the program would meet them."""
-    first: dict[Site, int] = {}
-    for number, node in enumerate(graph.nodes):
-        if node.site is not None and node.op in ("call", "enter"):
-            first.setdefault(node.site, number)
-
-    def key(tag: Tag, node: int) -> list[tuple[int, int]]:
-        return [*((first.get(site, -1), iteration) for site, iteration in tag.path()), (node, 0)]
-
-    return key
+def _traps(state: State) -> list[Trap]:
+    """The traps in program order."""
+    ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in state.traps))
+    callers = _callers(state.graph)
+    trapped = sorted(state.traps, key=lambda event: ranks[event.token.tag, event.token.node])
+    return [_trap(state.graph, event, callers) for event in trapped]
 
 
-def trap_error(graph: Graph, event: Event) -> Trap:
+def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
     """S5: a trap, with its operands and the calls and iterations around it."""
     assert event.inputs is not None
     node = graph.nodes[event.token.node]
@@ -190,27 +185,36 @@ def trap_error(graph: Graph, event: Event) -> Trap:
         tag=event.token.tag,
         got=f"{node.op} {', '.join(map(show, operands))}",
     )
-    for line in call_stack(graph, event.token.tag):
+    for line in _call_stack(graph, event.token.tag, callers):
         error.add_note(line)
     return error
 
 
-def call_stack(graph: Graph, tag: Tag, most: int = 12) -> list[str]:
-    """A tag as a call stack, innermost first: a line a call or iteration, the middle left out where it is deep."""
-    where = {node.site: node.where for node in graph.nodes if node.op in ("call", "enter")}
+def _call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
+    """A tag as a call stack, innermost first: a line a call or iteration. Where it is deep, only the inner ones and
+    the root are there, so that it costs the same at any depth."""
+    shown = tag.depth if tag.depth <= 12 else 10
+    lines = [
+        f"  in iteration {step.iteration} of {callers[step.site]}"
+        if step.site.kind == "loop"
+        else f"  in {callers[step.site]}"
+        for step in islice(tag.steps(), shown)
+    ]
+    if shown < tag.depth:
+        lines.append(f"  ... {tag.depth - shown:,} more ...")
+    return [*lines, f"  in {graph.name}"]
+
+
+def _callers(graph: Graph) -> dict[Site, str]:
+    """What a call stack says of each site: which function is called or which loop runs, and where."""
     callees = dict(graph.calls)
-    lines = []
-    for step in tag.steps():
-        if step.parent is None:
-            lines.append(f"  in {graph.name}")
-        elif step.site.kind == "loop":
-            lines.append(f"  in iteration {step.iteration} of {step.site} ({where.get(step.site)})")
-        else:
-            lines.append(f"  in {callees.get(step.site)}, called by {step.site} ({where.get(step.site)})")
-    if len(lines) > most:
-        half = most // 2
-        lines[half:-half] = [f"  ... {len(lines) - most:,} more ..."]
-    return lines
+    return {
+        node.site: f"{callees.get(node.site)}, called by {node.site} ({node.where})"
+        if node.op == "call"
+        else f"{node.site} ({node.where})"
+        for node in graph.nodes
+        if node.site is not None and node.op in ("call", "enter")
+    }
 
 
 def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ...]) -> Deadlock:
@@ -219,8 +223,8 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
         "the run became quiet, and results are missing",
         rule="S12",
         where=graph.name,
-        required=f"{len(graph.results)} results",
-        got=f"{len(graph.results) - len(missing)}, and {len(residue)} tokens that wait",
+        required=counted(len(graph.results), "result"),
+        got=f"{len(graph.results) - len(missing):,}, and {counted(len(residue), 'waiting token')}",
         hint="`tagloom show` draws the graph" if residue else "no token waits: one was never sent",
     )
     sources = graph.sources()
@@ -229,20 +233,28 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
         held.setdefault((waiting.node, waiting.tag), set()).add(waiting.port)
     for (number, tag), ports in list(held.items())[:8]:
         node = graph.nodes[number]
+        line = f" ({node.location})" if node.location else ""
         for port in range(len(node.ports)):
             if node.ports[port] is None and port not in ports:
                 makers = [str(graph.nodes[s.node]) for s in sources.get(Edge(number, port), []) if s.node >= 0]
-                error.add_note(
-                    f"  {node} ({node.where}) waits for port {port} under {tag}, fed by "
-                    f"{' or '.join(makers) or 'nothing'}"
-                )
+                fed = " or ".join(makers) or "nothing"
+                error.add_note(f"  {node}{line} waits for port {port} under {tag}, fed by {fed}")
     return error
 
 
 def exhausted(what: str, limit: str, number: int) -> Exhausted:
     """A limit was reached: `limit` is its name in Limits and, after `--max-`, on the command line."""
     return Exhausted(
-        f"the run needs more than {number:,} {what}",
+        f"the run exceeds the limit of {number:,} on {what}",
         rule="S12",
         hint=f"if the program ends, raise the limit: --max-{limit} N, or limits=tl.Limits({limit}=N)",
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "token"), counted(2500, "token")
+    ('1 token', '2,500 tokens')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"

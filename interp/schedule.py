@@ -27,7 +27,7 @@ def schedule(name: str) -> Pick:
         return lambda state: 0
     if name == "lifo":
         return lambda state: len(state.flight) - 1
-    kind, _, seed = name.partition(":")
+    kind, _, seed = str(name).partition(":")
     if kind == "random" and seed.isascii() and seed.isdigit() and len(seed) < 21:
         return _random(int(seed))
     raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")

@@ -16,73 +16,77 @@ from ..core.graph import Edge
 from ..core.tag import Tag
 from ..core.value import Value, show
 from .event import Closed, Event, Token
+from .fire import Outputs, Rule
 from .state import Record, State
 
 
 def step(state: State, position: int) -> Event:
-    """What happens when the token at `position` of the flight is delivered.
+    """What happens when the token at `position` of the flight is delivered (S1).
 
     Raises Broken where that would break S4, which happens on no graph that keeps the rules V7 to V15.
     """
     token = state.flight[position]
-    number, port, tag, value = token
-    rule = state.rules[number]
-    record = state.records[tag]
+    rule, record = state.rules[token.node], state.records[token.tag]
+    inputs = _match(state, rule, record, token)
+    if inputs is None:
+        return Event(token, position, None, (), (), None, ())
+    trap = None if rule.trap is None else rule.trap(inputs)
+    outputs = rule.compute(inputs, token.tag) if trap is None else ()
+    sent = _send(state, rule, token.tag, outputs) if outputs else ()
+    return Event(token, position, inputs, outputs, sent, trap, _closed(rule, record, token, sent))
+
+
+def _match(state: State, rule: Rule, record: Record, token: Token) -> tuple[Value, ...] | None:
+    """S2: the operands by port, or None where the token has to wait; S4."""
+    number, port, _, value = token
     if number in record.fired:
         raise second_token(state, token, None)
     if rule.operands is None:
-        inputs: tuple[Value, ...] = (value,)
-    else:
-        operands = list(rule.operands)
-        operands[port] = value
-        if rule.needs > 1:
-            held = record.waiting.get(number)
-            if held is not None and port in held:
-                raise second_token(state, token, held[port])
-            if held is None or len(held) + 1 < rule.needs:
-                return Event(token, position, None, (), (), None, ())
-            for other, operand in held.items():
-                operands[other] = operand
-        inputs = tuple(operands)  # type: ignore[arg-type]  # every port is filled now
-    if rule.trap is not None:
-        message = rule.trap(inputs)
-        if message is not None:
-            return Event(token, position, inputs, (), (), message, _closed(state, record, token, ()))
-    outputs = rule.compute(inputs, tag)
-    destination = tag if rule.retag is None else rule.retag(state, tag)
-    sent: list[Token] = []
-    for output, result in outputs:
+        return (value,)
+    operands = list(rule.operands)
+    operands[port] = value
+    if rule.needs > 1:
+        held = record.waiting.get(number)
+        if held is None:
+            return None
+        if port in held:
+            raise second_token(state, token, held[port])
+        if len(held) + 1 < rule.needs:
+            return None
+        for other, operand in held.items():
+            operands[other] = operand
+    return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
+
+
+def _send(state: State, rule: Rule, tag: Tag, outputs: Outputs) -> tuple[Token, ...]:
+    """S3: the tokens that results become, all under one tag; S10 where they return."""
+    destination = tag if rule.retag is None else rule.retag(state.child, tag)
+    sent = []
+    for output, value in outputs:
         edges, routes = rule.edges[output], rule.routes[output]
         if routes is not None:
             edges = routes.get(destination.site, routes[None])
-        for node, entry in edges:
-            sent.append(Token(node, entry, destination, result))
-    tokens = tuple(sent)
-    return Event(token, position, inputs, outputs, tokens, None, _closed(state, record, token, tokens))
+        for node, port in edges:
+            sent.append(Token(node, port, destination, value))
+    return tuple(sent)
 
 
-def _closed(state: State, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
-    """S11: the activations that close when a node fires on `token` and sends these."""
-    rule = state.rules[token.node]
-    target: Tag | None = sent[0].tag if sent and sent[0].node >= 0 else None
-    tokens = record.tokens - rule.needs + (len(sent) if target is token.tag else 0)
-    if tokens or record.open:
+def _closed(rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
+    """S11: the activations that close when a node fires on `token` and sends these, innermost first."""
+    tokens, below, left = record.tokens - rule.needs, record.open, record.left + rule.leaves
+    if tokens or below:
         return ()
-    if record.arrived < record.wanted[0] or record.left + rule.leaves < record.wanted[1]:
-        return ()
-    opens = target is not None and target not in state.records
-    if opens and target is not None and target.parent == record.tag:
-        return ()
-    closed = [Closed(record.tag, frozenset((*record.fired, token.node)))]
-    parent = record.parent
-    while parent is not None:
-        opened = opens and target is not None and target.parent == parent.tag
-        if parent.tokens or parent.open > 1 or opened or target == parent.tag:
+    target = sent[0].tag if sent and sent[0].node >= 0 else None
+    kept_open = () if target is None else (target, target.parent)
+    closed: list[Closed] = []
+    at: Record | None = record
+    while at is not None and not (tokens or below):
+        if at.arrived < at.wanted[0] or left < at.wanted[1] or at.tag in kept_open:
             break
-        if parent.arrived < parent.wanted[0] or parent.left < parent.wanted[1]:
-            break
-        closed.append(Closed(parent.tag, frozenset(parent.fired)))
-        parent = parent.parent
+        closed.append(Closed(at.tag, frozenset((*at.fired, token.node) if at is record else at.fired)))
+        at = at.parent
+        if at is not None:
+            tokens, below, left = at.tokens, at.open - 1, at.left
     return tuple(closed)
 
 

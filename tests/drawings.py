@@ -50,15 +50,15 @@ def nested(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def main(x: tl.float64, n: tl.int64) -> tl.float64:
-    """Calls of a function that calls loops, inside a loop and outside."""
-    _, s = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + total(i) - x), 0, 0.0)
-    return tl.sqrt(tl.abs(s)) + total(7)
+def square(x: tl.float64) -> tl.float64:
+    return x * x
 
 
 @tl.function
-def total(n: tl.int64) -> tl.float64:
-    return tl.astype(nested(n), tl.float64)
+def main(x: tl.float64, n: tl.int64) -> tl.float64:
+    """Calls of another function, inside a loop and outside, with literals and without."""
+    _, s = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + square(x) - square(s)), 0, 0.0)
+    return tl.sqrt(tl.abs(s)) + square(2.0) - x
 
 
 FUNCTIONS = {function.name: function for function in (fib, ack, even, nested, main)}
@@ -138,7 +138,7 @@ class Drawing:
         self.graph = AGraph(string=source)
         self.nodes = {str(node): dict(node.attr) for node in self.graph.nodes()}
         self.edges = [_edge(edge) for edge in self.graph.edges() if edge.attr["style"] != "invis"]
-        self.paths: dict[str, tuple[str, ...]] = {name: () for name in self.nodes}
+        self.paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.nodes, ())
         """For every node the titles of the clusters around it, outermost first."""
         self.titles: list[tuple[str, ...]] = []
         """For every cluster its title, after those around it."""

@@ -63,6 +63,9 @@ def _signatures() -> dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any
 
 
 SIGNATURES = _signatures()
+_WIDE = (*(8, 7, 9) * 4, 1)
+_LONG = (*(24, 20, 30) * 4, 1)
+"""Fuel for helpers that call twice, and once: a few hundred firings."""
 _DIVISORS = ("floor_divide", "remainder", "pow")
 
 
@@ -242,9 +245,9 @@ class Writer:
             self.calls_left, self.loops_left = 3, 3
             scope, fuel = (
                 list(parameters),
-                self.pick(8, 7, 9, 8, 7, 9, 1) if self.branching == 2 else self.pick(20, 28, 24, 20, 28, 24, 1),
+                self.pick(*_WIDE) if self.branching == 2 else self.pick(*_LONG),
             )
-            if self.helpers and self.pick(*[True] * 9, False):
+            if self.helpers and self.pick(*[True] * 15, False):
                 scope += self.loop(scope, 0, fuel, calling=True) if self.pick(True, False) else self.call(scope, fuel)
             scope = self.statements(scope, 0, fuel, 4)
             return tuple(self.value(scope, type_) for type_ in results)
@@ -258,7 +261,7 @@ class Writer:
 def cases(draw: Any) -> Case:
     """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
     writer = Writer(draw)
-    writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from([1, 2, 1, 2, 1, 2, 0])))]
+    writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = tracing.Trace(Symbol).program(main, types)
     return Case(program, [draw(values(type_)) for type_ in types])

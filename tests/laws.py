@@ -20,7 +20,7 @@ from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
 from tagloom.interp.step import step
 
-LIMITS = Limits(firings=4_000)
+LIMITS = Limits(firings=2_000)
 SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(20)))
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,10 +25,10 @@ from ..core.text import print_graph, print_program
 from ..core.value import show as show_value
 from ..interp.function import Function
 from ..interp.oracle import check as check_graph
-from ..interp.outcome import Outcome
+from ..interp.outcome import Outcome, counted
 from ..interp.reference import Limits, run_graph
-from .load import Runnable, arguments, find
-from .report import as_json, stats_report
+from .load import arguments, find, forms
+from .report import as_json, stats_report, words
 
 app = typer.Typer(
     add_completion=False,
@@ -35,8 +36,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Tagged-token dataflow: run a program, check it, show its graph.",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load.arguments` reports stray options
+_LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
 
 
 class UntilWord(StrEnum):
@@ -51,9 +53,7 @@ class FormWord(StrEnum):
 
 
 Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py file, and a function or graph in it.")]
-Arguments = Annotated[
-    list[str] | None, typer.Argument(metavar="ARGS...", help="Literals: 3, -2.5, true, [1, 2], @x.npy")
-]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
 Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
 Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
@@ -84,6 +84,7 @@ def run(
         "limits": Limits(max_firings, max_tokens, max_depth),
     }
     if isinstance(subject, Function):
+        forms(subject, values)
         outcome = subject.run(*values, engine=engine, **options)
     elif engine != "reference":
         raise Usage(f"no engine is called {engine!r}", required="reference")
@@ -98,12 +99,12 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
         print(json.dumps(as_json(outcome), allow_nan=False))
     elif not outcome.missing:
         print("\n".join(map(show_value, outcome.results)))
-    if outcome.error is not None:
-        _complain(outcome.error)
-        for trap in outcome.traps[1:4]:
-            _complain(trap)
-        if len(outcome.traps) > 4:
-            print(f"and {len(outcome.traps) - 4} more traps", file=sys.stderr)
+    error = [] if outcome.error is None else [outcome.error]
+    complaints = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
+    for complaint in complaints[:4]:
+        _complain(complaint)
+    if len(complaints) > 4:
+        print(f"and {counted(len(complaints) - 4, 'more trap')}", file=sys.stderr)
     if stats and not as_document:
         print(stats_report(outcome, unicode=_unicode()))
 
@@ -119,14 +120,17 @@ def check(
     """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ."""
     subject = find(target)
     values = arguments(subject, args or [])
-    program, graph = _forms(subject, values)
-    different = False
+    program, graph = forms(subject, values)
+    verdicts = []
     for verdict in check_graph(graph, program, values, Limits(max_firings, max_tokens, max_depth)):
-        print(f"{verdict.way:12} {'differs' if verdict.difference else 'agrees'}   {verdict.said}")
-        if verdict.difference is not None and not different:
-            _complain(verdict.difference)
-            different = True
-    raise typer.Exit(1 if different else 0)
+        print(f"{verdict.way:10} {'differs' if verdict.difference else 'agrees':8} {verdict.status:10} {verdict.said}")
+        verdicts.append(verdict)
+    differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
+    if differences:
+        _complain(differences[0])
+    elif any(verdict.status == "Exhausted" for verdict in verdicts):
+        print("a limit ended some of these runs: of them, only results that had come were compared", file=sys.stderr)
+    raise typer.Exit(1 if differences else 0)
 
 
 @app.command()
@@ -138,7 +142,7 @@ def show(
     ] = None,
 ) -> None:
     """Draw a program or its graph, or print it in the text form."""
-    program, graph = _forms(find(target), None)
+    program, graph = forms(find(target))
     if form is FormWord.program and program is None:
         raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
     subject: Program | Graph = graph if form is FormWord.graph or program is None else program
@@ -150,16 +154,6 @@ def show(
         output.write_bytes(picture)
     except OSError as error:
         raise Usage("this file cannot be written", got=output, hint=error.strerror) from None
-
-
-def _forms(subject: Runnable, values: list[Any] | None) -> tuple[Program | None, Graph]:
-    """Program and graph; for a function without annotations, those for these values."""
-    if isinstance(subject, Graph):
-        return None, subject
-    if values is None:
-        return subject.program, subject.graph
-    traced = subject.trace(*values)
-    return traced.program, traced.graph
 
 
 def _text(subject: Program | Graph) -> str:
@@ -179,15 +173,12 @@ def _picture(subject: Program | Graph, suffix: str) -> bytes:
 
 
 def _unicode() -> bool:
-    encoding = (sys.stdout.encoding or "ascii").lower()
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
     return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 
 def _complain(error: TagloomError) -> None:
-    text = "\n".join([str(error), *getattr(error, "__notes__", [])])
-    print(
-        text.encode(sys.stderr.encoding or "ascii", "replace").decode(sys.stderr.encoding or "ascii"), file=sys.stderr
-    )
+    print(words(error), file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:
@@ -205,14 +196,21 @@ def options(
 
 def main(call: Callable[[], Any] = app) -> None:
     """The entry point: every error that tagloom raises on purpose becomes words and an exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names may have letters that the terminal has not
     try:
-        call()
+        try:
+            call()
+        finally:
+            print(end="", flush=True)
     except (Trap, Exhausted, Deadlock, Disagreement) as error:
         _complain(error)
         sys.exit(1)
     except TagloomError as error:
         _complain(error)
         sys.exit(2)
-    except BrokenPipeError:
+    except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it on its way out
+        if not isinstance(error, BrokenPipeError):
+            print(f"the output cannot be written: {error.strerror}", file=sys.stderr)
         sys.exit(1)

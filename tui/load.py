@@ -5,34 +5,41 @@ A `.py` file is run, as `python FILE` would; nothing else is ever executed.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TypeAlias
 
 import numpy as np
 
+from ..core import dtypes
+from ..core.dtypes import DType
 from ..core.errors import Malformed, TagloomError, Usage
 from ..core.graph import Graph
+from ..core.program import Program
 from ..core.types import Type
 from ..core.value import Value, admit, read
 from ..interp.function import Function
 
 Runnable: TypeAlias = Function | Graph
+_PACKAGE = __name__.partition(".")[0]
 
 
 def find(target: str) -> Runnable:
     """The function or graph that `FILE[:NAME]` names; raises Usage where there is none, or more than one."""
     file, name = _split(target)
     path = Path(file)
+    if not file:
+        raise Usage("no file is named", required="FILE or FILE:NAME", got=repr(target))
     if path.is_dir():
         raise Usage("a directory is no program", got=file, hint="name a .py file in it")
     if not path.exists():
-        raise Usage("there is no such file", got=file)
+        raise Usage("there is no such file", got=file, hint=_stray(file))
     if path.suffix != ".py":
         raise Usage("this kind of file cannot be read", got=file, required="a .py file")
     return _choose(_programs(_execute(path), path), name, path)
@@ -46,23 +53,45 @@ def _split(target: str) -> tuple[str, str | None]:
 
 
 def _execute(path: Path) -> dict[str, object]:
-    """What a file defines. Its own errors are the user's to read: the traceback is theirs, without ours."""
+    """What a file defines."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        return runpy.run_path(str(path), run_name="__tagloom__")
-    except TagloomError:
-        raise
-    except (SyntaxError, UnicodeDecodeError, ValueError, OSError) as error:
-        raise Usage("this file cannot be read as Python", where=path.name, got=error) from None
-    except (Exception, SystemExit) as error:
-        where = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        line = f"{path.name}:{where[-1].lineno}" if where else path.name
-        raise Usage(
-            "this file failed while it was imported", where=line, got=f"{type(error).__name__}: {error}"
-        ) from None
+        with _users_code("this file failed while it was imported", str(path)):
+            return runpy.run_path(str(path), run_name="__tagloom__")
     finally:
         sys.path.remove(folder)
+
+
+@contextmanager
+def _users_code(what: str, file: str) -> Iterator[None]:
+    """Errors of the user's own Python become words that name the last line of the user's file that ran.
+
+    Where it was our own code that failed further in, the error is ours, and keeps its traceback.
+    """
+    try:
+        yield
+    except TagloomError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _concerns(frame, file)]
+        lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+        name, got = Path(file).name, f"{type(error).__name__}: {error}"
+        if not lines:
+            raise Usage("this file cannot be read as Python", where=name, got=got) from None
+        endless = isinstance(error, RecursionError)
+        if _is_ours(frames[-1][0]) and not endless:
+            raise
+        hint = "a function that calls itself is traced for ever, unless it is a tl.function" if endless else None
+        raise Usage(what, where=f"{name}:{lines[-1]}", got=got, hint=hint) from None
+
+
+def _concerns(frame: FrameType, file: str) -> bool:
+    return frame.f_code.co_filename == file or _is_ours(frame)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(f"{_PACKAGE}.")
 
 
 def _programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
@@ -100,17 +129,27 @@ def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
     return list(subject.source.parameters)
 
 
+def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
+    """Program and graph; for a function without annotations, those for these values."""
+    if isinstance(subject, Graph):
+        return None, subject
+    with _users_code(f"{subject.name} failed while it was traced", inspect.unwrap(subject).__code__.co_filename):
+        if values is None:
+            return subject.program, subject.graph
+        traced = subject.trace(*values)
+        return traced.program, traced.graph
+
+
 def arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
     """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
     wanted = parameters(subject)
     if len(words) != len(wanted):
         signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
-        stray = [word for word in words if word.startswith("-") and not _is_number(word)]
         raise Usage(
             f"{subject.name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
             required=f"{subject.name}({signature})",
             got=" ".join(words) or "none",
-            hint=f"there is no option {stray[0]}" if stray else None,
+            hint=next(filter(None, map(_stray, words)), None),
         )
     return [_argument(name, type_, word) for (name, type_), word in zip(wanted, words, strict=True)]
 
@@ -119,31 +158,38 @@ def _argument(name: str, type_: Type | None, word: str) -> Value:
     try:
         if word.startswith("@"):
             return admit(_array_file(word[1:]), type_)
-        return read(word, type_) if type_ is not None else admit(_literal(word))
+        return read(word, type_) if type_ is not None else _literal(word)
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
+        error.hint = _stray(word) or error.hint
         raise
 
 
 def _array_file(file: str) -> object:
     try:
         return np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise Usage("this array file cannot be read", got=file, hint=str(error)) from None
+    except OSError as error:
+        raise Usage("this array file cannot be read", got=file, hint=error.strerror) from None
+    except (ValueError, EOFError):
+        raise Usage("this array file cannot be read", required="what numpy.save writes", got=file) from None
 
 
-def _literal(word: str) -> object:
-    """A literal whose type nobody declared: it has the type that it looks like."""
-    words = {"true": True, "false": False, "inf": float("inf"), "-inf": -float("inf"), "nan": float("nan")}
+def _literal(word: str) -> Value:
+    """A literal whose type nobody declared: it has the dtype, and the shape, that it looks like."""
+    looks = word.lower()
+    if "true" in looks or "false" in looks:
+        dtype: DType = dtypes.bool
+    else:
+        dtype = dtypes.float64 if any(letter in looks for letter in ".en") else dtypes.int64  # 1.5, 1e3, nan, inf
     try:
-        return words[word] if word in words else ast.literal_eval(word)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise Malformed("not a literal", got=word, hint="a number, true, false, or [...] of numbers") from None
+        return read(word, Type(dtype, None))
+    except Malformed as error:
+        said = error.hint or "a number, true, false, or [...] of numbers"
+        raise Malformed("not a literal", got=word, hint=said) from None
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+def _stray(word: str) -> str | None:
+    """What to say of a word that looks like an option, and stands where none is expected."""
+    if not word.startswith("-") or word[1:2].isdigit() or word[1:] in ("inf", "nan"):
+        return None
+    return f"there is no option {word}"

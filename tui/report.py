@@ -7,29 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import TagloomError
 from ..core.value import Value
-from ..interp.outcome import Outcome
+from ..interp.outcome import Outcome, counted
 from ..viz.profile import draw_profile
+
+
+def words(error: TagloomError) -> str:
+    """An error with its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     """Firings, critical path, parallelism, store, tags, and the profile of parallelism drawn."""
     stats = outcome.stats
-    measured = stats.critical_path is not None
+    unclocked = "measured under --schedule waves"
     rows = [
         ("ending", outcome.status),
         ("firings (S1)", f"{stats.firings:,}"),
-        ("critical path (Sinf)", f"{stats.critical_path:,} waves" if measured else "measured under --schedule waves"),
-        ("average parallelism", f"{stats.parallelism:.2f}" if measured else "measured under --schedule waves"),
-        ("largest store", f"{stats.largest_store:,} tokens"),
+        ("critical path (Sinf)", unclocked if stats.critical_path is None else counted(stats.critical_path, "wave")),
+        ("average parallelism", unclocked if stats.parallelism is None else f"{stats.parallelism:.2f}"),
+        ("largest store", counted(stats.largest_store, "token")),
         ("deepest tag", f"{stats.deepest_tag:,}"),
         ("activations", ", ".join(f"{name} {count:,}" for name, count in outcome.activations().items())),
-        ("residue", f"{len(outcome.residue):,} tokens, {outcome.open_activations:,} open activations"),
+        ("residue", counted(len(outcome.residue), "token")),
+        ("open activations", f"{outcome.open_activations:,}"),
         ("engine, schedule", f"{outcome.engine}, {outcome.schedule}"),
     ]
     lines = [f"{name:22}{said}" for name, said in rows]
     if stats.profile:
-        lines += ["", "firings in each wave", draw_profile(stats.profile, unicode=unicode)]
+        height = min(8, max(stats.profile))
+        lines += ["", "firings in each wave", draw_profile(stats.profile, height=height, unicode=unicode)]
     return "\n".join(lines)
 
 
@@ -57,9 +65,9 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         },
         "engine": outcome.engine,
         "schedule": outcome.schedule,
-        "traps": [str(trap) for trap in outcome.traps],
+        "traps": [words(trap) for trap in outcome.traps],
         "residue": len(outcome.residue),
-        "error": None if outcome.error is None else str(outcome.error),
+        "error": None if outcome.error is None else words(outcome.error),
     }
 
 

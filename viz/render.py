@@ -54,7 +54,7 @@ def render(dot: str, format: str, *, timeout: float = 120) -> bytes:
 
 def _failure(status: int, said: str) -> Usage:
     """What to say where the layout came to nothing: `status` as subprocess has it, and what stood on stderr."""
-    if "No module named 'pygraphviz'" in said:
+    if "No module named 'pygraphviz" in said:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")
     if said.strip().endswith("no font"):
         return Usage("letters cannot be drawn: this machine has no font", hint="draw an svg, or install DejaVu fonts")

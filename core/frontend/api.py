@@ -35,6 +35,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         if region is None:
             raise Invalid(
                 "a symbolic value is used after its function was traced",
+                rule="F2",
                 where=here(),
                 hint="return it from the function; only results leave",
             )
@@ -85,9 +86,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     region = current()
     if region is None:
         return then() if _concrete_bool(pred) else otherwise()
-    chosen = to_operand(pred)
-    if chosen.type != _BOOL:
-        raise Invalid("the predicate of cond is not one bool", rule="V5", where=here(), required=_BOOL, got=chosen.type)
+    chosen = _predicate(pred, "predicate of cond")
+    name = region.names.fresh("cond")
     branches = [_subregion(region), _subregion(region)]
     returned = [_trace(branch, python, ()) for branch, python in zip(branches, (then, otherwise), strict=True)]
     single = not isinstance(returned[0], tuple)
@@ -109,7 +109,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     )
     inputs = [region.operand(value) for value in (chosen, *captured)]
     types = [_wider(one.type, other.type) for one, other in pairs]
-    names = ["cond"] + [f"cond_{k}" for k in range(1, len(types))]
+    names = region.names.several(name, len(types))
     return _wrapped(region.node("cond", inputs, types, names, regions), single)
 
 
@@ -128,15 +128,14 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     if region is None:
         return _concrete_loop(cond, body, variables)
     starts = [to_operand(variable) for variable in variables]
+    name = region.names.fresh("loop")
     deciding, going = _subregion(region), _subregion(region)
     own = [deciding.parameter(name, start.type) for name, start in zip(_names(body, starts), starts, strict=True)]
     mine = [Traced(going, value.name, value.type) for value in own]
     decided = _trace(deciding, cond, own)
-    pred = to_operand(decided)
-    if isinstance(decided, tuple) or pred.type != _BOOL:
-        raise Invalid("the condition of while_loop is not one bool", rule="V5", where=here(), got=pred.type)
+    going_on = _predicate(decided, "condition of while_loop")
     following = _next_variables(_as_tuple(_trace(going, body, mine)), own, body)
-    yielded = [deciding.operand(pred)], [going.operand(value) for value in following]
+    yielded = [deciding.operand(going_on)], [going.operand(value) for value in following]
     captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
     unchanged = [going.operand(value) for value in captured]
     regions = (
@@ -145,9 +144,17 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     )
     inputs = [region.operand(value) for value in (*starts, *captured)]
     types = [value.type for value in (*own, *captured)]
-    names = ["loop"] + [f"loop_{value.name}" for value in (*own[1:], *captured)]
+    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
     results = region.node("while_loop", inputs, types, names, regions)
     return tuple(map(Symbol, results[: len(own)]))
+
+
+def _predicate(value: Any, of: str) -> Traced | Literal:
+    pred = None if isinstance(value, tuple) else to_operand(value)
+    if pred is None or pred.type != _BOOL:
+        got = pred.type if pred else f"a tuple of {len(value)}"
+        raise Invalid(f"the {of} is not one bool", rule="V5", where=here(), required=_BOOL, got=got)
+    return pred
 
 
 def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:

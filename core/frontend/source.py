@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
+import numpy as np
+
 from ..program import Location
 
 _ROOT = Path(__file__).resolve().parents[2]
-_OURS = tuple(str(_ROOT / part) for part in ("core", "interp", "viz", "tui", "__init__.py"))
+_OURS = (
+    *(f"{_ROOT / layer}{os.sep}" for layer in ("core", "interp", "viz", "tui")),
+    str(_ROOT / "__init__.py"),
+    f"{Path(np.__file__).parent}{os.sep}",
+)
+"""Where code stands that is not the user's: tagloom's own, and NumPy's, which may call it."""
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is not tagloom's own."""
+    """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -77,23 +85,37 @@ def _asks(node: ast.AST) -> bool:
 
 
 def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
-    """The syntax around the instruction that a frame is executing, outermost first."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    line, _, column, end = positions
-    if line is None or column is None or end is None:
+    """The syntax that asks for the value that a frame is computing, outermost first.
+
+    An instruction that asks stands in the source where that value does, or, before Python 3.12, where all of the
+    asking construct does.
+    """
+    line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if line is None or last is None or column is None or end is None:
         return
+    span = (line, column), (last, end)
     try:
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
-        test = node if isinstance(node, ast.BoolOp | ast.UnaryOp | ast.Compare) else getattr(node, "test", None)
-        tests = node.ifs if isinstance(node, ast.comprehension) else [test]
-        if any(_covers(expression, line, column, end) for expression in tests if expression is not None):
+        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in _tests(node)):
             yield node
+        elif isinstance(node, ast.stmt | ast.expr) and _span(node) == span:
+            yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
 
 
-def _covers(expression: ast.expr, line: int, column: int, end: int) -> bool:
-    start = (expression.lineno, expression.col_offset)
-    stop = (expression.end_lineno or expression.lineno, expression.end_col_offset or 0)
-    return start <= (line, column) and (line, end) <= stop
+def _tests(node: ast.AST) -> list[ast.expr]:
+    """The expressions whose truth a node asks for, or whose parts' truth."""
+    match node:
+        case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
+            return [node]
+        case ast.comprehension():
+            return node.ifs
+        case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
+            return [node.test]
+    return []
+
+
+def _span(node: ast.stmt | ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)

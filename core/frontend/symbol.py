@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..dtypes import DType
 from ..errors import Invalid
 from ..types import Shape
@@ -29,7 +31,7 @@ def _unary(op: str) -> Any:
 
 
 def _refused(what: str, hint: str) -> Any:
-    def method(self: Symbol, *arguments: object) -> NoReturn:
+    def method(self: Symbol, *arguments: object, **options: object) -> NoReturn:
         raise _concrete_needed(self, what, hint)
 
     return method
@@ -42,6 +44,28 @@ def _concrete_needed(symbol: Symbol, what: str, hint: str) -> Invalid:
         where=here(),
         hint=hint,
     )
+
+
+_NUMPY_HINT = "use tagloom's function of that name, as in tl.sqrt(x)"
+_OPERATORS: dict[np.ufunc, str] = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.divide: "divide",
+    np.floor_divide: "floor_divide",
+    np.remainder: "remainder",
+    np.power: "pow",
+    np.less: "less",
+    np.less_equal: "less_equal",
+    np.greater: "greater",
+    np.greater_equal: "greater_equal",
+    np.equal: "equal",
+    np.not_equal: "not_equal",
+    np.bitwise_and: "logical_and",
+    np.bitwise_or: "logical_or",
+    np.bitwise_xor: "logical_xor",
+}
+"""The functions that NumPy's arrays call for Python's operators."""
 
 
 class Symbol:
@@ -80,7 +104,12 @@ class Symbol:
     __xor__, __rxor__ = _binary("logical_xor"), _binary("logical_xor", swapped=True)
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # so that NumPy's operators hand over to ours
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
+        """What operators with a NumPy array on their left hand over; functions of NumPy are refused."""
+        if function in _OPERATORS and method == "__call__" and not options:
+            return Symbol.apply(_OPERATORS[function], *operands)
+        raise _concrete_needed(self, f"np.{function.__name__}", _NUMPY_HINT)
 
     def __bool__(self) -> NoReturn:
         what, hint = construct()
@@ -91,5 +120,6 @@ class Symbol:
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
     __len__ = _refused("len()", "a size that is known stands in x.shape")
-    __array__ = _refused("a NumPy function", "use tagloom's function of that name, as in tl.sqrt(x)")
+    __getitem__ = _refused("indexing", "pass elements as arguments of their own; no op takes them from an array yet")
+    __array__ = _refused("a NumPy function", _NUMPY_HINT)
     __round__ = __floor__ = __ceil__ = __trunc__ = _refused("rounding", "write tl.astype(x, tl.int64)")

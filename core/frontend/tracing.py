@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
-from ..errors import Invalid, Usage
+from ..errors import Invalid, TagloomError, Usage
 from ..op import Attributes, lookup
 from ..program import STRUCTURED, Function, Node, Operand, Program, Region, Var
 from ..types import Type, as_type
@@ -46,6 +46,10 @@ class Names:
         self.taken.add(name)
         return name
 
+    def several(self, first: str, count: int) -> list[str]:
+        """The names of a node's results, of which the first is taken already."""
+        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))]
+
 
 @dataclass(slots=True, eq=False)
 class RegionTrace:
@@ -75,6 +79,7 @@ class RegionTrace:
             if not any(region is value.region for region in self.around()):
                 raise Invalid(
                     "a symbolic value is used outside the function, branch or loop that made it",
+                    rule="F2",
                     where=here(),
                     got=value.name,
                     hint="return it from there; values leave a region only as its results",
@@ -97,8 +102,8 @@ class RegionTrace:
         regions: tuple[Region, ...] = (),
         attributes: Attributes = (),
     ) -> list[Value]:
-        """Append a node; its results."""
-        results = [Value(self, self.names.fresh(name), type_) for name, type_ in zip(names, types, strict=True)]
+        """Append a node whose results have these names, fresh ones; its results."""
+        results = [Value(self, name, type_) for name, type_ in zip(names, types, strict=True)]
         variables = tuple(Var(result.name, result.type) for result in results)
         self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, here()))
         return results
@@ -143,6 +148,7 @@ class Source:
             names = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in self.parameters)
             raise Usage(
                 f"{self.name} takes {len(self.parameters)} arguments",
+                where=here(),
                 required=f"{self.name}({names})",
                 got=f"{count} argument{'s' * (count != 1)}",
             )
@@ -237,27 +243,39 @@ class Trace:
         ]
         with entered(region):
             returned = source.python(*map(self.wrap, parameters))
-        instance.single = not isinstance(returned, tuple)
-        values = returned if isinstance(returned, tuple) else (returned,)
-        if not values or returned is None:
-            raise Invalid(f"{source.name} returns nothing", where=where, required="a value, or a tuple of values")
-        wanted = instance.results or (None,) * len(values)
-        if len(wanted) != len(values):
-            raise Invalid(
-                f"{source.name} returns another number of values than it says",
-                where=where,
-                required=len(wanted),
-                got=len(values),
-            )
-        checked = [to_operand(value, type_) for value, type_ in zip(values, wanted, strict=True)]
-        for value, type_ in zip(checked, wanted, strict=True):
-            if type_ is not None and not type_.admits(value.type):
-                raise Invalid(
-                    f"{source.name} returns another type than it says", where=where, required=type_, got=value.type
-                )
-        instance.results = tuple(type_ or value.type for value, type_ in zip(checked, wanted, strict=True))
-        body = region.close(parameters, [region.operand(value) for value in checked])
-        instance.traced = Function(instance.name, body, instance.results, where)
+        try:
+            results = [region.operand(value) for value in _returned(instance, returned)]
+        except TagloomError as error:
+            error.where = where  # no line of the body is running any more
+            raise
+        assert instance.results is not None
+        instance.traced = Function(instance.name, region.close(parameters, results), instance.results, where)
+
+
+def _returned(instance: _Instance, returned: Any) -> list[Value | Literal]:
+    """What a function returned, as it says that it does; an instance that does not say learns it here."""
+    name, single = instance.source.name, not isinstance(returned, tuple)
+    values = (returned,) if single else returned
+    if returned is None or not values:
+        raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
+    wanted = instance.results or (None,) * len(values)
+    if len(wanted) != len(values) or instance.source.single not in (None, single):
+        raise Invalid(
+            f"{name} returns another number of values than it says",
+            required=_number(len(wanted), instance.single),
+            got=_number(len(values), single),
+        )
+    checked = [to_operand(value, type_) for value, type_ in zip(values, wanted, strict=True)]
+    for value, type_ in zip(checked, wanted, strict=True):
+        if type_ is not None and not type_.admits(value.type):
+            raise Invalid(f"{name} returns another type than it says", required=type_, got=value.type)
+    instance.single = single
+    instance.results = tuple(type_ or value.type for value, type_ in zip(checked, wanted, strict=True))
+    return checked
+
+
+def _number(values: int, single: object) -> str:
+    return "one value" if single else f"a tuple of {values}"
 
 
 _CURRENT: ContextVar[RegionTrace | None] = ContextVar("region", default=None)
@@ -283,6 +301,14 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, Value):
         return symbolic
+    if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
+        raise Invalid(
+            f"a {type(value).__name__} of symbolic values is no value",
+            rule="F1",
+            where=here(),
+            got=value,
+            hint="use its elements one by one; functions, branches and loops return several values as one flat tuple",
+        )
     try:
         return literal(value, wanted)
     except Usage as error:
@@ -300,7 +326,7 @@ def apply(region: RegionTrace, op: str, operands: Sequence[Value | Literal], att
         error.rule, error.where, error.message = "V4", here(), f"{op}: {error.message}"
         raise
     inputs = [region.operand(operand) for operand in operands]
-    return region.node(op, inputs, [result], [op], attributes=attributes)[0]
+    return region.node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
 
 
 def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tuple[list[Value], bool]:
@@ -320,7 +346,7 @@ def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tu
             )
     callee = region.trace.instance(source, source.types([operand.type for operand in operands]))
     assert callee.results is not None
-    names = [callee.name] + [f"{callee.name}_{k}" for k in range(1, len(callee.results))]
+    names = region.names.several(region.names.fresh(callee.name), len(callee.results))
     inputs = [region.operand(operand) for operand in operands]
     results = region.node("call", inputs, callee.results, names, attributes=(("function", callee.name),))
     return results, callee.single

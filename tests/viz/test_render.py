@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,10 @@ def picture(dot: str, form: str) -> bytes:
         raise
 
 
+def svg(dot: str) -> str:
+    return unescape(render(dot, "svg").decode())
+
+
 def is_gone(number: int) -> bool:
     try:
         os.kill(number, 0)
@@ -47,9 +52,9 @@ def test_formats(form: str) -> None:
 
 def test_text_is_in_the_picture() -> None:
     """An svg has the words of the graph, and of a program; a graph that breaks the rules is laid out too."""
-    assert b">n - 1</text>" in render(graph_dot(fib.graph), "svg")
-    assert b">yield 1</text>" in render(program_dot(fib.program), "svg")
-    assert b">merge</text>" in render(graph_dot(race()), "svg")
+    assert ">n - 1</text>" in svg(graph_dot(fib.graph))
+    assert ">yield 1</text>" in svg(program_dot(fib.program))
+    assert ">merge</text>" in svg(graph_dot(race()))
 
 
 def test_letters_are_drawn() -> None:
@@ -67,7 +72,7 @@ def test_a_machine_without_fonts_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("FONTCONFIG_FILE", str(config))
     with pytest.raises(tl.Usage, match="no font"):
         render(graph_dot(fib.graph), "png")
-    assert b"n - 1" in render(graph_dot(fib.graph), "svg")
+    assert ">n - 1</text>" in svg(graph_dot(fib.graph))
 
 
 def test_unknown_format() -> None:
@@ -76,7 +81,7 @@ def test_unknown_format() -> None:
         render("digraph { }", "gif")
 
 
-@pytest.mark.parametrize("dot", ["", "nonsense", "digraph {", "digraph { a [label=<<b>x>] } }"])
+@pytest.mark.parametrize("dot", ["", "nonsense", "digraph {", "digraph { a -> }"])
 def test_what_is_no_dot_is_said(dot: str) -> None:
     """Text that Graphviz cannot read is the caller's fault, and Graphviz says why."""
     with pytest.raises(tl.Usage, match="cannot lay this out\n  got: "):
@@ -85,8 +90,8 @@ def test_what_is_no_dot_is_said(dot: str) -> None:
 
 def test_missing_pygraphviz_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is not installed the hint says how to get it."""
-    monkeypatch.setattr(module, "_LAYOUT", "import sys; sys.modules['pygraphviz'] = None\n" + module._LAYOUT)
-    monkeypatch.setattr(module, "_LAYOUT", "raise ModuleNotFoundError(\"No module named 'pygraphviz'\")")
+    lacking = module._LAYOUT.replace("pygraphviz", "pygraphviz_that_nobody_has")
+    monkeypatch.setattr(module, "_LAYOUT", lacking)
     with pytest.raises(tl.Usage, match="pip install pygraphviz"):
         render("digraph { }", "svg")
 
@@ -101,8 +106,8 @@ def test_a_crash_of_the_layout_is_survived(monkeypatch: pytest.MonkeyPatch) -> N
 def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the timeout the other process is gone, and the error says what to do."""
     monkeypatch.setattr(module, "_LAYOUT", STUCK)
-    with pytest.raises(tl.Usage, match="longer than 2 s"):
-        render(str(tmp_path / "number"), "svg", timeout=2)
+    with pytest.raises(tl.Usage, match="longer than 3 s"):
+        render(str(tmp_path / "number"), "svg", timeout=3)
     assert is_gone(int((tmp_path / "number").read_text()))
 
 

@@ -1,0 +1,19 @@
+"""Hypothesis profiles: `dev` for people, `ci` where runs must repeat, `mutants` where only failing counts.
+
+Choose one with HYPOTHESIS_PROFILE.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+_PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+settings.register_profile("dev", deadline=None, suppress_health_check=_PATIENT)
+settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.register_profile(
+    "mutants", parent=settings.get_profile("dev"), derandomize=True, phases=[Phase.generate], database=None
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

@@ -1,0 +1,161 @@
+"""Random mutants of the machine: `python tests/mutants.py [N] [SEED]` makes N, tests each, and prints the score.
+
+A mutant is the package with one change to the syntax of one of the files below. It dies if a test fails, or does
+not end. What survives is printed: it is a hole in the tests, or the same machine written otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py")
+TESTS = ("tests/test_laws.py",)
+SPARED = {"snapshot", "second_token", "__init__"}
+"""Functions that only tests and messages use, and declarations."""
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+class Mutant(NamedTuple):
+    """A changed file, and where it was changed."""
+
+    file: str
+    line: int
+    before: str
+    after: str
+    source: str
+
+
+def mutants(file: str) -> Iterator[Mutant]:
+    """Every mutant of a file that one change makes."""
+    tree = ast.parse((ROOT / file).read_text())
+    for node, change in _changes(tree):
+        before = ast.unparse(node)
+        undo = copy.copy(node.__dict__)
+        change()
+        after = ast.unparse(node)
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        node.__dict__.clear()
+        node.__dict__.update(undo)
+        if after != before:
+            yield Mutant(file, getattr(node, "lineno", 0), before, after, source)
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[ast.AST, Callable[[], None]]]:
+    for node in _code(tree):
+        match node:
+            case ast.Compare(ops=[op]) if type(op) in _COMPARISONS:
+                yield node, _setter(node, "ops", [_COMPARISONS[type(op)]()])
+            case ast.BoolOp(op=op):
+                yield node, _setter(node, "op", ast.Or() if isinstance(op, ast.And) else ast.And())
+            case ast.BinOp(op=ast.Add() | ast.Sub() as op):
+                yield node, _setter(node, "op", ast.Sub() if isinstance(op, ast.Add) else ast.Add())
+            case ast.AugAssign(op=ast.Add() | ast.Sub() as op):
+                yield node, _setter(node, "op", ast.Sub() if isinstance(op, ast.Add) else ast.Add())
+            case ast.UnaryOp(op=ast.Not()):
+                yield node, _setter(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
+            case ast.Constant(value=bool() as value):
+                yield node, _setter(node, "value", not value)
+            case ast.Constant(value=int() as value):
+                yield node, _setter(node, "value", value + 1)
+            case ast.If() | ast.IfExp() | ast.While():
+                yield node, _setter(node, "test", ast.UnaryOp(ast.Not(), node.test))
+            case ast.Call(args=[first, second, *rest], keywords=[]):
+                yield node, _setter(node, "args", [second, first, *rest])
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and not isinstance(node, ast.Module | ast.ClassDef):
+            for position, statement in enumerate(body):
+                if isinstance(statement, ast.Assign | ast.AugAssign | ast.Delete) or _is_call(statement):
+                    yield node, _setter(node, "body", [*body[:position], ast.Pass(), *body[position + 1 :]])
+
+
+def _setter(node: ast.AST, name: str, value: object) -> Callable[[], None]:
+    return lambda: setattr(node, name, value)
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call | ast.YieldFrom | ast.Yield)
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs: no annotations, imports, docstrings, assertions, `strict=True`, or spared functions."""
+    for name, child in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            continue
+        for item in child if isinstance(child, list) else [child]:
+            spared = isinstance(item, ast.FunctionDef) and item.name in SPARED
+            if (
+                isinstance(item, ast.AST)
+                and not spared
+                and not isinstance(item, ast.Import | ast.ImportFrom | ast.Assert)
+            ):
+                yield item
+                yield from _code(item)
+
+
+def dies(mutant: Mutant) -> bool:
+    """Whether a test fails, or hangs, on the package with this change."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder) / "tagloom"
+        shutil.copytree(
+            ROOT, package, ignore=shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist")
+        )
+        (package / mutant.file).write_text(mutant.source)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *TESTS]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": folder,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HYPOTHESIS_PROFILE": "mutants",
+        }
+        try:
+            run = subprocess.run(command, cwd=package, env=environment, capture_output=True, timeout=400, check=False)
+        except subprocess.TimeoutExpired:
+            return True
+        if run.returncode not in (0, 1, 2):
+            raise RuntimeError(f"pytest could not run: {run.stdout.decode()[-2000:]}")
+        return run.returncode != 0
+
+
+def main(count: int, seed: int) -> int:
+    """Test a sample of mutants; 0 if at least nine of ten die."""
+    every = [mutant for file in FILES for mutant in mutants(file)]
+    chosen = random.Random(seed).sample(every, min(count, len(every)))
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        died = list(pool.map(dies, chosen))
+    for mutant, dead in zip(chosen, died, strict=True):
+        if not dead:
+            before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))
+            print(f"survived: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}")
+    print(f"{sum(died)} of {len(chosen)} mutants died (of {len(every)} there are; seed {seed})")
+    return 0 if sum(died) >= 0.9 * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:]] + [100, 1][len(sys.argv) - 1 :]
+    sys.exit(main(numbers[0], numbers[1]))

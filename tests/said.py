@@ -1,0 +1,41 @@
+"""Events as lines of text, so that a test shows a run as one would write it on a blackboard.
+
+`add[1] <- 3 @ main: sends 7 to return[0]` is a firing, `add[0] <- 4 @ main: waits` a token that found no partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tagloom.core.graph import Graph
+from tagloom.core.value import show
+from tagloom.interp.event import Event, Token
+from tagloom.interp.outcome import Outcome
+
+
+def line(graph: Graph, event: Event) -> str:
+    """What one event did; tags of tokens sent are there where they are not the tag of the firing."""
+    token = event.token
+    if not event.fired:
+        said = "waits"
+    elif event.trap is not None:
+        said = f"traps, {event.trap}"
+    else:
+        said = f"sends {', '.join(_sent(graph, event, sent) for sent in event.sent) or 'nothing'}"
+    closed = f"; closes {', '.join(str(closed.tag) for closed in event.closed)}" if event.closed else ""
+    return f"{graph.nodes[token.node].name}[{token.port}] <- {show(token.value)} @ {token.tag}: {said}{closed}"
+
+
+def _sent(graph: Graph, event: Event, sent: Token) -> str:
+    to = f"result {sent.port}" if sent.node < 0 else f"{graph.nodes[sent.node].name}[{sent.port}]"
+    where = "" if sent.tag == event.token.tag else f" @ {sent.tag}"
+    return f"{show(sent.value)} to {to}{where}"
+
+
+def lines(graph: Graph, events: Iterable[Event]) -> list[str]:
+    return [line(graph, event) for event in events]
+
+
+def told(outcome: Outcome) -> list[str]:
+    """A run that kept its events."""
+    return lines(outcome.graph, outcome.events)
