@@ -42,6 +42,5 @@ class bool(metaclass=DType):  # noqa: N801
 
 
 ALL: tuple[DType, ...] = (bool, int64, float64)
-BY_NAME: dict[str, DType] = {dtype.__name__: dtype for dtype in ALL}
 BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL}
 BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}

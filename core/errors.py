@@ -40,7 +40,7 @@ class TagloomError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.rule}: {self.message}" if self.rule else self.message
-        if self.where is not None:
+        if self.where is not None and str(self.where) not in self.message:
             head += f" ({self.where})"
         if self.tag is not None:
             head += f" under {self.tag}"
@@ -82,3 +82,12 @@ class Disagreement(TagloomError):
 
 class Crash(TagloomError):
     """Our own fault: it cannot happen on a valid graph. Please report it."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "token"), counted(2500, "token")
+    ('1 token', '2,500 tokens')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from .control import CONTROL
 from .errors import Usage
 from .program import Location
 from .tag import ENVIRONMENT, Site
@@ -211,8 +210,3 @@ class Builder:
             fresh = f"{name}_{count}"
         self._names.add((function, fresh))
         return fresh
-
-
-def outputs_of(op: str) -> int:
-    """How many outputs an op has."""
-    return CONTROL[op].outputs if op in CONTROL else 1

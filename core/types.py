@@ -107,6 +107,12 @@ def _join_sizes(sizes: set[int | None]) -> int | None:
     return None if None in sizes else 1
 
 
+def _size(number: object) -> str:
+    """An integer, by its bits where it is long: Python does not print the longest."""
+    assert isinstance(number, int)
+    return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
+
+
 def type_of(value: object) -> Type:
     """The type of a concrete value: a Python number, a NumPy scalar, or a NumPy array.
 
@@ -116,7 +122,7 @@ def type_of(value: object) -> Type:
         array = None
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
-            raise Usage("this integer does not fit into int64", got=value)
+            raise Usage("this integer does not fit into int64", got=_size(value))
         return Type(dtype)
     try:
         array = np.asarray(value)
@@ -125,6 +131,8 @@ def type_of(value: object) -> Type:
         raise Usage(what, got=reprlib.repr(value)) from None
     if array.dtype not in dtypes.BY_NUMPY:
         raise Usage(
-            "no value of a program", got=f"{type(value).__name__} of dtype {array.dtype}", required=str(dtypes.ALL)
+            "this is no value of a program",
+            got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
+            required="a bool, int or float, or an array of them",
         )
     return Type(dtypes.BY_NUMPY[array.dtype], array.shape)

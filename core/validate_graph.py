@@ -2,7 +2,8 @@
 token is consumed, and a run that becomes quiet without a trap has all its results.
 
 V7   A node's op exists, and the node has as many ports and outputs, and the attributes, that the op says; routing
-     ops, and no others, have a site, of a call or of a loop. The hidden arguments are among the arguments.
+     ops, and no others, have a site, of a call or of a loop. Edges end on ports that exist. The hidden arguments
+     are among the arguments.
 V8   A port has exactly one source: an edge, or a literal. A merge takes no literal, nor does a switch's predicate;
      a node with nothing but literals, and no other, has a trigger, which takes a token.
 V9   Types agree along edges, and with the op; a hidden argument is one bool.
@@ -76,7 +77,7 @@ class _Checker:
         """V8."""
         for edge in self.sources:
             if not (0 <= edge.node < len(self.graph.nodes) and 0 <= edge.port < len(self.graph.nodes[edge.node].ports)):
-                yield Invalid("an edge ends on a port that does not exist", rule="V8", got=edge)
+                yield Invalid("an edge ends on a port that does not exist", rule="V7", got=edge)
                 return
         for number, node in enumerate(self.graph.nodes):
             for port, literal in enumerate(node.ports):

@@ -27,8 +27,8 @@ _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 def admit(value: object, wanted: Type | None = None) -> Value:
     """The value that stands for a Python object, as type `wanted` if given.
 
-    A Python number takes the wanted dtype if nothing is lost in kind (bool < int < float). Arrays are copied
-    and made read-only, so that no token changes under way.
+    Where a float is wanted a Python int will do, and in a list too. Arrays are copied and made read-only, so that no
+    token changes under way.
 
     Raises Usage where the object is no value, or not of the wanted type.
 
@@ -36,13 +36,22 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     >>> admit(3, Type(float64))
     3.0
     """
+    if wanted is not None and wanted.dtype is dtypes.float64 and type(value) is int:
+        value = _as_float(value)
     found = type_of(value)
-    if wanted is not None and not wanted.admits(found):
-        weak = type(value) is int and wanted.dtype is dtypes.float64 and wanted.shape in ((), None)
-        if not weak:
-            raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
-        found = Type(dtypes.float64)
-    return normal(value, found)
+    if wanted is None or wanted.admits(found):
+        return normal(value, found)
+    adapted = Type(wanted.dtype, found.shape)
+    if isinstance(value, list) and (found.dtype is dtypes.int64 or not np.size(value)) and wanted.admits(adapted):
+        return normal(value, adapted)
+    raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise Usage("this integer does not fit into float64", got=f"one of {number.bit_length():,} bits") from None
 
 
 def normal(value: object, as_: Type) -> Value:

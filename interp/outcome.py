@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
-from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage
+from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.graph import Edge, Graph
 from ..core.tag import Site, Tag
 from ..core.value import Value, show
@@ -110,13 +110,14 @@ class Outcome:
         return entered
 
 
-def ending(state: State, stats: Stats, stopped: TagloomError | None, **details: Any) -> Outcome:
-    """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it."""
+def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str, **details: Any) -> Outcome:
+    """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it, `until`
+    what it was told to go on to."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     traps = _traps(state)
     residue = _residue(state)
-    status, error = _status(state, stopped, missing, traps, residue)
+    status, error = _status(graph, stopped, missing, [] if until == "result" and not missing else traps, residue)
     return Outcome(
         status=status,
         graph=graph,
@@ -132,7 +133,7 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, **details: 
 
 
 def _status(
-    state: State,
+    graph: Graph,
     stopped: TagloomError | None,
     missing: tuple[int, ...],
     traps: Sequence[TagloomError],
@@ -145,13 +146,11 @@ def _status(
         if not missing:
             stopped.add_note('  its results had come all the same: `--until result` (until="result") stops there')
         return "Exhausted", stopped
-    if state.flight and not missing:
-        return "Returned", None
     if traps:
         return "Trapped", traps[0]
     if not missing:
         return "Returned", None
-    return "Deadlocked", _deadlock(state.graph, missing, residue)
+    return "Deadlocked", _deadlock(graph, missing, residue)
 
 
 def _residue(state: State) -> tuple[Waiting, ...]:
@@ -249,12 +248,3 @@ def exhausted(what: str, limit: str, number: int) -> Exhausted:
         rule="S12",
         hint=f"if the program ends, raise the limit: --max-{limit} N, or limits=tl.Limits({limit}=N)",
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "token"), counted(2500, "token")
-    ('1 token', '2,500 tokens')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"

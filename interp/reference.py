@@ -10,14 +10,14 @@ from typing import TypeAlias
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ..core.graph import Graph
 from ..core.validate_graph import graph_problems
-from ..core.value import Value, admit
+from ..core.value import Value, admit, show
 from .event import Event
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
 from .schedule import Pick
 from .schedule import schedule as schedule_named
 from .state import State
-from .step import step
+from .step import SecondToken, step
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
 UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
@@ -37,7 +37,7 @@ class Limits:
         for name in ("firings", "tokens", "depth"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise Usage(f"the limit on {name} is no number from 0", got=repr(number))
+                raise Usage(f"the limit on {name} must be an integer from 0 up", got=repr(number))
 
 
 def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
@@ -80,13 +80,14 @@ def run_graph(
 
     `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event. A graph that
     breaks the rules is refused, unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps
-    its events.
+    its events. What breaks V7 or V15 has no meaning at all, and is always refused.
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
     problems = graph_problems(graph)
-    if problems and not unchecked:
-        raise refusal(problems)
+    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
+    if shapeless or (problems and not unchecked):
+        raise refusal(shapeless or problems)
     return run_checked(
         graph,
         arguments,
@@ -116,6 +117,8 @@ def run_checked(
         raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
     if keep not in (None, "events"):
         raise Usage(f"a run cannot keep {keep!r}", required='keep="events"')
+    if limits is not None and not isinstance(limits, Limits):
+        raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
     state = State(graph, admit_arguments(graph, arguments))
     meter = Meter(state, clocked=schedule == "waves")
     kept: list[Event] | None = [] if keep or broken else None
@@ -124,6 +127,7 @@ def run_checked(
         state,
         meter.stats(),
         stopped,
+        until,
         schedule=schedule,
         engine="reference",
         single=single,
@@ -146,7 +150,7 @@ def _run(
     except (Broken, Exhausted) as error:
         if isinstance(error, Broken) and not broken:
             raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
-        return _with_first_token(error, state, kept)
+        return _with_first_token(error, kept or [])
     except Exception as error:
         if not broken:
             raise
@@ -154,12 +158,12 @@ def _run(
     return None
 
 
-def _with_first_token(error: TagloomError, state: State, kept: list[Event] | None) -> TagloomError:
+def _with_first_token(error: TagloomError, kept: list[Event]) -> TagloomError:
     """S4 wants both tokens named; where the first has been consumed, the events know it."""
-    for event in kept or []:
-        node = state.graph.nodes[event.token.node]
-        if isinstance(error, Broken) and event.fired and event.token.tag == error.tag and str(node) in error.message:
-            error.add_note(f"  it fired before on {event.token.value!r}, which came on port {event.token.port}")
+    if isinstance(error, SecondToken):
+        for event in kept:
+            if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
+                error.add_note(f"  it fired before on {show(event.token.value)}, which came on port {event.token.port}")
     return error
 
 

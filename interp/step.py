@@ -11,6 +11,8 @@ S5 to S10 are in `fire`, S11 in `state`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.errors import Broken
 from ..core.graph import Edge
 from ..core.tag import Tag
@@ -90,22 +92,32 @@ def _closed(rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -
     return tuple(closed)
 
 
-def second_token(state: State, token: Token, held: Value | None) -> Broken:
-    """S4: what to say when a port or a node gets a token too many."""
-    node = state.graph.nodes[token.node]
-    sources = state.graph.sources().get(Edge(token.node, token.port), [])
-    makers = ["an argument" if source.node < 0 else str(state.graph.nodes[source.node]) for source in sources]
+class SecondToken(Broken):
+    """S4 was breached: `token` came to a port, or a node, that had had one under its tag."""
+
+    def __init__(self, message: str, token: Token, **said: Any) -> None:
+        super().__init__(message, rule="S4", tag=token.tag, **said)
+        self.token = token
+
+
+def second_token(state: State, token: Token, held: Value | None) -> SecondToken:
+    """What to say when a port or a node gets a token too many."""
+    graph, node = state.graph, state.graph.nodes[token.node]
+    sources = graph.sources().get(Edge(token.node, token.port), [])
+    makers = [
+        f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
+        for source in sources
+    ]
     got = f"{show(token.value)} on port {token.port}, from {' or '.join(makers)}"
     if held is None:
         required = "one firing under a tag; it has fired already"
     else:
         required = f"one token on port {token.port}, which holds {show(held)}"
     hint = "two edges end on this port; a merge is missing before it" if len(sources) > 1 else None
-    return Broken(
+    return SecondToken(
         f"node {node} got a second token",
-        rule="S4",
+        token,
         where=node.where,
-        tag=token.tag,
         required=required,
         got=got,
         hint=hint or "two live tokens reach it under one tag; `tagloom show` draws the graph",

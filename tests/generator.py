@@ -22,7 +22,7 @@ from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.op import OPS
 from tagloom.core.program import Program
 from tagloom.core.types import Type
-from tagloom.core.value import Literal, literal
+from tagloom.core.value import literal
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
 VECTOR = Type(dtypes.float64, (3,))
@@ -115,7 +115,7 @@ class Writer:
                 return [self.op(scope)]
             case "risk":
                 divisor = apply("remainder", self.value(scope, INT), 5)
-                return [apply(self.pick(*_DIVISORS[:2]), self.value(scope, INT), divisor)] if _symbolic(divisor) else []
+                return [apply(self.pick(*_DIVISORS[:2]), self.value(scope, INT), divisor)]
             case "cond":
                 return self.cond(scope, depth, fuel)
             case "loop":
@@ -129,12 +129,7 @@ class Writer:
         operands = [self.value(scope, type_) for type_ in types]
         if name in _DIVISORS and types[1] == INT and self.pick(True, True, False):
             operands[1] = self.pick(2, 3, 1)
-        if any(map(_symbolic, operands)):
-            return apply(name, *operands, **dict(attributes))
-        region = tracing.current()
-        assert region is not None
-        literals: list[tracing.Value | Literal] = [literal(v, t) for v, t in zip(operands, types, strict=True)]
-        return Symbol(tracing.apply(region, name, literals, attributes))
+        return apply(name, *operands, **dict(attributes))
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         """A scope grown by some statements."""
@@ -265,10 +260,6 @@ def cases(draw: Any) -> Case:
     main, types = writer.main()
     program, _ = tracing.Trace(Symbol).program(main, types)
     return Case(program, [draw(values(type_)) for type_ in types])
-
-
-def _symbolic(value: Any) -> bool:
-    return isinstance(value, Symbol)
 
 
 def _type(value: Any) -> Type:

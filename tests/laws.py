@@ -47,6 +47,7 @@ def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits 
         yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
         ideal = run_graph(graph, case.arguments, keep="events", limits=limits, unchecked=True)
         if ideal.status == "Exhausted":
+            yield from divergence(case, limits)
             return
         yield from agreement(case, ideal)
         yield from cleanliness(ideal)
@@ -59,6 +60,13 @@ def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits 
                 yield f"{name} differs from waves: {results(run)} and {results(ideal)}"
     except Exception as error:
         yield f"the machine failed: {type(error).__name__}: {error}"
+
+
+def divergence(case: Case, limits: Limits) -> Iterator[str]:
+    """Where the machine needs all the firings that it may, the evaluator does not return after a few nodes."""
+    said = evaluate(case.program, case.arguments, max_steps=limits.firings // 30)
+    if said.status != "Exhausted":
+        yield f"the machine took over {limits.firings} firings, the evaluator {said.status} in a thirtieth of that"
 
 
 def agreement(case: Case, run: Outcome) -> Iterator[str]:

@@ -18,14 +18,14 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
-from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage
+from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import print_graph, print_program
 from ..core.value import show as show_value
 from ..interp.function import Function
 from ..interp.oracle import check as check_graph
-from ..interp.outcome import Outcome, counted
+from ..interp.outcome import Outcome
 from ..interp.reference import Limits, run_graph
 from .load import arguments, find, forms
 from .report import as_json, stats_report, words
@@ -36,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Tagged-token dataflow: run a program, check it, show its graph.",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 _LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
 
@@ -78,6 +78,8 @@ def run(
     """Run a program on arguments and print its value."""
     subject = find(target)
     values = arguments(subject, args or [])
+    if seed is not None and schedule not in ("waves", "random"):
+        raise Usage("--seed is for --schedule random", got=f"--schedule {schedule} --seed {seed}")
     options: dict[str, Any] = {
         "schedule": schedule if seed is None else f"random:{seed}",
         "until": until.value,

@@ -64,10 +64,11 @@ def _execute(path: Path) -> dict[str, object]:
 
 
 @contextmanager
-def _users_code(what: str, file: str) -> Iterator[None]:
+def _users_code(what: str, file: str, of_recursion: str | None = None) -> Iterator[None]:
     """Errors of the user's own Python become words that name the last line of the user's file that ran.
 
-    Where it was our own code that failed further in, the error is ours, and keeps its traceback.
+    Where it was our own code that failed further in, the error is ours, and keeps its traceback. Endless recursion
+    is the user's, wherever it ends; `of_recursion` is the hint there.
     """
     try:
         yield
@@ -75,15 +76,16 @@ def _users_code(what: str, file: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _concerns(frame, file)]
-        lines = [line for frame, line in frames if frame.f_code.co_filename == file]
-        name, got = Path(file).name, f"{type(error).__name__}: {error}"
-        if not lines:
-            raise Usage("this file cannot be read as Python", where=name, got=got) from None
         endless = isinstance(error, RecursionError)
-        if _is_ours(frames[-1][0]) and not endless:
+        if frames and _is_ours(frames[-1][0]) and not endless:
             raise
-        hint = "a function that calls itself is traced for ever, unless it is a tl.function" if endless else None
-        raise Usage(what, where=f"{name}:{lines[-1]}", got=got, hint=hint) from None
+        lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+        raise Usage(
+            what if lines else "this file cannot be read as Python",
+            where=f"{Path(file).name}:{lines[-1]}" if lines else Path(file).name,
+            got=f"{type(error).__name__}: {error}",
+            hint=of_recursion if endless else None,
+        ) from None
 
 
 def _concerns(frame: FrameType, file: str) -> bool:
@@ -91,7 +93,9 @@ def _concerns(frame: FrameType, file: str) -> bool:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith(f"{_PACKAGE}.")
+    """Whether the frame is tagloom's own; this module's only call the user's code."""
+    name = str(frame.f_globals.get("__name__"))
+    return name.startswith(f"{_PACKAGE}.") and name != __name__
 
 
 def _programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
@@ -133,7 +137,9 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
     """Program and graph; for a function without annotations, those for these values."""
     if isinstance(subject, Graph):
         return None, subject
-    with _users_code(f"{subject.name} failed while it was traced", inspect.unwrap(subject).__code__.co_filename):
+    file = inspect.unwrap(subject).__code__.co_filename
+    hint = "a function that calls itself is traced for ever, unless it is a tl.function"
+    with _users_code(f"{subject.name} failed while it was traced", file, hint):
         if values is None:
             return subject.program, subject.graph
         traced = subject.trace(*values)

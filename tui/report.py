@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import TagloomError
+from ..core.errors import TagloomError, counted
 from ..core.value import Value
-from ..interp.outcome import Outcome, counted
+from ..interp.outcome import Outcome
 from ..viz.profile import draw_profile
 
 

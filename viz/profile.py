@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from textwrap import wrap
 
-from ..core.errors import Usage
+from ..core.errors import Usage, counted
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _ASCII = " .:#"
@@ -36,7 +36,8 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
         raise Usage("a profile is drawn with at least one column and row, and counts nothing below 0")
     if not profile:
         return "\n".join(wrap("no firings", width))
-    margin = len(_number(max(profile)))
+    highest = max(profile)
+    margin = max(len(_number(number)) for number in (highest, min(highest, 99_999)))  # the mean may be longer to write
     axes = width > margin + 1
     size, columns = binned(profile, width - margin - 1 if axes else width)
     top = max(1, math.ceil(max(columns)))
@@ -79,12 +80,8 @@ def _with_axes(bars: list[str], margin: int, top: str, waves: int, columns: int,
 
 
 def _caption(profile: Sequence[int], size: int) -> str:
-    total = f"{_counted(sum(profile), 'firing')} in {_counted(len(profile), 'wave')}, at most {max(profile):,} in one"
+    total = f"{counted(sum(profile), 'firing')} in {counted(len(profile), 'wave')}, at most {max(profile):,} in one"
     return f"{total}; a column is the mean of {size:,} waves" if size > 1 else total
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(number: int) -> str:
@@ -94,4 +91,4 @@ def _number(number: int) -> str:
     ('12,345', '1.2e7')
     """
     digits = str(number)
-    return f"{number:,}" if len(digits) < 7 else f"{digits[0]}.{digits[1]}e{len(digits) - 1}"
+    return f"{number:,}" if len(digits) < 6 else f"{digits[0]}.{digits[1]}e{len(digits) - 1}"

@@ -1,6 +1,6 @@
 """The words of the language: functions of values, `cond` and `while_loop`.
 
-On symbolic values they add to the program under trace; on concrete values they compute at once.
+In a trace they add to the program, whatever their operands; outside of one they compute at once.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _BOOL = Type(dtypes.bool)
 
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
-    """Apply an op by name: `tl.apply("add", x, y)`. Raises Usage, Invalid, or Trap on concrete values."""
+    """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
     row = lookup(op)
     if len(operands) != row.arity:
         raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
     adapted = _adapt(op, operands)
     region = current()
-    if any(isinstance(operand, Traced) for operand in adapted):
-        if region is None:
-            raise Invalid(
-                "a symbolic value is used after its function was traced",
-                rule="F2",
-                where=here(),
-                hint="return it from the function; only results leave",
-            )
+    if region is not None:
         return Symbol(apply_traced(region, op, adapted, tuple(attributes.items())))
+    if any(isinstance(operand, Traced) for operand in adapted):
+        raise Invalid(
+            "a symbolic value is used after its function was traced",
+            rule="F2",
+            where=here(),
+            hint="return it from the function; only results leave",
+        )
     return _compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes)
 
 
@@ -97,8 +97,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
             "the branches of cond return different numbers of values",
             rule="V5",
             where=here(),
-            required=len(sides[0]),
-            got=len(sides[1]),
+            required=_shape(returned[0]),
+            got=_shape(returned[1]),
         )
     pairs = [_unify(one, other) for one, other in zip(*sides, strict=True)]
     yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
@@ -216,8 +216,30 @@ def _subregion(region: RegionTrace) -> RegionTrace:
 def _trace(region: RegionTrace, python: Callable[..., Any], parameters: Sequence[Traced]) -> Any:
     if not callable(python):
         raise Usage("a branch, condition or body must be a function", where=here(), got=repr(python))
+    _check_parameters(python, len(parameters))
     with entered(region):
         return python(*map(Symbol, parameters))
+
+
+def _check_parameters(python: Callable[..., Any], count: int) -> None:
+    try:
+        signature = inspect.signature(python)
+    except (TypeError, ValueError):
+        return  # a builtin that does not say
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        raise Usage(
+            "a branch, condition or body takes another number of values",
+            where=_line(python),
+            required=f"{count} parameter{'s' * (count != 1)}",
+            got=str(signature),
+            hint="a branch takes none; a condition and a body take each loop variable",
+        ) from None
+
+
+def _shape(returned: Any) -> str:
+    return f"a tuple of {len(returned)}" if isinstance(returned, tuple) else "one value"
 
 
 def _as_tuple(returned: Any) -> tuple[Any, ...]:

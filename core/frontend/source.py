@@ -6,7 +6,7 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -47,11 +47,8 @@ def construct() -> tuple[str, str]:
     frame = user_frame()
     if frame is None:
         return "this code", _ADVICE[ast.If]
-    candidates = [node for node in _enclosing(frame) if type(node) in _NAMES and _asks(node)]
-    if not candidates:
-        return "this line", _ADVICE[ast.If]
-    kind = type(candidates[-1])
-    return _NAMES[kind], _ADVICE[kind]
+    kinds = [kind for kind in map(_kind, _enclosing(frame)) if kind is not None]
+    return (_NAMES[kinds[-1]], _ADVICE[kinds[-1]]) if kinds else ("this line", _ADVICE[ast.If])
 
 
 _NAMES: dict[type[ast.AST], str] = {
@@ -60,9 +57,12 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.IfExp: "`x if p else y`",
     ast.BoolOp: "`and` / `or`",
     ast.UnaryOp: "`not`",
-    ast.Compare: "a chained comparison, or `in`,",
+    ast.Compare: "a chained comparison",
     ast.Assert: "`assert`",
     ast.comprehension: "a comprehension's `if`",
+    ast.In: "`in`",
+    ast.Match: "`match`",
+    ast.Call: "`max`, `min` or another builtin",
 }
 _ADVICE: dict[type[ast.AST], str] = {
     ast.If: "write tl.cond(p, lambda: ..., lambda: ...)",
@@ -73,15 +73,24 @@ _ADVICE: dict[type[ast.AST], str] = {
     ast.Compare: "write (a < b) & (b < c)",
     ast.Assert: "assertions on symbolic values are not supported; test the result of a run",
     ast.comprehension: "write tl.where(p, x, y) to choose between values",
+    ast.In: "write (x == a) | (x == b)",
+    ast.Match: "write tl.cond(x == a, lambda: ..., lambda: ...)",
+    ast.Call: "write tl.maximum(x, y), tl.minimum(x, y), or tagloom's function of that name",
 }
 
 
-def _asks(node: ast.AST) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Not)
-    if isinstance(node, ast.Compare):
-        return len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)
-    return True
+def _kind(node: ast.AST) -> type[ast.AST] | None:
+    """Which construct a piece of syntax is, or None where it asks for no truth value."""
+    match node:
+        case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
+            return None
+        case ast.Compare(ops=[op]):
+            return ast.In if isinstance(op, ast.In | ast.NotIn) else None
+        case ast.Call(func=ast.Name(id=name)) if name in ("max", "min", "sorted", "any", "all", "bool"):
+            return ast.Call
+        case ast.Call():
+            return None
+    return type(node) if type(node) in _NAMES else None
 
 
 def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
@@ -105,7 +114,7 @@ def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
             yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
 
 
-def _tests(node: ast.AST) -> list[ast.expr]:
+def _tests(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
     """The expressions whose truth a node asks for, or whose parts' truth."""
     match node:
         case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
@@ -114,8 +123,10 @@ def _tests(node: ast.AST) -> list[ast.expr]:
             return node.ifs
         case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
             return [node.test]
+        case ast.Match():
+            return [case.pattern for case in node.cases]
     return []
 
 
-def _span(node: ast.stmt | ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+def _span(node: ast.stmt | ast.expr | ast.pattern) -> tuple[tuple[int, int], tuple[int, int]]:
     return (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)

@@ -103,7 +103,7 @@ class Symbol:
     __or__, __ror__ = _binary("logical_or"), _binary("logical_or", swapped=True)
     __xor__, __rxor__ = _binary("logical_xor"), _binary("logical_xor", swapped=True)
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
-    __hash__ = object.__hash__
+    __hash__ = _refused("hashing, as in a set or a dict,", "compare: (x == a) | (x == b)")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
         """What operators with a NumPy array on their left hand over; functions of NumPy are refused."""
@@ -116,7 +116,7 @@ class Symbol:
         raise _concrete_needed(self, what, hint)
 
     __int__ = _refused("int()", "write tl.astype(x, tl.int64)")
-    __float__ = _refused("float()", "write tl.astype(x, tl.float64)")
+    __float__ = _refused("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
     __len__ = _refused("len()", "a size that is known stands in x.shape")

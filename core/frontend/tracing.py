@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
-from ..errors import Invalid, TagloomError, Usage
+from ..errors import Invalid, TagloomError, Usage, counted
 from ..op import Attributes, lookup
 from ..program import STRUCTURED, Function, Node, Operand, Program, Region, Var
 from ..types import Type, as_type
@@ -30,6 +30,10 @@ class Value:
     region: RegionTrace
     name: str
     type: Type
+
+
+MOST_FUNCTIONS = 1000
+"""How many functions tracing finds in one program before it takes the program for an endless one."""
 
 
 class Names:
@@ -147,7 +151,7 @@ class Source:
         if count != len(self.parameters):
             names = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in self.parameters)
             raise Usage(
-                f"{self.name} takes {len(self.parameters)} arguments",
+                f"{self.name} takes {counted(len(self.parameters), 'argument')}",
                 where=here(),
                 required=f"{self.name}({names})",
                 got=f"{count} argument{'s' * (count != 1)}",
@@ -212,6 +216,12 @@ class Trace:
     def instance(self, source: Source, types: tuple[Type, ...]) -> _Instance:
         key = (source, types)
         if key not in self.instances:
+            if len(self.instances) >= MOST_FUNCTIONS:
+                raise Invalid(
+                    f"this program has more than {MOST_FUNCTIONS:,} functions",
+                    where=definition(source.python.__code__),
+                    hint="a new tl.function seems to be made at every call; define it once, outside",
+                )
             name = self.names.fresh(source.name if source.name.isidentifier() else "function")
             self.instances[key] = _Instance(name, source, types, source.results, source.single is not False)
             if source.results is None:

@@ -18,7 +18,8 @@ from .rules import common_dtype
 
 def _where(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
-        raise Invalid("the condition of where is no bool", required="bool", got=condition)
+        hint = "compare first, or convert with tl.astype(x, tl.bool)"
+        raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
     return Type(common_dtype((x, y)), join_shapes([condition.shape, x.shape, y.shape]))
 
 

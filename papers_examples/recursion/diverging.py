@@ -18,7 +18,7 @@ EXPECTED = [
     {
         "run": ("fac", 6),
         "result": None,
-        "calls": {"fac": 500},
+        "calls": {"fac": 501},
         "status": "Exhausted",
         "max_firings": 1000,
         "size": "quick",

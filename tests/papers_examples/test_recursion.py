@@ -100,7 +100,7 @@ def test_not_lazy() -> None:
     quiet, result = load("not_lazy").EXPECTED
     for schedule in ("waves", "fifo", "random:1"):
         out = check("not_lazy", quiet, schedule)
-        assert out.error is not None and "all results had come" in str(out.error)
+        assert out.error is not None and "its results had come" in str(out.error.__notes__)
         assert check("not_lazy", result, schedule).firings < 100
     starved = run("not_lazy", result, "lifo")
     assert (starved.status, starved.results) == ("Exhausted", (None,))

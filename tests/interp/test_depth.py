@@ -1,0 +1,138 @@
+"""Depth and length: calls nest as deep as memory allows, loops run as long as they like in the memory of one trip."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import pytest
+import tagloom as tl
+from tagloom.interp.order import Place, program_order
+from tagloom.interp.outcome import Outcome
+from tagloom.interp.reference import Limits, drive
+from tagloom.interp.schedule import schedule
+from tagloom.interp.state import State
+
+
+@tl.function
+def triangle(n: tl.int64) -> tl.int64:
+    return tl.cond(n < 1, lambda: 0, lambda: n + triangle(n - 1))
+
+
+@tl.function
+def total(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return n * endless(n + 1)
+
+
+@tl.function
+def trapping(n: tl.int64) -> tl.int64:
+    """A trap in every call."""
+    return tl.cond(n < 1, lambda: n, lambda: 7 // (n - n) + trapping(n - 1))
+
+
+def assert_deep(calls: int) -> Outcome:
+    out = triangle.run(calls, limits=Limits(depth=calls))
+    assert (out.status, out.value) == ("Returned", calls * (calls + 1) // 2)
+    assert (out.residue, out.open_activations, out.stats.deepest_tag) == ((), 0, calls)
+    assert out.activations() == {"triangle": calls + 1}
+    return out
+
+
+def test_two_hundred_thousand_nested_calls() -> None:
+    """A recursion of depth 200,000 returns, and nothing is left over."""
+    assert_deep(200_000)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+def test_a_million_nested_calls() -> None:
+    """So does one of depth 1,000,000: depth is bounded by memory, not by Python's stack."""
+    begun = time.perf_counter()
+    out = assert_deep(1_000_000)
+    print(f"a million nested calls: {out.firings:,} firings in {time.perf_counter() - begun:.0f} s")
+
+
+def assert_long(trips: int) -> State:
+    """Run a loop, and count at every step what is open, alive and interned."""
+    state = State(total.graph, [trips])
+    records = alive = 0
+    for _ in drive(state, schedule("fifo"), Limits(firings=10**9)):
+        records = max(records, len(state.records))
+        alive = max(alive, state.live)
+    assert state.results == {0: trips * (trips - 1) // 2}
+    assert records <= 3, "the function, and two iterations while tokens cross from one to the next"
+    assert alive <= 10
+    assert (state.records, state.waiting) == ({}, 0)
+    return state
+
+
+def test_a_loop_of_a_hundred_thousand_trips() -> None:
+    """S11: iterations close behind a loop: at no step are more than two of them open, or more than ten tokens alive."""
+    assert_long(100_000)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+def test_a_loop_of_a_million_trips() -> None:
+    """So it is with a million trips."""
+    begun = time.perf_counter()
+    state = assert_long(1_000_000)
+    print(f"a loop of a million trips: {state.firings:,} firings in {time.perf_counter() - begun:.0f} s")
+
+
+def peak_of_a_run(trips: int) -> int:
+    """The most bytes that Python had allocated at once during a run that keeps nothing."""
+    tracemalloc.start()
+    try:
+        out = total.run(trips, schedule="fifo")
+        assert out.status == "Returned"
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_longer_loop_takes_no_more_memory() -> None:
+    """A run that keeps no events needs the same memory for ten times as many trips, but for longer numbers."""
+    peak_of_a_run(10)
+    short, long = peak_of_a_run(300), peak_of_a_run(3000)
+    assert long < short + 2000
+
+
+@pytest.mark.parametrize(("function", "status"), [(endless, "Exhausted"), (trapping, "Trapped")])
+def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: str) -> None:
+    """S12: the ending of a run is worked out in time that grows with what it left, not with its square: 20,000
+    waiting tokens, or as many traps, each under a tag as deep as its number."""
+    begun = time.perf_counter()
+    out = function.run(20_000, limits=Limits(depth=20_000))
+    took = time.perf_counter() - begun
+    assert out.status == status
+    left = [waiting.tag for waiting in out.residue] if status == "Exhausted" else [trap.tag for trap in out.traps]
+    assert len(left) >= 20_000
+    assert took < 20, "it takes about a second"
+
+
+def test_program_order_is_that_of_paths() -> None:
+    """Ranks are those of the paths written out, which is what program order means; here where paths are short."""
+
+    @tl.function
+    def tree(n: tl.int64) -> tl.int64:
+        looped = tl.while_loop(lambda i: i < n, lambda i: i + 1 + tree(i - n) * 0, 0)[0]
+        return tl.cond(n < 1, lambda: n, lambda: tree(n - 1) + looped + tree(n - 2))
+
+    out = tree.run(4, keep="events", schedule="random:1")
+    places = [(event.token.tag, event.token.node) for event in out.events if event.fired]
+    sends = [(number, node) for number, node in enumerate(out.graph.nodes) if node.op in ("call", "enter")]
+    first = {node.site: number for number, node in reversed(sends)}
+
+    def path(place: Place) -> list[tuple[int, int]]:
+        tag, number = place
+        return [*((first[site], iteration) for site, iteration in tag.path()), (number, 0)]
+
+    ranks = program_order(out.graph, places)
+    assert sorted(places, key=ranks.__getitem__) == sorted(places, key=path)
+    assert sorted(ranks.values()) == list(range(len(set(places))))

@@ -1,0 +1,163 @@
+"""Limits: each is exact, and what would not end ends soon."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.core.graph import Graph
+from tagloom.interp.reference import Limits, drive
+from tagloom.interp.schedule import schedule
+from tagloom.interp.state import State
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def total(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + fib(i)), 0, 0)[1]
+
+
+@tl.function
+def plain(x: tl.int64, y: tl.int64) -> tl.int64:
+    return (x + y) * (x - y)
+
+
+@tl.function
+def trapping(n: tl.int64) -> tl.int64:
+    return plain(7 // n, n) + fib(4)
+
+
+@tl.function
+def endless_call(n: tl.int64) -> tl.int64:
+    return n * endless_call(n + 1)
+
+
+@tl.function
+def endless_loop(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+@tl.function
+def flood(n: tl.int64) -> tl.int64:
+    return flood(n) + flood(n)
+
+
+PROGRAMS: list[tuple[tl.Function, tuple[int, ...]]] = [
+    (fib, (0,)),
+    (fib, (7,)),
+    (total, (5,)),
+    (plain, (5, 3)),
+    (trapping, (0,)),
+]
+SCHEDULES = ("waves", "lifo", "random:3")
+programs = pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=lambda value: getattr(value, "name", None))
+
+
+def watched(graph: Graph, arguments: tuple[int, ...], name: str, measure: Callable[[State], int]) -> int:
+    """The most that a measure of the state was, at the beginning or after any step."""
+    state = State(graph, arguments)
+    most = measure(state)
+    for _ in drive(state, schedule(name), Limits()):
+        most = max(most, measure(state))
+    return most
+
+
+def alive(state: State) -> int:
+    """Counted again, from the flight and the records."""
+    return len(state.flight) + sum(len(held) for record in state.records.values() for held in record.waiting.values())
+
+
+def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, limit: str, needed: int) -> None:
+    """With exactly what it needs, the run is the one without limits; with one less it is Exhausted, and says so."""
+    free = function.run(*arguments, schedule=name)
+    enough = function.run(*arguments, schedule=name, limits=Limits(**{limit: needed}))
+    assert (enough.status, enough.results, enough.stats) == (free.status, free.results, free.stats)
+    if needed:
+        short = function.run(*arguments, schedule=name, limits=Limits(**{limit: needed - 1}))
+        assert short.status == "Exhausted"
+        assert isinstance(short.error, tl.Exhausted)
+        assert f"exceeds the limit of {needed - 1:,} on" in str(short.error)
+        assert f"--max-{limit} N, or limits=tl.Limits({limit}=N)" in str(short.error)
+
+
+@programs
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_firings_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
+    """S12: a run needs as many firings as it has, traps included, and no more."""
+    assert_exact(function, arguments, name, "firings", function.run(*arguments, schedule=name).firings)
+
+
+@programs
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
+    """S12: a run needs as many tokens at once as are alive, in flight and waiting, after any step; the state's own
+    count of them is right throughout."""
+    needed = watched(function.graph, arguments, name, alive)
+    assert needed == watched(function.graph, arguments, name, lambda state: state.live)
+    assert_exact(function, arguments, name, "tokens", needed)
+
+
+@programs
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_depth_is_exact(function: tl.Function, arguments: tuple[int, ...], name: str) -> None:
+    """S12: a run needs the depth of its deepest tag."""
+    assert_exact(function, arguments, name, "depth", function.run(*arguments, schedule=name).stats.deepest_tag)
+
+
+def test_a_limit_of_nothing() -> None:
+    """S12: with no firing allowed nothing fires; with no token allowed nothing is delivered; with no depth a program
+    without calls and loops runs."""
+    assert plain.run(5, 3, limits=Limits(firings=0)).stats.by_node == (0,) * len(plain.graph.nodes)
+    nothing = plain.run(5, 3, limits=Limits(tokens=0))
+    assert (nothing.status, nothing.stats.steps) == ("Exhausted", 0)
+    assert plain.run(5, 3, limits=Limits(depth=0)).value == 16
+
+
+def test_what_had_come_is_there_and_right() -> None:
+    """S12: an Exhausted run has the results that had come, and says how to stop there; stopping there, it returns."""
+
+    @tl.function
+    def first_of(x: tl.int64, y: tl.int64) -> tl.int64:
+        return tl.cond(x <= 1, lambda: 1, lambda: first_of(x - 1, first_of(x, y)))
+
+    out = first_of.run(2, 2, limits=Limits(firings=1000))
+    assert (out.status, out.results, out.missing, out.value) == ("Exhausted", (1,), (), 1)
+    assert "until result" in out.error.__notes__[0]  # type: ignore[union-attr]
+    assert first_of.run(2, 2, limits=Limits(firings=1000), until="result").status == "Returned"
+
+
+@pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
+@pytest.mark.parametrize("number", [-1, 1.5, True, "10", None])
+def test_bad_limits_are_refused(limit: str, number: Any) -> None:
+    """A limit is an integer from 0; anything else is refused where it is given, with the limit's name."""
+    with pytest.raises(tl.Usage, match=f"limit on {limit}"):
+        Limits(**{limit: number})
+
+
+@pytest.mark.parametrize(
+    ("function", "limits"),
+    [
+        (endless_call, Limits(firings=20_000)),
+        (endless_call, Limits(depth=5_000)),
+        (endless_call, Limits(tokens=5_000)),
+        (endless_loop, Limits(firings=20_000)),
+        (flood, Limits(tokens=20_000)),
+        (flood, Limits(depth=10)),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_what_diverges_ends_soon(function: tl.Function, limits: Limits) -> None:
+    """A program that never ends is Exhausted, by whichever limit it meets, and its residue is told within a second
+    or so, however deep it is."""
+    begun = time.perf_counter()
+    out = function.run(1, limits=limits)
+    assert (out.status, out.missing) == ("Exhausted", (0,))
+    assert all(waiting.node in range(len(out.graph.nodes)) for waiting in out.residue)
+    assert time.perf_counter() - begun < 10

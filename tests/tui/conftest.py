@@ -1,0 +1,209 @@
+"""A folder with programs to run, right ones and wrong ones, and the command line in the process of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pytest
+from tagloom.tui.cli import app, main
+
+HEAD = "import tagloom as tl\n\n"
+FILES = {
+    "add.py": """
+@tl.function
+def add(x: tl.int64, y: tl.int64) -> tl.int64:
+    return x + y
+""",
+    "fib.py": """
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def main(n: tl.int64) -> tl.int64:
+    return fib(n) + 1
+""",
+    "kinds.py": """
+@tl.function
+def negative(x: tl.int64) -> tl.int64:
+    return -x
+
+
+@tl.function
+def half(x: tl.float64) -> tl.float64:
+    return x / 2
+
+
+@tl.function
+def flip(p: tl.bool) -> tl.bool:
+    return ~p
+
+
+@tl.function
+def doubled(v: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
+    return v + v
+
+
+@tl.function
+def both(x: tl.int64) -> tuple[tl.int64, tl.bool]:
+    return x + 1, x < 3
+
+
+@tl.function
+def nothing() -> tl.int64:
+    return tl.cond(True, lambda: 7, lambda: 8)
+
+
+@tl.function
+def anything(x):
+    return x + x
+""",
+    "ends.py": """
+@tl.function
+def divide(x: tl.int64, y: tl.int64) -> tl.int64:
+    return x // y
+
+
+@tl.function
+def partly(x: tl.int64) -> tuple[tl.int64, tl.int64]:
+    return 1 // x, x
+
+
+@tl.function
+def traps(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 1 // (i * 0)), 0, 0)[1]
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return n * endless(n)
+
+
+@tl.function
+def first(x: tl.int64, y: tl.int64) -> tl.int64:
+    return tl.cond(x <= 1, lambda: 1, lambda: first(x - 1, first(x, y)))
+
+
+@tl.function
+def careless(n: tl.int64) -> tl.int64:
+    tl.floor_divide(1, n)
+    later = tl.floor_divide(2, n * 0)
+    tl.while_loop(lambda i: i < 9, lambda i: i + 1, 0)
+    return n
+""",
+    "graphs.py": """
+from tagloom.core.value import literal
+
+INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
+
+
+def make_double():
+    builder = tl.Builder("double")
+    x = builder.argument("x", INT)
+    (y,) = builder.node("add", "y", [x, x], [INT])
+    return builder.build([y])
+
+
+def make_race():
+    builder = tl.Builder("race")
+    x = builder.argument("x", INT)
+    (m,) = builder.node("merge", "m", [x, x], [INT])
+    return builder.build([m])
+
+
+def make_stuck():
+    builder = tl.Builder("stuck")
+    x = builder.argument("x", INT)
+    (p,) = builder.node("less", "p", [x, literal(3)], [BOOL])
+    taken, other = builder.node("switch", "s", [x, p], [INT, INT])
+    (total,) = builder.node("add", "total", [taken, other], [INT])
+    return builder.build([total])
+
+
+double, race, stuck = make_double(), make_race(), make_stuck()
+""",
+    "none.py": "x = 3\n",
+    "imports.py": "from add import add\n",
+    "divides.py": "\nx = 1 // 0\n",
+    "converts.py": "\nint('x')\n",
+    "misses.py": "\nimport a_module_that_is_not_there\n",
+    "exits.py": "\nimport sys\n\nsys.exit()\n",
+    "recurses.py": "\ndef f():\n    return f()\n\n\nf()\n",
+    "syntax.py": "def f(:\n",
+    "if.py": """
+@tl.function
+def f(n: tl.int64) -> tl.int64:
+    if n > 3:
+        return n
+    return n + 1
+""",
+    "traced.py": """
+@tl.function
+def misspelt(n: tl.int64) -> tl.int64:
+    return n + m
+
+
+@tl.function
+def quits(n: tl.int64) -> tl.int64:
+    raise SystemExit(5)
+
+
+def plain(n):
+    return tl.cond(n < 1, lambda: n, lambda: plain(n - 1))
+
+
+@tl.function
+def forever(n: tl.int64) -> tl.int64:
+    return plain(n)
+
+
+@tl.function
+def untyped(n: tl.int64):
+    return tl.cond(n < 1, lambda: 1, lambda: untyped(n - 1))
+""",
+    "note.txt": "nothing",
+}
+
+
+class Run(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+CommandLine: TypeAlias = Callable[..., Run]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where the files are; it is the working directory."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(HEAD + text)
+    (tmp_path / "bytes.py").write_bytes(b'import tagloom as tl\nx = "\xff\xfe"\n')
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "folder.svg").mkdir()
+    np.save(tmp_path / "numbers.npy", np.array([1, 2, 3]))
+    np.save(tmp_path / "floats.npy", np.array([1.0, 2.0], dtype=np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def tagloom(folder: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """`tagloom("run", "add.py", "2", "3")` is the command line, in this process."""
+
+    def command(*words: str) -> Run:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(lambda: app(list(words), prog_name="tagloom"))
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Run(code, *capsys.readouterr())
+
+    return command

@@ -1,0 +1,339 @@
+"""The command line: what it prints where, and how it ends. Bad input is in test_bad_input."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from tagloom.interp import fire
+from tagloom.interp.oracle import SCHEDULES
+
+
+def test_values_are_printed(tagloom: Any) -> None:
+    """The value goes to stdout, alone; the exit code is 0."""
+    assert tagloom("run", "add.py", "2", "3") == (0, "5\n", "")
+    assert tagloom("run", "add.py:add", "2", "3") == (0, "5\n", "")
+    assert tagloom("run", "fib.py", "10") == (0, "90\n", "")
+    assert tagloom("run", "fib.py:fib", "10") == (0, "89\n", "")
+    assert tagloom("run", "kinds.py:nothing") == (0, "7\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "printed"),
+    [
+        ("negative", "3", "-3"),
+        ("negative", "-3", "3"),
+        ("negative", "+3", "-3"),
+        ("negative", "-9223372036854775808", "-9223372036854775808"),
+        ("half", "3", "1.5"),
+        ("half", "-2.5", "-1.25"),
+        ("half", "1e3", "500.0"),
+        ("half", "-1e-3", "-0.0005"),
+        ("half", "-.5", "-0.25"),
+        ("half", "inf", "inf"),
+        ("half", "-inf", "-inf"),
+        ("half", "nan", "nan"),
+        ("half", "-0.0", "-0.0"),
+        ("flip", "true", "false"),
+        ("flip", "false", "true"),
+        ("flip", "True", "false"),
+        ("doubled", "[1, -2]", "[2, -4]"),
+        ("doubled", "[]", "[]"),
+        ("doubled", "@numbers.npy", "[2, 4, 6]"),
+        ("both", "3", "4\nfalse"),
+        ("anything", "3", "6"),
+        ("anything", "-2.5", "-5.0"),
+        ("anything", "[1, 2]", "[2, 4]"),
+        ("anything", "[1.5]", "[3.0]"),
+        ("anything", "@numbers.npy", "[2, 4, 6]"),
+        ("anything", "inf", "inf"),
+    ],
+)
+def test_arguments_are_literals(tagloom: Any, name: str, word: str, printed: str) -> None:
+    """Literals of every type are read, negative numbers without `--`; several results are a line each."""
+    assert tagloom("run", f"kinds.py:{name}", word) == (0, f"{printed}\n", "")
+
+
+def test_negative_arguments_after_a_double_dash(tagloom: Any) -> None:
+    """`--` is not needed, and allowed."""
+    assert tagloom("run", "add.py", "--", "-2", "-3").out == tagloom("run", "add.py", "-2", "-3").out == "-5\n"
+
+
+def test_options_stand_anywhere(tagloom: Any) -> None:
+    """Options are known before, between and after the arguments."""
+    for words in (["--seed", "3", "2", "-3"], ["2", "--seed", "3", "-3"], ["2", "-3", "--seed", "3"]):
+        assert tagloom("run", "add.py", *words) == (0, "-1\n", "")
+
+
+def test_a_file_elsewhere(tagloom: Any, folder: Path, monkeypatch: MonkeyPatch) -> None:
+    """A file is found by any path, and imports what lies beside it; the names that it imports are not its own."""
+    (folder / "away").mkdir()
+    (folder / "uses.py").write_text(
+        "from add import add\nimport tagloom as tl\n\n@tl.function\ndef f(x):\n    return add(x, x)\n"
+    )
+    monkeypatch.chdir(folder / "away")
+    assert tagloom("run", "../uses.py", "4") == (0, "8\n", "")
+    assert tagloom("run", str(folder / "uses.py"), "4") == (0, "8\n", "")
+
+
+def test_a_name_with_a_colon_or_a_blank(tagloom: Any, folder: Path) -> None:
+    """A file whose own name has a colon is found, with and without the name of a function."""
+    for name in ("a:b.py", "a b.py"):
+        (folder / name).write_text((folder / "add.py").read_text())
+        assert tagloom("run", name, "1", "2") == tagloom("run", f"{name}:add", "1", "2") == (0, "3\n", "")
+
+
+def test_stats_of_waves(tagloom: Any) -> None:
+    """--stats tells what the run took, after the value, and draws the profile."""
+    code, out, err = tagloom("run", "fib.py:fib", "10", "--stats")
+    lines = out.splitlines()
+    assert (code, err, lines[0]) == (0, "", "89")
+    assert lines[1:11] == [
+        "ending                Returned",
+        "firings (S1)          1,591",
+        "critical path (Sinf)  78 waves",
+        "average parallelism   20.40",
+        "largest store         60 tokens",
+        "deepest tag           9",
+        "activations           fib 177",
+        "residue               0 tokens",
+        "open activations      0",
+        "engine, schedule      reference, waves",
+    ]
+    assert lines[11:13] == ["", "firings in each wave"]
+    assert "█" in out and "1,591 firings in 78 waves" in out
+    assert max(map(len, lines)) <= 80
+
+
+def test_stats_of_another_schedule(tagloom: Any) -> None:
+    """Without a clock there is no critical path, and the table says under which schedule there is."""
+    _, out, _ = tagloom("run", "fib.py:fib", "5", "--stats", "--schedule", "fifo")
+    assert out.count("measured under --schedule waves") == 2
+    assert "firings in each wave" not in out
+    assert out.endswith("engine, schedule      reference, fifo\n")
+
+
+def test_stats_of_a_small_run(tagloom: Any) -> None:
+    """A profile of at most one firing a wave is one row high; one is singular."""
+    _, out, _ = tagloom("run", "graphs.py:double", "3", "--stats")
+    assert "largest store         1 token\n" in out
+    assert out.endswith("firings in each wave\n1│██\n0└──\n  1\n2 firings in 2 waves, at most 1 in one\n")
+
+
+def test_json(tagloom: Any) -> None:
+    """--json prints one document, and nothing else: status, value, firings and stats among its keys."""
+    code, out, err = tagloom("run", "kinds.py:both", "3", "--json", "--stats")
+    document = json.loads(out)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    assert list(document) == [
+        "status", "value", "firings", "stats", "engine", "schedule", "traps", "residue", "error",
+    ]  # fmt: skip
+    assert (document["status"], document["value"], document["firings"]) == ("Returned", [4, False], 5)
+    assert (document["traps"], document["residue"], document["error"]) == ([], 0, None)
+    assert (document["engine"], document["schedule"]) == ("reference", "waves")
+    assert document["stats"]["profile"] == [1, 2, 2]
+    assert document["stats"]["by_node"]["both.add"] == 1
+    assert document["stats"]["activations"] == {"both": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["kinds.py:half", "nan"], ["nan"]),
+        (["kinds.py:half", "-inf"], ["-inf"]),
+        (["kinds.py:doubled", "[1, 2]"], [[2, 4]]),
+        (["kinds.py:anything", "[inf, 1.5]"], [["inf", 3.0]]),
+        (["kinds.py:flip", "true"], [False]),
+        (["ends.py:partly", "0"], [None, 0]),
+    ],
+)
+def test_json_values(tagloom: Any, words: list[str], value: list[Any]) -> None:
+    """Values are JSON's own, but that infinities and NaN are strings, and what did not come is null."""
+
+    def refuse(word: str) -> None:
+        pytest.fail(f"{word} is no JSON")
+
+    assert json.loads(tagloom("run", *words, "--json").out, parse_constant=refuse)["value"] == value
+
+
+def test_json_of_a_trap(tagloom: Any) -> None:
+    """A run that does not return has its error in the document, calls and all, and on stderr; it exits 1."""
+    code, out, err = tagloom("run", "ends.py:divide", "3", "0", "--json")
+    document = json.loads(out)
+    assert (code, document["status"], document["value"]) == (1, "Trapped", [None])
+    assert document["traps"] == [document["error"]] == [err.rstrip("\n")]
+    assert document["error"].endswith("  in divide")
+
+
+def test_schedules_and_seeds(tagloom: Any) -> None:
+    """Every schedule gives the value; --seed is short for a random one; the document says which it was."""
+    for schedule in ("fifo", "lifo", "waves", "random:7"):
+        document = json.loads(tagloom("run", "fib.py:fib", "6", "--schedule", schedule, "--json").out)
+        assert (document["value"], document["schedule"]) == ([13], schedule)
+    assert json.loads(tagloom("run", "fib.py:fib", "6", "--seed", "7", "--json").out)["schedule"] == "random:7"
+
+
+def test_until(tagloom: Any) -> None:
+    """--until result stops where the result is there; run to quiet, the limit ends it, with the result printed."""
+    words = ["run", "ends.py:first", "2", "2", "--max-firings", "1000"]
+    assert tagloom(*words, "--until", "result") == (0, "1\n", "")
+    code, out, err = tagloom(*words)
+    assert (code, out) == (1, "1\n")
+    assert err.splitlines() == [
+        "S12: the run exceeds the limit of 1,000 on firings",
+        "  hint: if the program ends, raise the limit: --max-firings N, or limits=tl.Limits(firings=N)",
+        '  its results had come all the same: `--until result` (until="result") stops there',
+    ]
+    code, out, err = tagloom("run", "ends.py:traps", "5", "--until", "trap")
+    assert (code, out, err.count("S5: ")) == (1, "", 1)
+
+
+@pytest.mark.parametrize(("limit", "what"), [("firings", "firings"), ("tokens", "tokens at once"), ("depth", "nested")])
+def test_limits(tagloom: Any, limit: str, what: str) -> None:
+    """What diverges ends by any limit, with exit code 1 and an error that names the option."""
+    code, out, err = tagloom("run", "ends.py:endless", "1", f"--max-{limit}", "1000")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"S12: the run exceeds the limit of 1,000 on {what}")
+    assert f"raise the limit: --max-{limit} N" in err
+
+
+def test_traps(tagloom: Any) -> None:
+    """A trap says where, what was divided, and in which calls; the results that came are not half printed."""
+    code, out, err = tagloom("run", "ends.py:partly", "0")
+    assert (code, out) == (1, "")
+    assert err.splitlines() == [
+        "S5: integer division by zero at node partly.floor_divide (ends.py:11) under main",
+        "  got: floor_divide 1, 0",
+        "  in partly",
+    ]
+
+
+def test_many_traps(tagloom: Any) -> None:
+    """Of many traps the first four are told, in program order, and how many more there are."""
+    code, out, err = tagloom("run", "ends.py:traps", "20")
+    assert (code, out) == (1, "")
+    assert re.findall(r"under (\S+)", err) == [f"main/loop[{k}]" for k in range(4)]
+    assert err.endswith("and 16 more traps\n")
+    assert tagloom("run", "ends.py:traps", "5").err.endswith("and 1 more trap\n")
+
+
+def test_every_trap_is_told(tagloom: Any) -> None:
+    """Traps are told whatever the ending: after the limit's own error, and of a run that stopped at its result."""
+    quiet = tagloom("run", "ends.py:careless", "0")
+    assert (quiet.code, quiet.out, quiet.err.count("S5: ")) == (1, "0\n", 2)
+    limited = tagloom("run", "ends.py:careless", "0", "--max-firings", "30")
+    assert (limited.code, limited.err[:4], limited.err.count("S5: ")) == (1, "S12:", 2)
+
+
+def test_graphs_of_the_builder(tagloom: Any) -> None:
+    """A graph made in Python runs like a function."""
+    assert tagloom("run", "graphs.py:double", "-4") == (0, "-8\n", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "ending"), [("race", "V11", "S4: node race.m got a second token"), ("stuck", "V10", "S12: ")]
+)
+def test_a_graph_that_breaks_the_rules(tagloom: Any, name: str, rule: str, ending: str) -> None:
+    """It is refused with the rule, exit code 2; with --unchecked it runs, and shows what goes wrong, exit code 1."""
+    code, out, err = tagloom("run", f"graphs.py:{name}", "2")
+    assert (code, out, err.startswith(f"{rule}: ")) == (2, "", True)
+    code, out, err = tagloom("run", f"graphs.py:{name}", "2", "--unchecked")
+    assert (code, out, err.startswith(ending)) == (1, "", True)
+    assert "Traceback" not in err
+
+
+def test_check_agrees(tagloom: Any) -> None:
+    """check prints a line for each way of running, and exits 0 where all agree."""
+    code, out, err = tagloom("check", "fib.py", "7")
+    lines = [line.split(maxsplit=3) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert [line[:3] for line in lines] == [[way, "agrees", "Returned"] for way in (*SCHEDULES, "evaluator")]
+    assert {line[3] for line in lines[:-1]} == {f"22 after {json_firings(tagloom)} firings"}
+    assert lines[-1][3] == "22"
+
+
+def json_firings(tagloom: Any) -> int:
+    found: int = json.loads(tagloom("run", "fib.py", "7", "--json").out)["firings"]
+    return found
+
+
+def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
+    """Where a way differs, its line says so, the first difference is told on stderr, and the exit code is 1."""
+    monkeypatch.setitem(fire._ROUTING, "merge", lambda inputs, tag: ((0, 1),))
+    code, out, err = tagloom("check", "add.py", "2", "3")
+    assert (code, [line.split()[1] for line in out.splitlines()]) == (1, ["agrees"] * len(SCHEDULES) + ["differs"])
+    assert err.splitlines() == [
+        "the results differ (add, evaluated without tokens)",
+        "  required: Returned 2",
+        "  got: Returned 5",
+    ]
+
+
+def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
+    """Where a limit ended the runs, check says how little was compared."""
+    code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
+    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + 1)
+    assert err == "a limit ended some of these runs: of them, only results that had come were compared\n"
+
+
+def test_check_of_other_programs(tagloom: Any) -> None:
+    """check takes what run takes: no annotations, graphs, traps."""
+    assert tagloom("check", "kinds.py:anything", "2.5").code == 0
+    assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(SCHEDULES)
+    assert tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped") == len(SCHEDULES) + 1
+
+
+def test_show_prints_the_text_form(tagloom: Any) -> None:
+    """Without a file, show prints the graph, or the program, in the text form."""
+    code, out, err = tagloom("show", "add.py")
+    assert (code, err) == (0, "")
+    assert out.startswith("graph add(x: int64, y: int64) -> int64 {\n") and out.endswith("}\n")
+    assert tagloom("show", "add.py", "--form", "graph").out == out
+    assert tagloom("show", "add.py", "--form", "program").out == (
+        "func add(x: int64, y: int64) -> int64 {\n  add = add x, y\n  return add\n}\n"
+    )
+    assert tagloom("show", "graphs.py:double").out.startswith("graph double(")
+    assert tagloom("show", "graphs.py:race").code == 0, "what breaks the rules can be looked at"
+
+
+@pytest.mark.parametrize("form", ["program", "graph"])
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [("tl", b""), ("dot", b"digraph"), ("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_show_draws(tagloom: Any, folder: Path, form: str, suffix: str, begins: bytes) -> None:
+    """With -o, both forms are written as text, DOT or a picture, by the file's suffix; nothing is printed."""
+    run = tagloom("show", "fib.py", "--form", form, "-o", f"drawn.{suffix.upper()}")
+    if "this machine has no font" in run.err:
+        pytest.skip("no font")
+    assert run == (0, "", "")
+    assert (
+        (folder / f"drawn.{suffix.upper()}")
+        .read_bytes()
+        .startswith(begins or {"program": b"func", "graph": b"graph"}[form])
+    )
+
+
+def test_version(tagloom: Any) -> None:
+    """--version says which, and no more."""
+    assert tagloom("--version") == (0, f"tagloom {tl.__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["check"], ["show"]])
+def test_help(tagloom: Any, words: list[str]) -> None:
+    """Help goes to stdout where it is asked for, fits 80 columns, and -h is --help."""
+    code, out, err = tagloom(*words, "--help")
+    assert (code, err, out[:14]) == (0, "", "Usage: tagloom")
+    assert max(map(len, out.splitlines())) <= 80
+    assert tagloom(*words, "-h").out == out
+
+
+def test_no_command(tagloom: Any) -> None:
+    """Without a command the help is the complaint: on stderr, exit code 2."""
+    code, out, err = tagloom()
+    assert (code, out) == (2, "")
+    assert all(command in err for command in ("run", "check", "show"))

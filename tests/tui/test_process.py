@@ -1,0 +1,131 @@
+"""The command line as a process: its streams, signals and encodings, which only a process has."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+INTERRUPTIBLE = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""The tests may run where interrupts are ignored, as in the background of a shell."""
+
+ENDLESS = """
+import tagloom as tl
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+print("ready", flush=True)
+"""
+SLEEPY = """
+import time
+
+print("ready", flush=True)
+time.sleep(60)
+"""
+NAMED = """
+import tagloom as tl
+
+@tl.function
+def größe(n: tl.int64) -> tl.int64:
+    return n + 1
+"""
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "tagloom", *words]
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONUTF8", "TERM")}
+    return {**kept, "TERM": "xterm", **more}
+
+
+def run(*words: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command(*words), capture_output=True, env=environment(**more), timeout=60)
+
+
+def test_exit_codes(folder: Path) -> None:
+    """A process exits 0 where the run returned, 1 at another ending, 2 on bad input; results and diagnostics are on
+    streams of their own."""
+    returned, trapped, refused = (run("run", "ends.py:divide", "7", word) for word in ("2", "0", "x"))
+    assert (returned.returncode, returned.stdout, returned.stderr) == (0, b"3\n", b"")
+    assert (trapped.returncode, trapped.stdout, trapped.stderr[:4]) == (1, b"", b"S5: ")
+    assert (refused.returncode, refused.stdout, refused.stderr[:10]) == (2, b"", b"argument y")
+
+
+def test_the_script_is_the_module(folder: Path) -> None:
+    """The installed command `tagloom` does what `python -m tagloom` does."""
+    script = Path(sys.executable).parent / "tagloom"
+    done = subprocess.run([script, "run", "add.py", "2", "-3"], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"-1\n", b"")
+
+
+def test_ascii(folder: Path) -> None:
+    """On a stream of ASCII everything is ASCII: the drawn profile, and names that have other letters."""
+    (folder / "named.py").write_text(NAMED)
+    done = run("run", "named.py", "3", "--stats", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr, done.stdout.isascii()) == (0, b"", True)
+    assert b"1|###\n0+---\n" in done.stdout
+    assert rb"activations           gr\xf6\xdfe 1" in done.stdout
+    shown = run("show", "named.py", PYTHONIOENCODING="ascii")
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert shown.stdout.startswith(rb"graph gr\xf6\xdfe(n: int64)")
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}])
+def test_terminals(folder: Path, variables: dict[str, str]) -> None:
+    """No colours, with NO_COLOR or without; a dumb terminal gets ASCII."""
+    done = run("run", "add.py", "3", "4", "--stats", PYTHONIOENCODING="utf-8", **variables)
+    assert done.returncode == 0 and b"\x1b" not in done.stdout + done.stderr
+    assert done.stdout.isascii() == ("TERM" in variables)
+
+
+def test_a_broken_pipe(folder: Path) -> None:
+    """A reader that goes away (`| head -0`) ends it without a word."""
+    for words in (["run", "add.py", "2", "3"], ["check", "add.py", "2", "3"]):
+        with subprocess.Popen(command(*words), stdout=PIPE, stderr=PIPE, env=environment()) as process:
+            assert process.stdout is not None and process.stderr is not None
+            process.stdout.close()
+            said = process.stderr.read()
+        assert (process.returncode, said) == (1, b"")
+
+
+def test_a_full_disk(folder: Path) -> None:
+    """An output that cannot be written is told, in words."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no full device")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command("run", "add.py", "2", "3"), stdout=full, stderr=PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (1, b"the output cannot be written: No space left on device\n")
+
+
+def test_no_output(folder: Path) -> None:
+    """Without a stdout at all, the exit code still tells."""
+    for word, code in (("2", 0), ("x", 2)):
+        words = " ".join(f"'{part}'" for part in command("run", "add.py", word, "3", "--stats"))
+        done = subprocess.run(["sh", "-c", f"exec {words} >&-"], stderr=PIPE, timeout=60)
+        assert (done.returncode, b"Traceback" in done.stderr) == (code, False)
+
+
+@pytest.mark.parametrize(("text", "delay"), [(ENDLESS, 0.3), (SLEEPY, 0.0)], ids=["running", "importing"])
+def test_an_interrupt_ends_it(folder: Path, text: str, delay: float) -> None:
+    """Ctrl-C ends a run, or an import, within two seconds: no traceback, and an exit code that is not 0."""
+    (folder / "endless.py").write_text(INTERRUPTIBLE + text)
+    words = command("run", "endless.py", "1")
+    with subprocess.Popen(words, stdout=PIPE, stderr=PIPE, env=environment()) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(delay)
+        begun = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert time.perf_counter() - begun < 2
+    assert process.returncode != 0
+    assert (out, b"Traceback" in err) == (b"", False)
