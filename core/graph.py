@@ -17,7 +17,7 @@ from .errors import Usage
 from .program import Location
 from .tag import ENVIRONMENT, Site
 from .types import Type
-from .value import Literal
+from .value import Literal, literal
 
 
 class Edge(NamedTuple):
@@ -107,6 +107,11 @@ Input: TypeAlias = Source | Literal | None
 """What a port is given when its node is made: an output, a literal, or nothing yet."""
 
 
+def _input(given: object) -> Input:
+    """A port's input; a plain value is a literal."""
+    return given if given is None or isinstance(given, Source | Literal) else literal(given)
+
+
 class Builder:
     """Makes a graph node by node; ports that close a cycle are connected later. Nothing is checked here.
 
@@ -136,15 +141,18 @@ class Builder:
         self,
         op: str,
         name: str,
-        inputs: Iterable[Input],
+        inputs: Iterable[object],
         types: Sequence[Type],
         *,
         function: str | None = None,
         trigger: Source | None = None,
         **details: Any,
     ) -> list[Source]:
-        """Add a node with outputs of these types; returns its outputs. A name that is taken gets a number."""
-        number, ports = len(self._nodes), list(inputs)
+        """Add a node with outputs of these types; returns its outputs. A name that is taken gets a number.
+
+        An input is an output of a node made before, a literal or plain value, or None, to be connected later.
+        """
+        number, ports = len(self._nodes), [_input(port) for port in inputs]
         if trigger is not None:
             ports.append(trigger)
         owner = function or self.name

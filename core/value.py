@@ -36,7 +36,7 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     >>> admit(3, Type(float64))
     3.0
     """
-    if wanted is not None and wanted.dtype is dtypes.float64 and type(value) is int:
+    if type(value) is int and wanted is not None and wanted in (Type(dtypes.float64), Type(dtypes.float64, None)):
         value = _as_float(value)
     found = type_of(value)
     if wanted is None or wanted.admits(found):

@@ -51,8 +51,8 @@ class Outcome:
     missing: tuple[int, ...]
     single: bool
     stats: Stats = field(repr=False)
-    traps: tuple[TagloomError, ...]
-    residue: tuple[Waiting, ...]
+    traps: tuple[TagloomError, ...] = field(repr=False)
+    residue: tuple[Waiting, ...] = field(repr=False)
     open_activations: int
     engine: str
     schedule: str

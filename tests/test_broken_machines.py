@@ -182,7 +182,13 @@ def size(case: Case) -> int:
     return sum(1 for function in case.program.reachable() for _ in function.body.walk())
 
 
-@pytest.mark.parametrize("how", BROKEN, ids=lambda how: how.__name__)
+SLOW = (skip_an_iteration,)
+"""What takes long to shrink."""
+
+
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, id=how.__name__, marks=[pytest.mark.heavy] * (how in SLOW)) for how in BROKEN]
+)
 def test_the_laws_catch_a_broken_machine(how: Break) -> None:
     """A machine that differs in one rule breaks a law, and shrinking finds a program of at most 12 nodes for it;
     on the same program the true machine keeps the laws."""

@@ -1,0 +1,310 @@
+"""The table of ops, row by row. Every law runs over the whole registry, so that a new row is tested by being there."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tagloom.core import dtypes
+from tagloom.core.op import OPS, Op, kernel, lookup, op, trap_message, traps_on, wrap
+from tagloom.core.types import Type
+
+LOW, HIGH = -(2**63), 2**63 - 1
+INF, NAN = math.inf, math.nan
+EDGES: dict[str, list[Any]] = {
+    "b": [False, True],
+    "i": [0, 1, -1, 2, -2, 3, -7, 63, 64, 2**31, 2**53 + 1, -(2**62), LOW, LOW + 1, HIGH, HIGH - 1],
+    "f": [
+        *(0.0, 0.5, 1.0, 2.0, 2.5, 3.0, 7.0, 1e15 + 0.5, 2.0**53, 2.0**63, 1e300, 1.7976931348623157e308, INF),
+        *(-0.0, -0.5, -1.0, -2.0, -2.5, -3.0, -7.0, -(2.0**53), -(2.0**63), -1e300, -1.7976931348623157e308, -INF),
+        *(5e-324, -5e-324, 2.2250738585072014e-308, math.nextafter(1.0, 0.0), math.pi, NAN),
+        *(709.78, 709.782712893384, 709.7827128933841, 710.0, -745.13, -745.14),
+        *(math.nextafter(2.0**63, 0.0), math.nextafter(-(2.0**63), -INF)),
+    ],
+}
+ANY: dict[str, st.SearchStrategy[Any]] = {
+    "b": st.booleans(),
+    "i": st.sampled_from(EDGES["i"]) | st.integers(LOW, HIGH),
+    "f": st.sampled_from(EDGES["f"]) | st.floats(),
+}
+PYTHON = {"b": bool, "i": int, "f": float}
+ROUNDED = ("exp", "log", "sin", "cos", "tanh", "pow")
+"""Elementary functions of floats: Python's library and NumPy's may differ in the last places."""
+TRAPS = {
+    "floor_divide": ("integer division by zero", lambda x, y: y == 0),
+    "remainder": ("integer remainder by zero", lambda x, y: y == 0),
+    "pow": ("integer to a negative power", lambda x, y: y < 0),
+}
+"""Where integers have no result. Nothing else traps, and floats never do."""
+
+
+class Signature(NamedTuple):
+    """An op on one combination of dtypes that it takes."""
+
+    row: Op
+    operands: tuple[Type, ...]
+    attributes: tuple[tuple[str, Any], ...]
+    result: Type
+
+    def __str__(self) -> str:
+        return "-".join([self.row.name, *(str(type_) for type_ in (*self.operands, self.result))])
+
+    def traps(self, operands: tuple[Any, ...]) -> bool:
+        """By the table above, not by the row."""
+        return self.result.dtype.kind == "i" and self.row.name in TRAPS and TRAPS[self.row.name][1](*operands)
+
+
+def combinations(row: Op) -> itertools.product[tuple[tuple[Any, ...], tuple[Type, ...]]]:
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    return itertools.product(attributes, itertools.product(map(Type, dtypes.ALL), repeat=row.arity))
+
+
+def signatures() -> list[Signature]:
+    found = []
+    for row in OPS.values():
+        for attributes, operands in combinations(row):
+            try:
+                found.append(Signature(row, operands, attributes, row.types(*operands, **dict(attributes))))
+            except tl.Invalid:
+                continue
+    return found
+
+
+SIGNATURES = signatures()
+each_signature = pytest.mark.parametrize("signature", SIGNATURES, ids=str)
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
+
+
+def scalar(signature: Signature, operands: tuple[Any, ...]) -> Any:
+    return kernel(signature.row, signature.result, signature.attributes)(*operands)
+
+
+def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
+    """The NumPy column on many operands at once."""
+    arrays = [
+        np.array(values, dtype=type_.dtype.numpy)
+        for values, type_ in zip(zip(*operands, strict=True), signature.operands, strict=True)
+    ]
+    made = kernel(signature.row, Type(signature.result.dtype, (len(operands),)), signature.attributes)(*arrays)
+    assert isinstance(made, np.ndarray)
+    return made
+
+
+def ulps(one: float, other: float) -> int:
+    """How many floats lie between two."""
+
+    def rank(x: float) -> int:
+        (bits,) = struct.unpack("<q", struct.pack("<d", x))
+        return bits if bits >= 0 else LOW - bits
+
+    return abs(rank(one) - rank(other))
+
+
+def agree(signature: Signature, one: Any, other: Any) -> bool:
+    """Bit for bit, but for the bits of NaN, and where the row says otherwise."""
+    if not isinstance(one, float) or math.isnan(one) or math.isnan(other):
+        return bool(one == other or (one != one and other != other))
+    if one == other == 0.0:
+        return signature.row.name in ("minimum", "maximum") or math.copysign(1.0, one) == math.copysign(1.0, other)
+    return ulps(one, other) <= (4 if signature.row.name in ROUNDED else 0)
+
+
+def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
+    """Scalar kernel and NumPy column agree, where the op has a value; the kernel gives the row's type everywhere."""
+    for values in operands:
+        made = scalar(signature, values)
+        assert type(made) is PYTHON[signature.result.dtype.kind], values
+        assert type(made) is not int or LOW <= made <= HIGH, values
+    defined = [values for values in operands if not signature.traps(values)]
+    if defined:
+        wanted = column(signature, defined).tolist()
+        wrong = [v for v, w in zip(defined, wanted, strict=True) if not agree(signature, scalar(signature, v), w)]
+        assert not wrong, [(values, scalar(signature, values)) for values in wrong]
+
+
+@each_signature
+def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
+    """P3: on every combination of edge values the scalar kernel gives what the NumPy column gives, of the row's
+    type, and never raises."""
+    check(signature, list(itertools.product(*(EDGES[type_.dtype.kind] for type_ in signature.operands))))
+
+
+@each_signature
+@settings(max_examples=25)
+@given(data=st.data())
+def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataObject) -> None:
+    """P3: the same, on values that nobody thought of."""
+    operands = st.tuples(*(ANY[type_.dtype.kind] for type_ in signature.operands))
+    check(signature, data.draw(st.lists(operands, min_size=1, max_size=8)))
+
+
+@each_signature
+def test_undefined(signature: Signature) -> None:
+    """S5: an op has no value exactly where its row says so, on scalars and on arrays, with the row's message; what
+    may trap is known before the run."""
+    row, result = signature.row, signature.result
+    assert traps_on(row, result) == (result.dtype.kind == "i" and row.name in TRAPS)
+    for operands in itertools.product(*(EDGES[type_.dtype.kind] for type_ in signature.operands)):
+        wanted = TRAPS[row.name][0] if signature.traps(operands) else None
+        assert trap_message(row, operands) == wanted
+        assert trap_message(row, tuple(np.array([operand, operand]) for operand in operands)) == wanted
+
+
+def test_every_row_that_traps_is_known_here() -> None:
+    """S5: no row but those of the table above has operands without a value."""
+    assert {row.name for row in OPS.values() if row.undefined} == set(TRAPS)
+
+
+SHAPES: list[tuple[tuple[int, ...], ...]] = [
+    ((3,), (), (3,)),
+    ((2, 1), (1, 3), ()),
+    ((0,), (1,), ()),
+    ((0, 2), (2,), ()),
+]
+
+
+@each_signature
+@pytest.mark.parametrize("shapes", [((), (), ()), *SHAPES], ids=str)
+def test_arrays_broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...]) -> None:
+    """P3: arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
+    scalar kernel's, of the row's dtype, and no one can write to it."""
+    dice = np.random.default_rng(0)
+    kinds = {"b": [False, True], "i": [1, 2, 3, 7, 20], "f": [0.5, 1.0, -2.5, INF, NAN]}
+    given = [
+        np.asarray(dice.choice(np.array(kinds[type_.dtype.kind]), size=shape))
+        for type_, shape in zip(signature.operands, shapes, strict=False)
+    ]
+    types = [Type(type_.dtype, array.shape) for type_, array in zip(signature.operands, given, strict=True)]
+    result = signature.row.types(*types, **dict(signature.attributes))
+    operands = [array.item() if array.ndim == 0 else array for array in given]
+    made = kernel(signature.row, result, signature.attributes)(*operands)
+    assert result == Type(signature.result.dtype, np.broadcast_shapes(*(array.shape for array in given)))
+    assert result.admits(tl_type(made))
+    if isinstance(made, np.ndarray):
+        assert not made.flags.writeable
+    elements = zip(*(np.broadcast_to(array, result.shape).ravel().tolist() for array in given), strict=True)
+    for values, element in zip(elements, np.asarray(made).ravel().tolist(), strict=True):
+        assert agree(signature, scalar(signature, values), element)
+
+
+def tl_type(value: Any) -> Type:
+    return Type(dtypes.BY_NUMPY[np.asarray(value).dtype], np.shape(value))
+
+
+@each_row
+def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
+    """S5: where types leave sizes unknown, shapes that do not broadcast are a trap, and no exception of NumPy's."""
+    operands = [np.ones(size, dtype=bool) for size in range(2, 2 + row.arity)]
+    unknown = Type(dtypes.int64, (None,))
+    if row.arity > 1:
+        assert traps_on(row, unknown)
+        said = trap_message(row, tuple(operands))
+        assert said is not None and said.startswith("shapes (2,) and (3,)") and said.endswith("do not broadcast")
+    else:
+        assert trap_message(row, tuple(operands)) is None
+
+
+REFUSED = [
+    (row, attributes, operands)
+    for row in OPS.values()
+    for attributes, operands in combinations(row)
+    if not any((row, operands, attributes) == (s.row, s.operands, s.attributes) for s in SIGNATURES)
+]
+
+
+def test_type_rules_refuse() -> None:
+    """V4: what a row does not take, mixed dtypes above all, its type rule refuses: what came, what is wanted, what to
+    write instead."""
+    assert {row.name for row, _, _ in REFUSED} == set(OPS) - {"identity", "astype"}
+    for row, attributes, operands in REFUSED:
+        with pytest.raises(tl.Invalid) as refused:
+            row.types(*operands, **dict(attributes))
+        assert refused.value.required is not None and refused.value.hint is not None, row
+        assert any(str(operand) in str(refused.value.got) for operand in operands), row
+
+
+def test_mixed_dtypes_are_named() -> None:
+    """V4: a bool and an integer do not mix by themselves."""
+    with pytest.raises(tl.Invalid, match="different dtypes") as refused:
+        OPS["add"].types(Type(dtypes.int64), Type(dtypes.bool, (3,)))
+    assert refused.value.got == "int64, bool[3]"
+    assert refused.value.hint == "convert one with tl.astype(x, dtype)"
+
+
+def test_division_of_integers_says_what_to_write() -> None:
+    """V4: `/` is for floats, and the message says what is for integers."""
+    with pytest.raises(tl.Invalid) as refused:
+        OPS["divide"].types(Type(dtypes.int64), Type(dtypes.int64))
+    assert (refused.value.required, refused.value.got) == ("float64", "int64, int64")
+    assert refused.value.hint is not None and "x // y" in refused.value.hint
+
+
+@each_row
+def test_row_is_documented(row: Op) -> None:
+    """P3: a row says in a sentence what it computes, and shows it (test_doctests runs the example)."""
+    said, example = row.doc.split(">>> ", 1)
+    assert said.strip().endswith(".") and example.startswith(f"tl.{row.name}(")
+
+
+@each_row
+def test_symbol(row: Op) -> None:
+    """P3: a symbol is the operator, or the word, that people know the op by: in a traced function it makes that op."""
+    assert row.symbol.isascii() and len(row.symbol) <= 4
+    if row.symbol.isalpha() and row.symbol != "abs":
+        assert row.symbol in (row.name, row.name[:3])
+    elif row.symbol:
+        names = ["x", "y"][: row.arity]
+        written = f"{row.symbol}({names[0]})" if row.arity == 1 else f" {row.symbol} ".join(names)
+        (wanted, *_) = (s for s in SIGNATURES if s.row is row)
+        traced = tl.function(eval(f"lambda {', '.join(names)}: {written}"))
+        arguments = [PYTHON[type_.dtype.kind](1) for type_ in wanted.operands]
+        assert [node.op for node in traced.trace(*arguments).program.main.body.nodes] == [row.name]
+
+
+@each_row
+def test_row_has_a_function(row: Op) -> None:
+    """P3: `tagloom` has a function of the row's name, with its documentation and one parameter an operand."""
+    function = getattr(tl, row.name)
+    assert row.name in tl.__all__ and function.__name__ == row.name and function.__doc__ == row.doc
+    assert len(inspect.signature(function).parameters) == row.arity + len(row.attributes)
+
+
+@each_signature
+def test_functions_compute(signature: Signature) -> None:
+    """P3: on concrete values an op's function gives what its kernel gives."""
+    operands = tuple(EDGES[type_.dtype.kind][1] for type_ in signature.operands)
+    made = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
+    assert agree(signature, made, scalar(signature, operands))
+    assert type(made) is PYTHON[signature.result.dtype.kind]
+
+
+def test_functions_trap() -> None:
+    """S5: on concrete operands without a value a function raises Trap, and shows them."""
+    with pytest.raises(tl.Trap, match="integer division by zero") as trapped:
+        tl.floor_divide(1, 0)
+    assert trapped.value.got == "1, 0" and "test_ops.py" in str(trapped.value)
+
+
+@given(st.integers(-(2**70), 2**70))
+def test_wrap(number: int) -> None:
+    """P3: integers wrap as NumPy's do: modulo 2**64, signed."""
+    assert LOW <= wrap(number) <= HIGH and (wrap(number) - number) % 2**64 == 0
+
+
+def test_registry() -> None:
+    """P3: a row is declared once; a name that no row has is refused, with those there are."""
+    assert list(OPS) == [row.name for row in OPS.values()] and lookup("add") is OPS["add"]
+    with pytest.raises(AssertionError, match="add is declared twice"):
+        op("add", arity=2)
+    with pytest.raises(tl.Usage, match="no op is called 'sum'") as refused:
+        lookup("sum")
+    assert refused.value.hint is not None and "subtract" in refused.value.hint

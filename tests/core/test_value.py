@@ -1,0 +1,251 @@
+"""Values: how they are admitted, compared, written and read back, bit for bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given
+from hypothesis import strategies as st
+from tagloom.core import dtypes
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import Literal, admit, fingerprint, literal, normal, read, same, show
+
+INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
+floats = st.floats(allow_nan=False) | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324])
+scalars = {"i": st.integers(-(2**63), 2**63 - 1), "f": floats, "b": st.booleans()}
+shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+
+
+@st.composite
+def values(draw: Any) -> Any:
+    """Scalars and arrays of every dtype, of up to three dimensions, empty ones too."""
+    dtype, shape = draw(st.sampled_from(dtypes.ALL)), draw(shapes)
+    elements = draw(st.lists(scalars[dtype.kind], min_size=math.prod(shape), max_size=math.prod(shape)))
+    return elements[0] if shape == () else np.array(elements, dtype=dtype.numpy).reshape(shape)
+
+
+def has_brackets_for(shape: tuple[int, ...]) -> bool:
+    """Whether brackets can say a shape: the sizes after an empty dimension are lost, as in NumPy's own lists."""
+    return 0 not in shape[:-1]
+
+
+@given(values())
+def test_what_is_shown_is_read_back(value: Any) -> None:
+    """Section 9: read(show(v)) is v, bit for bit: NaN, infinities and -0.0 too, scalars and arrays."""
+    type_ = type_of(value)
+    assert type_.shape is not None
+    if has_brackets_for(type_.shape):  # type: ignore[arg-type]
+        assert same(read(show(value), type_), value)
+        assert same(read(f"  {show(value)} ".replace(",", " ,\n"), Type(type_.dtype, None)), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (True, "true"),
+        (np.bool_(False), "false"),
+        (-3, "-3"),
+        (2.0, "2.0"),
+        (1e300, "1e+300"),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (-0.0, "-0.0"),
+        (np.array([[1, 2], [3, 4]]), "[[1, 2], [3, 4]]"),
+        (np.array([], dtype=bool), "[]"),
+        (np.array([True]), "[true]"),
+        (np.array(7), "7"),
+    ],
+    ids=str,
+)
+def test_how_a_value_is_shown(value: Any, said: str) -> None:
+    """Section 9: a value is written as a literal of the text form."""
+    assert show(value) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "value"),
+    [
+        ("+3", INT, 3),
+        ("-0", INT, 0),
+        ("3", FLOAT, 3.0),
+        ("-.5e1", FLOAT, -5.0),
+        ("Inf", FLOAT, math.inf),
+        ("1e999", FLOAT, math.inf),
+        ("True", BOOL, True),
+        ("[1, 2.5]", Type(dtypes.float64, (2,)), np.array([1.0, 2.5])),
+        ("[[],[]]", Type(dtypes.int64, (2, 0)), np.zeros((2, 0), dtype=np.int64)),
+        ("[true,false]", Type(dtypes.bool, (None,)), np.array([True, False])),
+        (" [ 1 ,\n2 ] ", Type(dtypes.int64, None), np.array([1, 2])),
+    ],
+)
+def test_what_may_be_read(text: str, type_: Type, value: Any) -> None:
+    """Section 9: a literal is read by the type that is wanted."""
+    assert same(read(text, type_), value)
+
+
+BAD = [
+    "",
+    " ",
+    "1 2",
+    "1,2",
+    "1,",
+    ",1",
+    "[",
+    "]",
+    "[1",
+    "1]",
+    "[1,]",
+    "[,1]",
+    "[1,,2]",
+    "[1 2]",
+    "[1][2]",
+    "[]]",
+    "[[1],[1,2]]",
+]
+WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "9223372036854775808", "9" * 200]
+
+
+@pytest.mark.parametrize(
+    "text", [*BAD, *WORDS, "[1, [2]]", "[" * 65 + "]" * 65, "[" * 100_000, "[" * 50_000 + "]" * 50_000]
+)
+def test_what_is_no_integer(text: str) -> None:
+    """P6: text that is no literal of int64 is Malformed, however deep or long, with the type and the text."""
+    with pytest.raises(tl.Malformed) as refused:
+        read(text, Type(dtypes.int64, None))
+    assert refused.value.required is not None and refused.value.got is not None
+
+
+@pytest.mark.parametrize("text", ["1_0.5", "1.5.5", "true", "٣.٥", "infinit", "0x1p3", "1e", "[1.0, true]"])
+def test_what_is_no_float(text: str) -> None:
+    """P6: text that is no literal of float64 is Malformed."""
+    with pytest.raises(tl.Malformed):
+        read(text, Type(dtypes.float64, None))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [("[1]", INT), ("1", Type(dtypes.int64, (1,))), ("[1, 2]", Type(dtypes.int64, (3,)))]
+)
+def test_a_literal_of_another_shape(text: str, wanted: Type) -> None:
+    """P6: a literal of another shape than the wanted one is Malformed, and both types are named."""
+    with pytest.raises(tl.Malformed, match="not a literal of this type") as refused:
+        read(text, wanted)
+    assert refused.value.required == wanted and refused.value.hint == "a value of the wrong type"
+
+
+wanted_types = st.sampled_from(
+    [INT, FLOAT, BOOL, *(Type(dtype, None) for dtype in dtypes.ALL), Type(dtypes.int64, (2,))]
+)
+
+
+@given(st.text() | st.text("[],-+.0123456789einfatrus _\n", max_size=30), wanted_types)
+def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
+    """P6: any text is a value of the wanted type, or Malformed; no other exception comes out."""
+    try:
+        value = read(text, wanted)
+    except tl.Malformed:
+        return
+    assert wanted.admits(type_of(value)) and same(read(show(value), wanted), value)
+
+
+@given(values())
+def test_admitted_values_are_in_normal_form(value: Any) -> None:
+    """P2: an admitted value has the same type and bits, and is a Python scalar, or an array that nobody can write."""
+    admitted = admit(value)
+    assert same(admitted, value) and type_of(admitted) == type_of(value)
+    if isinstance(admitted, np.ndarray):
+        assert not admitted.flags.writeable and admitted is not value and admitted.ndim > 0
+        with pytest.raises(ValueError, match="read-only"):
+            admitted[...] = admitted
+    else:
+        assert type(admitted) in (bool, int, float)
+
+
+def test_admitted_arrays_are_copies() -> None:
+    """P2: no token changes under way, whatever the caller does with his array, or with a view of it."""
+    mine = np.arange(4)
+    admitted, turned = admit(mine), admit(mine[::-1])
+    mine[:] = 0
+    assert show(admitted) == "[0, 1, 2, 3]" and show(turned) == "[3, 2, 1, 0]"
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "admitted"),
+    [
+        (3, FLOAT, 3.0),
+        (3, Type(dtypes.float64, None), 3.0),
+        (2**53 + 1, FLOAT, 2.0**53),
+        (np.float64(2.5), FLOAT, 2.5),
+        (np.array(3), INT, 3),
+        ([1, 2], Type(dtypes.int64, (None,)), np.array([1, 2])),
+    ],
+    ids=str,
+)
+def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
+    """Section 9: a Python integer may stand for a float; otherwise a value has the type that is wanted."""
+    assert same(admit(value, wanted), admitted)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [(2.0, INT), (True, INT), (True, FLOAT), (1, BOOL), (np.int64(3), FLOAT), ([True], Type(dtypes.float64, (1,)))]
+    + [(3, Type(dtypes.float64, (1,))), ([1, 2], Type(dtypes.int64, (3,))), ([1], INT), (1, Type(dtypes.int64, (1,)))],
+)
+def test_what_is_not_admitted_as(value: Any, wanted: Type) -> None:
+    """P6: nothing else converts by itself; the message has the wanted type and the value's own."""
+    with pytest.raises(tl.Usage, match="a value of the wrong type") as refused:
+        admit(value, wanted)
+    assert refused.value.required == wanted and str(type_of(value)) in str(refused.value.got)
+
+
+@given(values(), values())
+def test_same_is_type_and_bits(one: Any, other: Any) -> None:
+    """Section 8: values are the same exactly if they have one type and one fingerprint; each is the same as itself."""
+    alike = type_of(one) == type_of(other) and np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert same(one, other) == alike == (fingerprint(one) == fingerprint(other)) and same(one, one)
+    assert not alike or hash(fingerprint(one)) == hash(fingerprint(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.0, -0.0),
+        (1, 1.0),
+        (1, True),
+        (0, False),
+        (np.array([1]), 1),
+        (np.array([[1]]), np.array([1])),
+        (math.nan, -math.nan),
+    ]
+    + [(np.zeros((0, 2)), np.zeros((2, 0))), (np.array([0]), np.array([0.0]))],
+    ids=str,
+)
+def test_what_is_not_the_same(one: Any, other: Any) -> None:
+    """Section 8: -0.0 is not 0.0, 1 is neither 1.0 nor true, and shapes count."""
+    assert not same(one, other)
+
+
+@pytest.mark.parametrize("value", [True, 3, -0.0, math.nan, math.inf])
+def test_a_scalar_is_the_same_as_numpys(value: Any) -> None:
+    """Section 8: where a value comes from does not matter."""
+    assert same(value, np.array(value)) and same(value, np.asarray(value)[()])
+    assert same(normal(value, type_of(value)), value)
+
+
+@given(values(), values())
+def test_literals_are_equal_if_their_bits_are(one: Any, other: Any) -> None:
+    """L7: a literal is equal to itself, with NaN in it too, and hashes so; others differ in type or bits."""
+    assert literal(one) == literal(one) and hash(literal(one)) == hash(literal(one))
+    assert (literal(one) == literal(other)) == same(one, other)
+
+
+def test_a_literal_is_not_its_value() -> None:
+    """L7: a literal of a program is no number, and has a type of its own."""
+    assert literal(1) != 1 and literal(math.nan) == literal(math.nan) and literal(0.0) != literal(-0.0)
+    assert literal(1, FLOAT) == literal(1.0) != literal(1) and str(literal(1, FLOAT)) == "1.0"
+    assert Literal(1.0, FLOAT) != Literal(1.0, Type(dtypes.float64, None))
+    with pytest.raises(tl.Usage):
+        literal(1.5, INT)

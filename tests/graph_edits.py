@@ -1,0 +1,316 @@
+"""Editing graphs: by name, as a table of broken graphs wants it, and at random, as a law wants it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tagloom.core import dtypes
+from tagloom.core.control import CONTROL
+from tagloom.core.graph import Edge, Graph, Node, Output, Source
+from tagloom.core.op import OPS
+from tagloom.core.tag import ENVIRONMENT, Site
+from tagloom.core.types import Type
+from tagloom.core.value import literal
+
+Wire = tuple[Source, Edge]
+Edit = Callable[[random.Random, Graph], Graph]
+
+
+def wires(graph: Graph) -> list[Wire]:
+    """Every edge with the output that it leaves."""
+    return [(source, edge) for edge, sources in graph.sources().items() for source in sources]
+
+
+def rewired(graph: Graph, new: list[Wire]) -> Graph:
+    """The graph with these edges and no others."""
+
+    def output(source: Source, old: Output) -> Output:
+        return replace(old, edges=tuple(sorted(edge for leaving, edge in new if leaving == source)))
+
+    nodes = tuple(
+        replace(node, outputs=tuple(output(Source(number, k), old) for k, old in enumerate(node.outputs)))
+        for number, node in enumerate(graph.nodes)
+    )
+    arguments = tuple((name, output(Source(-1, k), old)) for k, (name, old) in enumerate(graph.arguments))
+    return replace(graph, nodes=nodes, arguments=arguments)
+
+
+def number(graph: Graph, name: str) -> int:
+    return [str(node) for node in graph.nodes].index(name)
+
+
+def source(graph: Graph, name: str) -> Source:
+    """An output as the text form names it: an argument, a node, or `node:1`."""
+    arguments = [argument for argument, _ in graph.arguments]
+    if name in arguments:
+        return Source(-1, arguments.index(name))
+    node, _, output = name.partition(":")
+    return Source(number(graph, node), int(output or 0))
+
+
+def feed(graph: Graph, name: str, port: int, *names: str) -> Graph:
+    """A port of a node fed by these outputs and no others."""
+    edge = Edge(number(graph, name), port)
+    others = [wire for wire in wires(graph) if wire[1] != edge]
+    return rewired(graph, [*others, *((source(graph, each), edge) for each in names)])
+
+
+def changed(graph: Graph, name: str, **fields: Any) -> Graph:
+    """A node with other fields."""
+    return at(graph, number(graph, name), **fields)
+
+
+def typed(graph: Graph, name: str, *types: Type) -> Graph:
+    """A node with outputs of other types."""
+    old = graph.nodes[number(graph, name)].outputs
+    return changed(graph, name, outputs=tuple(replace(o, type=t) for o, t in zip(old, types, strict=True)))
+
+
+def at(graph: Graph, position: int, **fields: Any) -> Graph:
+    nodes = list(graph.nodes)
+    nodes[position] = replace(nodes[position], **fields)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def sources(graph: Graph, like: Type | None = None) -> list[Source]:
+    """Every output there is, or all of one type."""
+    made = [Source(-1, k) for k in range(len(graph.arguments))]
+    made += [Source(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
+    return [each for each in made if like is None or graph.output(each).type == like]
+
+
+def _any(graph: Graph, op: str) -> list[int]:
+    return [n for n, node in enumerate(graph.nodes) if node.op == op]
+
+
+def swap_two_edges(dice: random.Random, graph: Graph) -> Graph:
+    """Two edges of one type trade their ends: every port keeps one source."""
+    new = wires(graph)
+    one = dice.randrange(len(new))
+    like = graph.output(new[one][0]).type
+    other = dice.choice([k for k, (leaving, _) in enumerate(new) if graph.output(leaving).type == like])
+    new[one], new[other] = (new[one][0], new[other][1]), (new[other][0], new[one][1])
+    return rewired(graph, new)
+
+
+def feed_from_elsewhere(dice: random.Random, graph: Graph) -> Graph:
+    """A port takes from another output of the type."""
+    new = wires(graph)
+    k = dice.randrange(len(new))
+    new[k] = (dice.choice(sources(graph, graph.output(new[k][0]).type)), new[k][1])
+    return rewired(graph, new)
+
+
+def feed_from_next_door(dice: random.Random, graph: Graph) -> Graph:
+    """The same, from a node with the same site: another variable of the loop, another argument of the call."""
+    new = wires(graph)
+    k = dice.randrange(len(new))
+    site = graph.nodes[new[k][1].node].site
+    near = [s for s in sources(graph, graph.output(new[k][0]).type) if s.node >= 0 and graph.nodes[s.node].site == site]
+    new[k] = (dice.choice(near or [new[k][0]]), new[k][1])
+    return rewired(graph, new)
+
+
+def move_edge(dice: random.Random, graph: Graph) -> Graph:
+    """An edge ends somewhere else, perhaps on a port that does not exist."""
+    new = wires(graph)
+    k, node = dice.randrange(len(new)), dice.randrange(-1, len(graph.nodes) + 1)
+    new[k] = (new[k][0], Edge(node, dice.randrange(-1, 4)))
+    return rewired(graph, new)
+
+
+def drop_edge(dice: random.Random, graph: Graph) -> Graph:
+    new = wires(graph)
+    del new[dice.randrange(len(new))]
+    return rewired(graph, new)
+
+
+def duplicate_edge(dice: random.Random, graph: Graph) -> Graph:
+    """A port gets a second edge, from anywhere."""
+    new = wires(graph)
+    return rewired(graph, [*new, (dice.choice(sources(graph)), dice.choice(new)[1])])
+
+
+def change_op(dice: random.Random, graph: Graph) -> Graph:
+    return at(graph, dice.randrange(len(graph.nodes)), op=dice.choice([*CONTROL, *OPS, "nothing"]))
+
+
+def change_op_alike(dice: random.Random, graph: Graph) -> Graph:
+    """Another op with as many ports; outputs, site and attributes are made to suit it."""
+    position = dice.randrange(len(graph.nodes))
+    node = graph.nodes[position]
+    ports = len(node.ports) - node.triggered
+    alike = [op for op in [*CONTROL, *OPS] if (CONTROL[op].ports if op in CONTROL else OPS[op].arity) in (None, ports)]
+    op = dice.choice(alike)
+    outputs = node.outputs[: CONTROL[op].outputs if op in CONTROL else 1]
+    if op in ("switch", "exit") and len(outputs) < 2:
+        outputs = (*outputs, Output(Type(dtypes.int64) if op == "exit" else outputs[0].type, ()))
+    kind = CONTROL[op].site if op in CONTROL else None
+    sites = [each.site for each in graph.nodes if each.site is not None and each.site.kind == kind]
+    site = dice.choice(sites or [Site(node.function, "new", kind)]) if kind else None
+    attributes = (("dtype", outputs[0].type.dtype),) if op == "astype" else ()
+    return at(graph, position, op=op, outputs=outputs, site=site, attributes=attributes)
+
+
+def swap_outputs(dice: random.Random, graph: Graph) -> Graph:
+    """The sides of a switch trade places."""
+    switches = _any(graph, "switch")
+    position = dice.choice(switches) if switches else 0
+    return at(graph, position, outputs=graph.nodes[position].outputs[::-1])
+
+
+def literal_for_token(dice: random.Random, graph: Graph) -> Graph:
+    """A port that an edge fed has a literal."""
+    new = wires(graph)
+    leaving, edge = new.pop(dice.randrange(len(new)))
+    simple = {"b": True, "i": 3, "f": 1.5}[graph.output(leaving).type.dtype.kind]
+    ports = list(graph.nodes[edge.node].ports)
+    ports[edge.port] = literal(simple)
+    return rewired(at(graph, edge.node, ports=tuple(ports)), new)
+
+
+def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
+    """A port that had a literal takes a token, from anywhere or from nowhere."""
+    fixed = [Edge(n, p) for n, node in enumerate(graph.nodes) for p, port in enumerate(node.ports) if port is not None]
+    if not fixed:
+        return graph
+    edge = dice.choice(fixed)
+    ports = list(graph.nodes[edge.node].ports)
+    ports[edge.port] = None
+    made = at(graph, edge.node, ports=tuple(ports))
+    return dice.choice([made, rewired(made, [*wires(made), (dice.choice(sources(made)), edge)])])
+
+
+def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
+    """What triggered a node of literals is one of its operands."""
+    triggered = [n for n, node in enumerate(graph.nodes) if node.triggered]
+    if not triggered:
+        return graph
+    position = dice.choice(triggered)
+    ports = graph.nodes[position].ports[:-1]
+    moved = [(s, Edge(position, 0) if e == Edge(position, len(ports)) else e) for s, e in wires(graph)]
+    return rewired(at(graph, position, ports=(None, *ports[1:]), triggered=False), moved)
+
+
+def change_trigger(dice: random.Random, graph: Graph) -> Graph:
+    position = dice.randrange(len(graph.nodes))
+    return at(graph, position, triggered=not graph.nodes[position].triggered)
+
+
+def change_site(dice: random.Random, graph: Graph) -> Graph:
+    sited = [n for n, node in enumerate(graph.nodes) if node.site is not None]
+    new = [Site(graph.name, "new", "loop"), Site(graph.name, "new", "call"), None, ENVIRONMENT]
+    return at(graph, dice.choice(sited), site=dice.choice([*(graph.nodes[n].site for n in sited), *new]))
+
+
+def change_calls(dice: random.Random, graph: Graph) -> Graph:
+    """A site calls another function, or none."""
+    calls = list(graph.calls)
+    if calls:
+        site, _ = calls.pop(dice.randrange(len(calls)))
+        calls += dice.choice([[], [(site, dice.choice(graph.nodes).function)]])
+    return replace(graph, calls=tuple(calls))
+
+
+def change_function(dice: random.Random, graph: Graph) -> Graph:
+    functions = [node.function for node in graph.nodes]
+    return at(graph, dice.randrange(len(graph.nodes)), function=dice.choice(functions))
+
+
+def change_type(dice: random.Random, graph: Graph) -> Graph:
+    position = dice.randrange(len(graph.nodes))
+    outputs = list(graph.nodes[position].outputs)
+    k = dice.randrange(len(outputs))
+    outputs[k] = replace(outputs[k], type=Type(dice.choice(dtypes.ALL), dice.choice([(), (3,), None])))
+    return at(graph, position, outputs=tuple(outputs))
+
+
+def change_results(dice: random.Random, graph: Graph) -> Graph:
+    """A result too few, or another node as a result."""
+    return replace(graph, results=(*graph.results[1:], *dice.choice([[], [dice.randrange(len(graph.nodes) + 1)]])))
+
+
+def drop_argument(dice: random.Random, graph: Graph) -> Graph:
+    k = dice.randrange(len(graph.arguments)) if graph.arguments else 0
+    return replace(graph, arguments=(*graph.arguments[:k], *graph.arguments[k + 1 :]), hidden=graph.hidden * (k > 0))
+
+
+def change_hidden(dice: random.Random, graph: Graph) -> Graph:
+    return replace(graph, hidden=dice.choice([-1, 0, 1, len(graph.arguments) + 1]))
+
+
+def drop_output(dice: random.Random, graph: Graph) -> Graph:
+    position = dice.randrange(len(graph.nodes))
+    return at(graph, position, outputs=graph.nodes[position].outputs[:-1])
+
+
+def drop_port(dice: random.Random, graph: Graph) -> Graph:
+    position = dice.randrange(len(graph.nodes))
+    return at(graph, position, ports=graph.nodes[position].ports[:-1])
+
+
+def drop_merge_port(dice: random.Random, graph: Graph) -> Graph:
+    """A merge has a port fewer; the ports above it move down."""
+    position = dice.choice(_any(graph, "merge") or [0])
+    ports = graph.nodes[position].ports
+    gone = dice.randrange(len(ports))
+    new = [
+        (leaving, Edge(position, edge.port - (edge.port > gone)) if edge.node == position else edge)
+        for leaving, edge in wires(graph)
+        if edge != Edge(position, gone)
+    ]
+    return rewired(at(graph, position, ports=ports[1:]), new)
+
+
+def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
+    """A merge has a port more, fed by anything of its type."""
+    position = dice.choice(_any(graph, "merge") or [0])
+    node = graph.nodes[position]
+    new = (dice.choice(sources(graph, node.outputs[0].type)), Edge(position, len(node.ports)))
+    return rewired(at(graph, position, ports=(*node.ports, None)), [*wires(graph), new])
+
+
+def insert_node(dice: random.Random, graph: Graph) -> Graph:
+    """A new node on an edge: an identity, a merge of one, or a merge with something else of the type."""
+    new = wires(graph)
+    k = dice.randrange(len(new))
+    (leaving, edge), position = new.pop(k), len(graph.nodes)
+    type_ = graph.output(leaving).type
+    feeding = [leaving, *dice.choice([[], [dice.choice(sources(graph, type_))]])]
+    op = "merge" if len(feeding) > 1 else dice.choice(["merge", "identity"])
+    made = Node("new", op, (None,) * len(feeding), (Output(type_, ()),), graph.nodes[edge.node].function)
+    new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
+    return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (Source(position, 0), edge)])
+
+
+EDITS: tuple[Edit, ...] = (
+    swap_two_edges,
+    feed_from_elsewhere,
+    feed_from_next_door,
+    move_edge,
+    drop_edge,
+    duplicate_edge,
+    change_op,
+    change_op_alike,
+    swap_outputs,
+    literal_for_token,
+    token_for_literal,
+    token_for_trigger,
+    change_trigger,
+    change_site,
+    change_calls,
+    change_function,
+    change_type,
+    change_results,
+    drop_argument,
+    change_hidden,
+    drop_output,
+    drop_port,
+    drop_merge_port,
+    add_merge_port,
+    insert_node,
+)
+"""Each changes one thing; most make a graph that breaks the rules, some one that keeps them."""

@@ -1,0 +1,61 @@
+"""docs/semantics.md says what the code says: every numbered rule, in the same words, and files that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "semantics.md").read_text()
+SOURCES = (
+    "core/tag.py",
+    "core/validate.py",
+    "core/validate_graph.py",
+    "core/place.py",
+    "core/lower.py",
+    "interp/step.py",
+    "interp/fire.py",
+    "interp/state.py",
+    "interp/outcome.py",
+)
+RULE = r"([TVLSF]\d+)"
+
+
+def plain(text: str) -> str:
+    """Words only: no marks, one space between them."""
+    return " ".join(re.sub(r"[*`]", "", text).split()).rstrip(".")
+
+
+def written(text: str, rule: str) -> dict[str, str]:
+    """The rules of a text, by number: a rule goes on in the lines that are indented below it."""
+    found = re.finditer(rule + r"[ *]+(\S.*(?:\n +\S.*)*)", text, re.MULTILINE)
+    return {match[1]: plain(match[2]) for match in found}
+
+
+IN_CODE = {
+    number: said
+    for file in SOURCES
+    for number, said in written((ROOT / file).read_text().split('"""')[1], "^" + RULE).items()
+}
+ON_PAGE = written(PAGE, r"^- \*\*" + RULE)
+
+
+def test_every_rule_is_on_the_page() -> None:
+    """No number is missing on either side; F rules have no list in the code."""
+    assert {number for number in ON_PAGE if number[0] != "F"} == set(IN_CODE)
+    assert len(IN_CODE) == 4 + 15 + 8 + 12
+
+
+@pytest.mark.parametrize("number", sorted(IN_CODE, key=lambda number: (number[0], int(number[1:]))))
+def test_a_rule_reads_the_same(number: str) -> None:
+    """The page and the docstring of the code that keeps a rule have the same words."""
+    assert IN_CODE[number].startswith(ON_PAGE[number].rstrip(":"))
+
+
+def test_the_files_exist() -> None:
+    """Every file that the page names is there."""
+    named = set(re.findall(r"`((?:core|interp|tests)/[\w/.]+)`", PAGE))
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
