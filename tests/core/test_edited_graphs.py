@@ -63,7 +63,7 @@ def check(graph: Graph, case: Case, edit: Edit) -> None:
         assert keeps_the_laws(graph, case), told(graph, edit)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=16, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
 def test_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
     """V7 to V15: a lowered graph with any one thing changed is reported, or it runs: to Returned, Trapped or

@@ -321,7 +321,7 @@ def edited(dice: random.Random, subject: Program) -> Program:
     return dice.choice([*(swap(subject, inside, new) for new in edits), elsewhere])
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=16, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
 def test_edited_programs_are_refused_or_run(case: Case, seed: int) -> None:
     """V1 to V6: a program with any one thing changed is refused by a rule, or is lowered to a graph without
