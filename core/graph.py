@@ -130,7 +130,8 @@ class Builder:
         self._arguments: list[tuple[str, Type]] = []
         self._nodes: list[dict[str, Any]] = []
         self._edges: list[tuple[Source, Edge]] = []
-        self._names: set[tuple[str, str]] = set()
+        self._names: dict[tuple[str, str], int] = {}
+        """The names that are taken, by function, and the last number that each got where it was wanted again."""
 
     def argument(self, name: str, type_: Type) -> Source:
         """An argument of the graph, supplied by the environment."""
@@ -212,9 +213,10 @@ class Builder:
         return Graph(self.name, tuple(nodes), arguments, (*returned, *made), tuple(self.calls.items()), hidden)
 
     def _fresh(self, function: str, name: str) -> str:
-        fresh, count = name, 0
+        fresh, count = name, self._names.get((function, name), 0)
         while (function, fresh) in self._names:
             count += 1
             fresh = f"{name}_{count}"
-        self._names.add((function, fresh))
+        self._names[function, name] = count
+        self._names.setdefault((function, fresh), 0)
         return fresh

@@ -13,6 +13,7 @@ The rules of graphs, V7 on, are in `validate_graph`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from . import dtypes
@@ -178,7 +179,7 @@ def _made(region: Region) -> set[str]:
 
 
 def _duplicates(names: list[str], what: str, where: object) -> Iterator[Invalid]:
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(names).items() if count > 1):
         yield Invalid(f"two {what}s have one name", rule="V2", where=where, required="unique names", got=name)
 
 

@@ -41,13 +41,16 @@ class Names:
 
     def __init__(self) -> None:
         self.taken: set[str] = set(_RESERVED)
+        self.last: dict[str, int] = {}
+        """The last number that a wanted name got; those below it are taken."""
 
     def fresh(self, wanted: str) -> str:
-        name, count = wanted, 0
+        name, count = wanted, self.last.get(wanted, 0)
         while name in self.taken:
             count += 1
             name = f"{wanted}_{count}"
         self.taken.add(name)
+        self.last[wanted] = count
         return name
 
     def several(self, first: str, count: int) -> list[str]:

@@ -45,5 +45,5 @@ def _convert_hint(dtype: DType, kinds: str) -> str:
     if dtype.kind == "i" and "f" in kinds:
         return "convert with tl.astype(x, tl.float64); for integer division write x // y"
     if dtype is dtypes.bool:
-        return "convert with tl.astype(x, tl.int64)"
+        return f"convert with tl.astype(x, tl.{'int64' if 'i' in kinds else 'float64'})"
     return "compare first, or convert with tl.astype"

@@ -210,7 +210,29 @@ def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
         said = trap_message(row, tuple(operands))
         assert said is not None and said.startswith("shapes (2,) and (3,)") and said.endswith("do not broadcast")
     else:
-        assert trap_message(row, tuple(operands)) is None
+        assert trap_message(row, tuple(operands)) is None and not traps_on(row, unknown)
+
+
+KINDS = {
+    "if -> same": "add subtract multiply floor_divide remainder pow negative abs minimum maximum",
+    "f -> same": "divide sqrt exp log sin cos tanh",
+    "if -> bool": "less less_equal greater greater_equal",
+    "bif -> bool": "equal not_equal",
+    "b -> same": "logical_and logical_or logical_xor logical_not",
+    "bif -> same": "identity",
+}
+"""What the rows take and make, but for where, which takes a bool and two others, and astype, which takes all."""
+
+
+def test_type_rules_accept() -> None:
+    """V4: a row takes operands of one dtype, of the kinds that it is for, and says what it makes of them."""
+    wanted = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
+    for words, names in KINDS.items():
+        kinds, makes = words.split(" -> ")
+        for name in names.split():
+            wanted |= {(name, kind * OPS[name].arity, "b" if makes == "bool" else kind) for kind in kinds}
+    found = {(s.row.name, "".join(type_.dtype.kind for type_ in s.operands), s.result.dtype.kind) for s in SIGNATURES}
+    assert found == wanted
 
 
 REFUSED = [
@@ -240,12 +262,21 @@ def test_mixed_dtypes_are_named() -> None:
     assert refused.value.hint == "convert one with tl.astype(x, dtype)"
 
 
-def test_division_of_integers_says_what_to_write() -> None:
-    """V4: `/` is for floats, and the message says what is for integers."""
-    with pytest.raises(tl.Invalid) as refused:
-        OPS["divide"].types(Type(dtypes.int64), Type(dtypes.int64))
-    assert (refused.value.required, refused.value.got) == ("float64", "int64, int64")
-    assert refused.value.hint is not None and "x // y" in refused.value.hint
+@pytest.mark.parametrize(
+    ("name", "dtype", "required", "hint"),
+    [
+        ("divide", dtypes.int64, "float64", "convert with tl.astype(x, tl.float64); for integer division write x // y"),
+        ("sqrt", dtypes.bool, "float64", "convert with tl.astype(x, tl.float64)"),
+        ("add", dtypes.bool, "int64 or float64", "convert with tl.astype(x, tl.int64)"),
+        ("logical_not", dtypes.int64, "bool", "compare first, or convert with tl.astype"),
+        ("logical_and", dtypes.float64, "bool", "compare first, or convert with tl.astype"),
+    ],
+)
+def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> None:
+    """V4: what a row wants, and what to write to give it that."""
+    with pytest.raises(tl.Invalid, match="operands of the wrong kind") as refused:
+        OPS[name].types(*[Type(dtype)] * OPS[name].arity)
+    assert (refused.value.required, refused.value.hint) == (required, hint)
 
 
 @each_row

@@ -84,7 +84,7 @@ def merging(graph: Graph, name: str, *names: str) -> Graph:
 BROKEN: dict[str, tuple[str, Graph, str]] = {
     "an op that does not exist": ("V7", changed(FAC, "fac.multiply", op="times"), "times"),
     "a port too many": ("V7", changed(FAC, "fac.multiply", op="abs"), "2 and 1"),
-    "a merge without ports": ("V7", ports(FAC, "fac.cond"), "0 and 1"),
+    "a merge without ports": ("V7", ports(FAC, "fac.cond"), "some and 1"),
     "a switch with one side": ("V7", outputs(FAC, "fac.cond.switch_trigger", 1), "2 and 1"),
     "an output too many": ("V7", outputs(FAC, "fac.subtract", 2), "2 and 2"),
     "an enter without a site": ("V7", changed(TOTAL, "total.loop.enter_n", site=None), "loop"),

@@ -1,0 +1,46 @@
+"""The words of the language outside of a trace: plain functions of values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.value import same
+
+
+def test_values_compute_at_once() -> None:
+    """Section 9: on concrete values a function of tagloom gives its result, and a branch or loop is just run."""
+    assert tl.add(1, 2.5) == 3.5 and same(tl.multiply([1, 2], 3), np.array([3, 6]))
+    assert tl.cond(True, lambda: 1, lambda: 1 // 0) == 1 and tl.cond(np.bool_(False), lambda: 1, lambda: "any") == "any"
+    assert tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, 2 * i), 0, 0.5) == (3, 4.0)
+
+
+def test_loops_keep_their_types() -> None:
+    """V5: a loop variable has the type that it begins with, as in a trace; an integer may become a float."""
+    (x,) = tl.while_loop(lambda x: x < 3.0, lambda x: 4, 0.5)
+    assert same(x, 4.0)
+    with pytest.raises(tl.Usage, match="a value of the wrong type"):
+        tl.while_loop(lambda i: i < 3, lambda i: i + 0.5, 0)
+    with pytest.raises(tl.Invalid, match="another number of values"):
+        tl.while_loop(lambda i: i < 3, lambda i: (i, i), 0)
+
+
+@pytest.mark.parametrize("pred", [1, 0.0, [True], np.array([True, False])], ids=repr)
+def test_predicates_are_one_bool(pred: object) -> None:
+    """V5: what Python would take for true is no predicate."""
+    with pytest.raises(tl.Invalid, match="a predicate is not one bool") as refused:
+        tl.cond(pred, lambda: 1, lambda: 2)
+    assert refused.value.rule == "V5" and "test_eager.py" in str(refused.value.where)
+
+
+def test_rules_hold_outside_of_traces() -> None:
+    """V4, S5: operands that an op does not take are refused, and those that it has no value for trap, at the line."""
+    with pytest.raises(tl.Invalid, match="add: operands of different dtypes") as refused:
+        tl.add(1, True)
+    assert refused.value.rule == "V4" and "test_eager.py" in str(refused.value.where)
+    with pytest.raises(tl.Invalid, match="these shapes do not broadcast"):
+        tl.add([1, 2], [1, 2, 3])
+    with pytest.raises(tl.Trap, match="integer remainder by zero"):
+        tl.remainder([3, 4], [1, 0])
+    with pytest.raises(tl.Usage, match="where takes 3 operands"):
+        tl.where(True, 1)

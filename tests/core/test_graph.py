@@ -1,0 +1,86 @@
+"""Graphs as data, and the builder by which people make them by hand."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from tagloom.core.graph import Edge, Graph, Source
+from tagloom.core.program import Location
+from tagloom.core.tag import ENVIRONMENT
+from tagloom.core.value import literal
+
+INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)
+
+
+def built() -> Graph:
+    """Two nodes called `add`, a comparison, a switch, and a port that is connected late."""
+    builder = tl.Builder("g")
+    x, y = builder.argument("x", INT), builder.argument("y", INT)
+    (one,) = builder.node("add", "add", [x, None], [INT], location=Location("/a/user.py", 7))
+    (two,) = builder.node("add", "add", [one, literal(1)], [INT])
+    builder.connect(y, one.node, 1)
+    (less,) = builder.node("less", "less", [one, two], [BOOL])
+    taken, other = builder.node("switch", "switch", [two, less], [INT, INT])
+    (merge,) = builder.node("merge", "merge", [taken], [INT])
+    builder.extend(other, merge.node)
+    assert builder.type(x) == INT and builder.type(less) == BOOL
+    return builder.build([merge, less])
+
+
+def test_names_are_unique() -> None:
+    """Section 3: a node is known by its name; one that is taken gets a number."""
+    assert [node.name for node in built().nodes] == ["add", "add_1", "less", "switch", "merge", "return", "return_1"]
+
+
+def test_edges_are_in_the_order_of_their_ends() -> None:
+    """S3: the edges of an output are ordered by node, then port, whatever the order in which they were made."""
+    builder = tl.Builder("g")
+    x = builder.argument("x", INT)
+    for k in range(3):
+        builder.node("add", f"n{k}", [None, None], [INT])
+    for node, port in ((2, 0), (0, 1), (1, 1), (0, 0)):
+        builder.connect(x, node, port)
+    assert builder.build().arguments[0][1].edges == (Edge(0, 0), Edge(0, 1), Edge(1, 1), Edge(2, 0))
+
+
+def test_sources() -> None:
+    """Section 3: every port has its source, an argument's is the environment; literals have none."""
+    graph = built()
+    sources = graph.sources()
+    assert sources[Edge(0, 0)] == [Source(-1, 0)] and sources[Edge(0, 1)] == [Source(-1, 1)]
+    assert Edge(1, 1) not in sources and graph.nodes[1].ports == (None, literal(1))
+    assert sources[Edge(4, 0)] == [Source(3, 0)] and sources[Edge(4, 1)] == [Source(3, 1)]
+    assert graph.output(Source(-1, 1)).type == INT and graph.output(Source(2, 0)).type == BOOL
+
+
+def test_results_are_returns_to_the_environment() -> None:
+    """V15: the builder makes a return node for each result."""
+    graph = built()
+    assert graph.results == (5, 6) and [graph.nodes[n].site for n in graph.results] == [ENVIRONMENT] * 2
+    assert [str(graph.nodes[n].outputs[0].type) for n in graph.results] == ["int64", "bool"]
+    assert tl.run_graph(graph, [1, 2]).value == (4, True)
+
+
+def test_a_trigger_is_the_last_port() -> None:
+    """L7: a node with a trigger has one more port, and takes plain values as literals."""
+    builder = tl.Builder("g")
+    x = builder.argument("x", BOOL)
+    (made,) = builder.node("add", "add", [literal(1), literal(2)], [INT], trigger=x)
+    graph = builder.build([made])
+    assert graph.nodes[0].triggered and graph.nodes[0].ports == (literal(1), literal(2), None)
+    assert graph.sources()[Edge(0, 2)] == [Source(-1, 0)] and tl.run_graph(graph, [True]).value == 3
+
+
+def test_find() -> None:
+    """Section 9: nodes are found by name, or by function and name; where there is none, those there are are said."""
+    graph = built()
+    assert graph.find("add") == graph.find("g.add") == [0] and graph.find("switch") == [3]
+    with pytest.raises(tl.Usage, match="no node is called 'sub'") as missed:
+        graph.find("sub")
+    assert missed.value.hint is not None and "g.add, g.add_1, g.less" in missed.value.hint
+
+
+def test_where_a_node_is() -> None:
+    """P6: a node is where its Python is, or, where no Python made it, at its own name."""
+    one, two, *_ = built().nodes
+    assert str(one.where) == "user.py:7" and two.where == str(two) == "g.add_1"
