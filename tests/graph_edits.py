@@ -275,13 +275,18 @@ def add_merge_port(dice: random.Random, graph: Graph) -> Graph:
 
 def insert_node(dice: random.Random, graph: Graph) -> Graph:
     """A new node on an edge: an identity, a merge of one, or a merge with something else of the type."""
-    new = wires(graph)
-    k = dice.randrange(len(new))
-    (leaving, edge), position = new.pop(k), len(graph.nodes)
-    type_ = graph.output(leaving).type
-    feeding = [leaving, *dice.choice([[], [dice.choice(sources(graph, type_))]])]
-    op = "merge" if len(feeding) > 1 else dice.choice(["merge", "identity"])
-    made = Node("new", op, (None,) * len(feeding), (Output(type_, ()),), graph.nodes[edge.node].function)
+    wire = dice.choice(wires(graph))
+    others = dice.choice([[], [dice.choice(sources(graph, graph.output(wire[0]).type))]])
+    op = "merge" if others else dice.choice(["merge", "identity"])
+    return inserted(graph, wire, op, graph.nodes[wire[1].node].function, *others)
+
+
+def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: Source) -> Graph:
+    """A new node on an edge, which takes from other outputs too."""
+    (leaving, edge), position = wire, len(graph.nodes)
+    feeding = [leaving, *others]
+    made = Node("new", op, (None,) * len(feeding), (Output(graph.output(leaving).type, ()),), function)
+    new = [other for other in wires(graph) if other != wire]
     new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
     return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (Source(position, 0), edge)])
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 import tagloom as tl
 from generator import Case, cases
-from graph_edits import EDITS, Edit
+from graph_edits import EDITS, Edit, Wire, inserted, wires
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core.graph import Graph
@@ -27,7 +28,7 @@ def told(graph: Graph, edit: Edit) -> str:
     return f"after {edit.__name__}:\n{tl.print_graph(graph)}"
 
 
-def compared(run: Outcome) -> object:
+def compared(run: Outcome) -> tuple[object, ...]:
     return run.status, [None if value is None else fingerprint(value) for value in run.results], run.stats.by_node
 
 
@@ -73,6 +74,31 @@ def test_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
     for edit in EDITS:
         for _ in range(2):
             check(edit(dice, graph), case, edit)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(cases(), st.integers(0, 2**32))
+def test_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> None:
+    """V7 to V15: the rules do not ask for the shapes that lowering makes: an identity, or a merge of one, on any edge
+    that does not enter a function or a loop, nor decides a switch, keeps them, and the results."""
+    graph, dice = lower(case.program), random.Random(seed)
+    wanted = run_graph(graph, case.arguments, limits=LIMITS)
+    for source, edge in dice.sample(inner := list(inner_wires(graph)), min(8, len(inner))):
+        function = graph.nodes[source.node].function
+        longer = inserted(graph, (source, edge), dice.choice(["identity", "merge"]), function)
+        assert graph_problems(longer) == [], tl.print_graph(longer)
+        run = run_graph(longer, case.arguments, limits=LIMITS)
+        if "Exhausted" not in (run.status, wanted.status):
+            assert compared(run)[:2] == compared(wanted)[:2], tl.print_graph(longer)
+
+
+def inner_wires(graph: Graph) -> Iterator[Wire]:
+    """The edges but those of arguments, calls, enters and next_iterations, which end on merges of their own, and those
+    of predicates, which places are told apart by."""
+    for source, edge in wires(graph):
+        decides = graph.nodes[edge.node].op == "switch" and edge.port == 1
+        if source.node >= 0 and not decides and graph.nodes[source.node].op not in ("call", "enter", "next_iteration"):
+            yield source, edge
 
 
 @pytest.mark.heavy

@@ -23,7 +23,7 @@ KINDS = (
 
 
 def test_full_form() -> None:
-    """P6: an error says rule, message, where, tag, required, got and hint, in this order; all but the first in lines
+    """An error says rule, message, where, tag, required, got and hint, in this order; all but the first in lines
     of their own."""
     error = tl.Broken(
         "node add got a second token",
@@ -56,12 +56,12 @@ def test_full_form() -> None:
     ids=str,
 )
 def test_what_is_unknown_is_left_out(details: dict[str, object], said: str) -> None:
-    """P6: what is not known takes no line; what is empty or zero is known."""
+    """What is not known takes no line; what is empty or zero is known."""
     assert str(TagloomError("wrong", **details)) == said  # type: ignore[arg-type]
 
 
 def test_context_may_be_added_on_the_way() -> None:
-    """P6: who knows more says so by a field or a note; the class stays as it was."""
+    """Who knows more says so by a field or a note; the class stays as it was."""
     error = tl.Invalid("wrong")
     error.rule, error.where = "V4", "main.add"
     error.add_note("also this")
@@ -70,14 +70,14 @@ def test_context_may_be_added_on_the_way() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_kinds(kind: type[TagloomError]) -> None:
-    """Section 10: every kind of error is one class, of one base, that says whose fault it is."""
+    """Every kind of error is one class, of one base, that says whose fault it is."""
     assert kind.__mro__[1] is TagloomError and issubclass(TagloomError, Exception) and kind.__doc__
     with pytest.raises(TagloomError, match="wrong"):
         raise kind("wrong")
 
 
 def test_all_kinds_are_public() -> None:
-    """Section 10: there are no other kinds, and `tagloom` has them all."""
+    """There are no other kinds, and `tagloom` has them all."""
     found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TagloomError)}
     assert found == {TagloomError, *KINDS}
     assert all(getattr(tl, kind.__name__) is kind and kind.__name__ in tl.__all__ for kind in found)

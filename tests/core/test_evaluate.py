@@ -48,14 +48,14 @@ def looped(n: tl.int64) -> tl.int64:
 
 
 def test_depth_costs_no_recursion() -> None:
-    """P1: 100,000 nested calls, each with a branch around it, need none of Python's stack."""
+    """100,000 nested calls, each with a branch around it, need none of Python's stack."""
     assert sys.getrecursionlimit() < DEEP // 10
     assert evaluate(count.program, [DEEP]) == Evaluation("Returned", (DEEP,))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 12])
 def test_results(n: int) -> None:
-    """Section 2: structured programs mean what the Python that they were traced from computes."""
+    """Structured programs mean what the Python that they were traced from computes."""
 
     def python(n: int) -> int:
         return n if n <= 1 else python(n - 1) + python(n - 2)
@@ -75,12 +75,12 @@ def test_results(n: int) -> None:
     ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_limits(program: tl.Function, argument: int, limits: dict[str, int]) -> None:
-    """Section 2: what does not end is ended by a limit, as data."""
+    """What does not end is ended by a limit, as data."""
     assert evaluate(program.program, [argument], **limits) == Evaluation("Exhausted")
 
 
 def test_limits_are_exact() -> None:
-    """Section 2: every node of the program counts once each time; the depth is that of nested regions."""
+    """Every node of the program counts once each time; the depth is that of nested regions."""
     steps = 4 * len(["less_equal", "cond"]) + 3 * len(["subtract", "call", "add"])
     depth = 4 * len(["count", "branch"])
     assert evaluate(count.program, [3], max_steps=steps).results == (3,)
@@ -108,7 +108,7 @@ def test_traps(program: tl.Function, argument: int, node: str, message: str) -> 
 @settings(max_examples=15)
 @given(cases())
 def test_evaluation_is_repeatable(case: Case) -> None:
-    """Section 2: evaluating twice gives the same, bit for bit, and leaves the arguments as they were."""
+    """Evaluating twice gives the same, bit for bit, and leaves the arguments as they were."""
     before = list(map(fingerprint, case.arguments))
     one, other = evaluate(case.program, case.arguments), evaluate(case.program, case.arguments)
     assert (one.status, one.trap) == (other.status, other.trap)
@@ -117,7 +117,7 @@ def test_evaluation_is_repeatable(case: Case) -> None:
 
 
 def test_loops_and_several_results() -> None:
-    """Section 2: a loop yields all its variables, those that it only reads too."""
+    """A loop yields all its variables, those that it only reads too."""
 
     @tl.function
     def both(n: tl.int64, x: tl.float64) -> tuple[tl.int64, tl.float64]:

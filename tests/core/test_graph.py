@@ -28,7 +28,7 @@ def built() -> Graph:
 
 
 def test_names_are_unique() -> None:
-    """Section 3: a node is known by its name; one that is taken gets a number."""
+    """A node is known by its name; one that is taken gets a number."""
     assert [node.name for node in built().nodes] == ["add", "add_1", "less", "switch", "merge", "return", "return_1"]
 
 
@@ -44,7 +44,7 @@ def test_edges_are_in_the_order_of_their_ends() -> None:
 
 
 def test_sources() -> None:
-    """Section 3: every port has its source, an argument's is the environment; literals have none."""
+    """Every port has its source, an argument's is the environment; literals have none."""
     graph = built()
     sources = graph.sources()
     assert sources[Edge(0, 0)] == [Source(-1, 0)] and sources[Edge(0, 1)] == [Source(-1, 1)]
@@ -72,7 +72,7 @@ def test_a_trigger_is_the_last_port() -> None:
 
 
 def test_find() -> None:
-    """Section 9: nodes are found by name, or by function and name; where there is none, those there are are said."""
+    """Nodes are found by name, or by function and name; where there is none, those there are are said."""
     graph = built()
     assert graph.find("add") == graph.find("g.add") == [0] and graph.find("switch") == [3]
     with pytest.raises(tl.Usage, match="no node is called 'sub'") as missed:
@@ -81,6 +81,6 @@ def test_find() -> None:
 
 
 def test_where_a_node_is() -> None:
-    """P6: a node is where its Python is, or, where no Python made it, at its own name."""
+    """A node is where its Python is, or, where no Python made it, at its own name."""
     one, two, *_ = built().nodes
     assert str(one.where) == "user.py:7" and two.where == str(two) == "g.add_1"

@@ -337,13 +337,13 @@ def test_lowering_is_deterministic(case: Case) -> None:
 
 
 def test_names_are_unique_in_a_function() -> None:
-    """Section 3: a node is known by function and name."""
+    """A node is known by function and name."""
     for graph in (fib.graph, total.graph, four.graph, uses_one.graph):
         assert len({str(node) for node in graph.nodes}) == len(graph.nodes)
 
 
 def test_nodes_know_their_line() -> None:
-    """Section 2: a node has the line of the Python that made it; a function's entry that of its definition."""
+    """A node has the line of the Python that made it; a function's entry that of its definition."""
     lines = {node.location.line for node in square.graph.nodes if node.location}
     first = square.program.main.location
     assert first is not None and lines == {first.line, first.line + 2}

@@ -133,7 +133,7 @@ def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
 
 @each_signature
 def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
-    """P3: on every combination of edge values the scalar kernel gives what the NumPy column gives, of the row's
+    """On every combination of edge values the scalar kernel gives what the NumPy column gives, of the row's
     type, and never raises."""
     check(signature, list(itertools.product(*(EDGES[type_.dtype.kind] for type_ in signature.operands))))
 
@@ -142,7 +142,7 @@ def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
 @settings(max_examples=25)
 @given(data=st.data())
 def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataObject) -> None:
-    """P3: the same, on values that nobody thought of."""
+    """The same, on values that nobody thought of."""
     operands = st.tuples(*(ANY[type_.dtype.kind] for type_ in signature.operands))
     check(signature, data.draw(st.lists(operands, min_size=1, max_size=8)))
 
@@ -175,7 +175,7 @@ SHAPES: list[tuple[tuple[int, ...], ...]] = [
 @each_signature
 @pytest.mark.parametrize("shapes", [((), (), ()), *SHAPES], ids=str)
 def test_arrays_broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...]) -> None:
-    """P3: arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
+    """Arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
     scalar kernel's, of the row's dtype, and no one can write to it."""
     dice = np.random.default_rng(0)
     kinds = {"b": [False, True], "i": [1, 2, 3, 7, 20], "f": [0.5, 1.0, -2.5, INF, NAN]}
@@ -281,14 +281,14 @@ def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> 
 
 @each_row
 def test_row_is_documented(row: Op) -> None:
-    """P3: a row says in a sentence what it computes, and shows it (test_doctests runs the example)."""
+    """A row says in a sentence what it computes, and shows it (test_doctests runs the example)."""
     said, example = row.doc.split(">>> ", 1)
     assert said.strip().endswith(".") and example.startswith(f"tl.{row.name}(")
 
 
 @each_row
 def test_symbol(row: Op) -> None:
-    """P3: a symbol is the operator, or the word, that people know the op by: in a traced function it makes that op."""
+    """A symbol is the operator, or the word, that people know the op by: in a traced function it makes that op."""
     assert row.symbol.isascii() and len(row.symbol) <= 4
     if row.symbol.isalpha() and row.symbol != "abs":
         assert row.symbol in (row.name, row.name[:3])
@@ -303,7 +303,7 @@ def test_symbol(row: Op) -> None:
 
 @each_row
 def test_row_has_a_function(row: Op) -> None:
-    """P3: `tagloom` has a function of the row's name, with its documentation and one parameter an operand."""
+    """`tagloom` has a function of the row's name, with its documentation and one parameter an operand."""
     function = getattr(tl, row.name)
     assert row.name in tl.__all__ and function.__name__ == row.name and function.__doc__ == row.doc
     assert len(inspect.signature(function).parameters) == row.arity + len(row.attributes)
@@ -311,7 +311,7 @@ def test_row_has_a_function(row: Op) -> None:
 
 @each_signature
 def test_functions_compute(signature: Signature) -> None:
-    """P3: on concrete values an op's function gives what its kernel gives."""
+    """On concrete values an op's function gives what its kernel gives."""
     operands = tuple(EDGES[type_.dtype.kind][1] for type_ in signature.operands)
     made = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
     assert agree(signature, made, scalar(signature, operands))
@@ -327,12 +327,12 @@ def test_functions_trap() -> None:
 
 @given(st.integers(-(2**70), 2**70))
 def test_wrap(number: int) -> None:
-    """P3: integers wrap as NumPy's do: modulo 2**64, signed."""
+    """Integers wrap as NumPy's do: modulo 2**64, signed."""
     assert LOW <= wrap(number) <= HIGH and (wrap(number) - number) % 2**64 == 0
 
 
 def test_registry() -> None:
-    """P3: a row is declared once; a name that no row has is refused, with those there are."""
+    """A row is declared once; a name that no row has is refused, with those there are."""
     assert list(OPS) == [row.name for row in OPS.values()] and lookup("add") is OPS["add"]
     with pytest.raises(AssertionError, match="add is declared twice"):
         op("add", arity=2)

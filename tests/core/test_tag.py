@@ -126,7 +126,7 @@ def deep(last: int = 0) -> Tag:
 
 
 def test_depth_costs_no_recursion() -> None:
-    """P1: at depth 300,000, under Python's usual limit, tags compare, hash, print, list their path, and are freed."""
+    """At depth 300,000, under Python's usual limit, tags compare, hash, print, list their path, and are freed."""
     assert sys.getrecursionlimit() < DEEP // 10
     one, other, different = deep(), deep(), deep(last=1)
     assert one == other and hash(one) == hash(other) and one != different
@@ -152,5 +152,5 @@ def test_how_a_tag_is_written(path: tuple[Step, ...], said: str) -> None:
 
 
 def test_a_site_is_written_with_its_function() -> None:
-    """P5: a site is a node of a function."""
+    """A site is a node of a function."""
     assert str(LOOPS[1]) == "f.loop"

@@ -35,7 +35,7 @@ def text(written: str) -> str:
 
 
 def test_a_program() -> None:
-    """Section 2: a program is written as a student would read it, a node a line, regions indented."""
+    """A program is written as a student would read it, a node a line, regions indented."""
     assert tl.print_program(fib.program) == text("""
         func fib(n: int64) -> int64 {
           less_equal = less_equal n, 1
@@ -56,7 +56,7 @@ def test_a_program() -> None:
 
 
 def test_nested_loops() -> None:
-    """Section 2: loops in loops, several results, arrays as literals, attributes."""
+    """Loops in loops, several results, arrays as literals, attributes."""
     assert tl.print_program(table.program) == text("""
         func table(n: int64, x: float64[2, ?]) -> int64, float64[2, ?] {
           loop, loop_s, loop_n = while_loop 0, 0, n {
@@ -89,7 +89,7 @@ def test_nested_loops() -> None:
 
 
 def test_a_graph() -> None:
-    """Section 3: a graph is written a node a line, with what feeds its ports: an output, a literal, a trigger behind
+    """A graph is written a node a line, with what feeds its ports: an output, a literal, a trigger behind
     an @; the body stands once, its sites above it."""
     assert tl.print_graph(fib.graph) == text("""
         graph fib(n: int64) -> int64 {
@@ -115,7 +115,7 @@ def test_a_graph() -> None:
 
 
 def test_the_graph_of_a_loop() -> None:
-    """Section 3: a loop is its enters, merges, switches, next_iterations and exits; a hidden trigger is no
+    """A loop is its enters, merges, switches, next_iterations and exits; a hidden trigger is no
     parameter."""
 
     @tl.function
@@ -146,7 +146,7 @@ def test_the_graph_of_a_loop() -> None:
 
 
 def test_an_invalid_graph() -> None:
-    """Section 3: a graph that breaks rules is written all the same: several sources of a port, or none."""
+    """A graph that breaks rules is written all the same: several sources of a port, or none."""
     builder = tl.Builder("race")
     x, y = builder.argument("x", INT), builder.argument("y", tl.Array[tl.int64, 2])
     (less,) = builder.node("less", "less", [x, None], [BOOL])
@@ -165,7 +165,7 @@ def test_an_invalid_graph() -> None:
 
 
 def test_the_entry_comes_first() -> None:
-    """Section 2: the function that a run calls is written first, the others in the order of the program."""
+    """The function that a run calls is written first, the others in the order of the program."""
     program = Program((*fib.program.functions, *table.program.functions), "table")
     written = [line.split("(")[0] for line in tl.print_program(program).splitlines() if line.startswith("func")]
     assert written == ["func table", "func fib"]
@@ -174,7 +174,7 @@ def test_the_entry_comes_first() -> None:
 @settings(max_examples=20)
 @given(cases())
 def test_printing_is_stable(case: Case) -> None:
-    """Section 2: equal programs and graphs are written alike; every node has a line, and no two the same."""
+    """Equal programs and graphs are written alike; every node has a line, and no two the same."""
     graph = lower(case.program)
     assert tl.print_program(case.program) == tl.print_program(Program(case.program.functions, case.program.entry))
     lines = tl.print_graph(graph).splitlines()
@@ -184,7 +184,7 @@ def test_printing_is_stable(case: Case) -> None:
 
 @pytest.mark.parametrize("edge", [Edge(99, 0), Edge(0, 99)])
 def test_edges_to_nowhere_do_not_stop_printing(edge: Edge) -> None:
-    """Section 3: what is reported must be printable."""
+    """What is reported must be printable."""
     builder = tl.Builder("lost")
     x = builder.argument("x", INT)
     (made,) = builder.node("abs", "abs", [x], [INT])

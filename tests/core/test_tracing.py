@@ -85,7 +85,7 @@ def gcd(a: tl.int64, b: tl.int64) -> tl.int64:
     ],
 )
 def test_operators_make_nodes(python: Callable[..., Any], written: str) -> None:
-    """Section 9: Python's operators, with a Python number or a NumPy array on either side, and functions by name, are
+    """Python's operators, with a Python number or a NumPy array on either side, and functions by name, are
     nodes of the program."""
     kinds = {"x": 1, "y": 2, "p": True, "f": 0.5}
     program = tl.function(python).trace(*map(kinds.__getitem__, inspect.signature(python).parameters)).program
@@ -107,14 +107,14 @@ def test_operators_make_nodes(python: Callable[..., Any], written: str) -> None:
     ],
 )
 def test_integers_adapt(python: Callable[..., Any], result: Type) -> None:
-    """Section 9: a Python integer takes the dtype of what it meets; alone it is an int64."""
+    """A Python integer takes the dtype of what it meets; alone it is an int64."""
     traced = tl.function(python).trace(0.5)
     assert traced.program.main.results == (result,) and type(traced.program.main.body.results) is tuple
     assert result == FLOAT or not any(lit == literal(1.0) for node in nodes(traced.program) for lit in node.inputs)
 
 
 def test_annotated_results_adapt() -> None:
-    """Section 9: what a function says that it returns, a literal becomes; and so the argument of a call."""
+    """What a function says that it returns, a literal becomes; and so the argument of a call."""
 
     @tl.function
     def half(x: tl.float64) -> tl.float64:
@@ -129,7 +129,7 @@ def test_annotated_results_adapt() -> None:
 
 
 def test_closures() -> None:
-    """Section 2: what a branch or a loop uses from around it is passed in, by its own name, and only that."""
+    """What a branch or a loop uses from around it is passed in, by its own name, and only that."""
 
     @tl.function
     def f(a: tl.int64, b: tl.int64, c: tl.int64) -> tl.int64:
@@ -148,7 +148,7 @@ def test_closures() -> None:
 
 
 def test_captures_through_several_regions() -> None:
-    """Section 2: a value used three regions deep goes through every region on the way, once each."""
+    """A value used three regions deep goes through every region on the way, once each."""
 
     @tl.function
     def f(x: tl.int64, n: tl.int64) -> tl.int64:
@@ -163,7 +163,7 @@ def test_captures_through_several_regions() -> None:
 
 
 def test_self_and_mutual_recursion() -> None:
-    """Section 2: a function that is called is a function of the program, once for each list of types, whoever calls."""
+    """A function that is called is a function of the program, once for each list of types, whoever calls."""
     assert [function.name for function in even.program.functions] == ["even", "odd"]
     assert [function.name for function in odd.program.functions] == ["odd", "even"]
     assert [even(n) for n in range(4)] == [True, False, True, False] and odd(101) is True
@@ -171,7 +171,7 @@ def test_self_and_mutual_recursion() -> None:
 
 
 def test_functions_without_annotations() -> None:
-    """Section 9: a function that does not call itself needs no annotations: it is traced for what it is given, and is
+    """A function that does not call itself needs no annotations: it is traced for what it is given, and is
     a function of the program for every list of types that it is called with."""
 
     @tl.function
@@ -193,7 +193,7 @@ def test_functions_without_annotations() -> None:
 
 
 def test_one_result_or_a_tuple() -> None:
-    """Section 9: a function that returns a tuple gives a tuple, of one element too; else its one value."""
+    """A function that returns a tuple gives a tuple, of one element too; else its one value."""
 
     @tl.function
     def one(n: tl.int64) -> tuple[tl.int64]:
@@ -208,7 +208,7 @@ def test_one_result_or_a_tuple() -> None:
 
 
 def test_annotations_of_python() -> None:
-    """Section 9: Python's int, float and bool are the three dtypes; strings of annotations are read late."""
+    """Python's int, float and bool are the three dtypes; strings of annotations are read late."""
 
     @tl.function
     def f(n: int, x: float, b: bool, a: tl.Array[tl.int64, 2]) -> tuple[int, float, bool, Later]:
@@ -222,7 +222,7 @@ Later = tl.Array[tl.int64, None]
 
 
 def test_annotations_without_the_future_import() -> None:
-    """Section 9: it does not matter whether annotations are objects or, as in this file, strings."""
+    """It does not matter whether annotations are objects or, as in this file, strings."""
     code = "@tl.function\ndef f(n: tl.int64) -> tl.int64:\n    return n + 1\n"
     for head in ("", "from __future__ import annotations\n"):
         scope: dict[str, Any] = {"tl": tl}
@@ -232,7 +232,7 @@ def test_annotations_without_the_future_import() -> None:
 
 
 def test_names() -> None:
-    """Section 2: parameters keep their names, loop variables have those of the body's parameters, nodes are called by
+    """Parameters keep their names, loop variables have those of the body's parameters, nodes are called by
     op or function; a name that is taken gets a number."""
 
     @tl.function
@@ -254,7 +254,7 @@ def test_names() -> None:
 
 
 def test_loop_variables_without_names() -> None:
-    """Section 2: where a body has no parameters that name the variables, they are numbered."""
+    """Where a body has no parameters that name the variables, they are numbered."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -281,7 +281,7 @@ def test_names_are_unique() -> None:
 
 
 def test_locations_are_the_users_lines() -> None:
-    """Section 2: every node carries the file and the line of the Python that made it, in lambdas too."""
+    """Every node carries the file and the line of the Python that made it, in lambdas too."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -308,7 +308,7 @@ def test_locations_are_the_users_lines() -> None:
 
 
 def test_python_runs_while_tracing() -> None:
-    """Section 9: Python's own control flow on concrete values is done while the function is traced: it unrolls."""
+    """Python's own control flow on concrete values is done while the function is traced: it unrolls."""
 
     @tl.function
     def power(x: tl.float64) -> tl.float64:
@@ -323,7 +323,7 @@ def test_python_runs_while_tracing() -> None:
 
 
 def test_a_trace_is_symbolic_throughout() -> None:
-    """Section 9: in a trace, cond, while_loop and functions of concrete values are part of the program as well."""
+    """In a trace, cond, while_loop and functions of concrete values are part of the program as well."""
 
     @tl.function
     def f(n: tl.int64) -> tl.int64:
@@ -334,7 +334,7 @@ def test_a_trace_is_symbolic_throughout() -> None:
 
 
 def test_arrays() -> None:
-    """Section 2: arrays of known, partly known and unknown shape are traced as such, and literals may be arrays."""
+    """Arrays of known, partly known and unknown shape are traced as such, and literals may be arrays."""
 
     @tl.function
     def f(a: tl.Array[tl.float64, 2, None], b: tl.Array[tl.float64]) -> tl.Array[tl.float64, 2, None]:
@@ -370,24 +370,24 @@ class Model:
 
 
 def test_methods() -> None:
-    """Section 9: a bound method is a function of the parameters that are left; so is a static method."""
+    """A bound method is a function of the parameters that are left; so is a static method."""
     assert tl.function(Model(3).forward)(1) == 4 and tl.function(Model.plain)(1) == 6
     with pytest.raises(tl.Usage, match="wants a Python function"):
         tl.function(partial(Model.plain, 3))
 
 
 def test_functions_keep_their_face() -> None:
-    """Section 9: a traced function has the name, the documentation and the signature of the Python function."""
+    """A traced function has the name, the documentation and the signature of the Python function."""
     assert even.__name__ == even.name == "even" and repr(even) == "<tagloom function even>"
     assert list(inspect.signature(even).parameters) == ["n"] and Model.__doc__
 
 
 def test_lambdas_have_a_name() -> None:
-    """Section 2: a function of the program has an identifier as its name."""
+    """A function of the program has an identifier as its name."""
     assert tl.function(lambda n: n + 1).trace(3).program.entry.isidentifier()
 
 
 def test_tracing_is_deterministic() -> None:
-    """Section 3: tracing again makes an equal program."""
+    """Tracing again makes an equal program."""
     again = tl.function(gcd.__wrapped__)  # type: ignore[attr-defined]
     assert tl.print_program(again.program) == tl.print_program(gcd.program) and again.trace(1, 2) is again.trace(3, 4)

@@ -143,7 +143,7 @@ RETURNS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", RETURNS)
 def test_what_a_function_returns(name: str, tmp_path: Path) -> None:
-    """Section 9: a function returns what its annotation says; where not, the error is at its definition."""
+    """A function returns what its annotation says; where not, the error is at its definition."""
     head, said = RETURNS[name]
     assert said in with_where_left_out(refused(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
 
@@ -308,7 +308,7 @@ SIGNATURES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_signatures(name: str, tmp_path: Path) -> None:
-    """P6: parameters are positional and annotated with types; where not, the error is at the definition."""
+    """Parameters are positional and annotated with types; where not, the error is at the definition."""
     head, said = SIGNATURES[name]
     error = refused(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
     assert isinstance(error, tl.Usage) and said in with_where_left_out(error)
@@ -316,7 +316,7 @@ def test_signatures(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("callee", ["f", "g"])
 def test_recursion_needs_a_type(callee: str, tmp_path: Path) -> None:
-    """Section 9: a function that calls itself, by way of another too, says what it returns."""
+    """A function that calls itself, by way of another too, says what it returns."""
     other = "@tl.function\ndef g(n: tl.int64):\n    return f(n)\n\n"
     body = f"return tl.cond(n < 0, lambda: 1, lambda: {callee}(n - 1))"
     text = f"{other}@tl.function  # here\ndef f(n: tl.int64):\n    {body}"
@@ -327,14 +327,14 @@ def test_recursion_needs_a_type(callee: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", [len, dict.get, 3, "f", None, type, {}.get], ids=lambda what: type(what).__name__)
 def test_only_functions_are_traced(what: Any) -> None:
-    """P6: builtins, classes and objects are no Python functions, and are refused when decorated."""
+    """Builtins, classes and objects are no Python functions, and are refused when decorated."""
     with pytest.raises(tl.Usage, match="wants a Python function") as caught:
         tl.function(what)
     assert "test_tracing_errors.py" in str(caught.value.where)
 
 
 def test_a_function_is_decorated_once() -> None:
-    """P6: decorating twice is a mistake."""
+    """Decorating twice is a mistake."""
     with pytest.raises(tl.Invalid, match="is a tagloom function already"):
         tl.function(tl.function(lambda n: n))
 
@@ -350,7 +350,7 @@ def test_a_function_is_decorated_once() -> None:
     ],
 )
 def test_exceptions_of_the_user_pass_through(body: str, kind: type[Exception], tmp_path: Path) -> None:
-    """P6: what the user's own code raises is not wrapped, and a later trace is none the worse."""
+    """What the user's own code raises is not wrapped, and a later trace is none the worse."""
     module, _ = load(tmp_path, function(body) + "\n\n@tl.function\ndef g(n: tl.int64) -> tl.int64:\n    return n")
     for _ in range(2):
         with pytest.raises(kind) as caught:

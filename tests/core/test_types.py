@@ -112,7 +112,7 @@ def test_how_a_type_is_written(type_: Type, said: str) -> None:
     ids=str,
 )
 def test_annotations(annotation: object, type_: Type) -> None:
-    """Section 9: a dtype, Array[dtype, sizes...], and Python's own int, float and bool are types."""
+    """A dtype, Array[dtype, sizes...], and Python's own int, float and bool are types."""
     assert as_type(annotation) == type_
 
 
@@ -120,7 +120,7 @@ def test_annotations(annotation: object, type_: Type) -> None:
     "annotation", [str, None, 3, "int64", list[int], complex, Array, np.int64, DType, ()], ids=repr
 )
 def test_what_is_no_annotation(annotation: object) -> None:
-    """P6: what is no type is refused, with what may stand there."""
+    """What is no type is refused, with what may stand there."""
     with pytest.raises(tl.Usage, match="not a type") as refused:
         as_type(annotation)
     assert refused.value.got == repr(annotation) and "tl.Array[dtype, sizes...]" in str(refused.value.required)
@@ -128,14 +128,14 @@ def test_what_is_no_annotation(annotation: object) -> None:
 
 @pytest.mark.parametrize("item", [(), 3, "int64", int, (int, 3), (3, tl.int64), None], ids=repr)
 def test_array_wants_a_dtype_first(item: object) -> None:
-    """P6: Array[...] without a dtype in front is refused."""
+    """Array[...] without a dtype in front is refused."""
     with pytest.raises(tl.Usage, match="wants a dtype first"):
         Array[item]
 
 
 @pytest.mark.parametrize("size", [-1, 1.0, "3", True, Ellipsis, (3,)], ids=repr)
 def test_array_wants_sizes(size: object) -> None:
-    """P6: a size is a non-negative integer, or None."""
+    """A size is a non-negative integer, or None."""
     with pytest.raises(tl.Usage, match="a size is a non-negative integer") as refused:
         Array[tl.int64, 2, size]
     assert repr(size) in str(refused.value.got)
@@ -179,7 +179,7 @@ def nested(depth: int) -> list[Any]:
     ids=lambda value: f"{type(value).__name__}",
 )
 def test_what_is_no_value(value: object) -> None:
-    """P6: any other object is refused with Usage, whatever it is; no exception of NumPy's comes out."""
+    """Any other object is refused with Usage, whatever it is; no exception of NumPy's comes out."""
     with pytest.raises(tl.Usage) as refused:
         type_of(value)
     assert refused.value.got is not None and len(str(refused.value.got)) < 200

@@ -235,7 +235,7 @@ def test_shape_comes_first() -> None:
 
 
 def test_a_problem_says_where() -> None:
-    """P6: a problem has the line of the user's Python that made the node, or the node's name, and what to do."""
+    """A problem has the line of the user's Python that made the node, or the node's name, and what to do."""
     (problem,) = graph_problems(feed(FAC, "fac.multiply", 1, "fac.fac", "fac.subtract"))
     assert "(test_validate_graph.py:" in str(problem) and problem.hint == "a merge is missing before it"
     builder = tl.Builder("race")

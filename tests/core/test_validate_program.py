@@ -194,6 +194,7 @@ def test_a_broken_program_is_reported(name: str) -> None:
     problems = program_problems(broken)
     assert [problem.rule for problem in problems[:1]] == [rule] and {p.rule for p in problems} == {rule}
     assert required in str(problems[0].required) and got in str(problems[0].got)
+    assert problems[0].where in (None, "main", Location("user.py", 7))
     at_node = name not in ("two functions of one name", "an entry that is nowhere")
     assert (problems[0].where is not None) == at_node
 

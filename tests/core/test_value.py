@@ -35,7 +35,7 @@ def has_brackets_for(shape: tuple[int, ...]) -> bool:
 
 @given(values())
 def test_what_is_shown_is_read_back(value: Any) -> None:
-    """Section 9: read(show(v)) is v, bit for bit: NaN, infinities and -0.0 too, scalars and arrays."""
+    """Read(show(v)) is v, bit for bit: NaN, infinities and -0.0 too, scalars and arrays."""
     type_ = type_of(value)
     assert type_.shape is not None
     if has_brackets_for(type_.shape):  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def test_what_is_shown_is_read_back(value: Any) -> None:
     ids=str,
 )
 def test_how_a_value_is_shown(value: Any, said: str) -> None:
-    """Section 9: a value is written as a literal of the text form."""
+    """A value is written as a literal of the text form."""
     assert show(value) == said
 
 
@@ -83,7 +83,7 @@ def test_how_a_value_is_shown(value: Any, said: str) -> None:
     ],
 )
 def test_what_may_be_read(text: str, type_: Type, value: Any) -> None:
-    """Section 9: a literal is read by the type that is wanted."""
+    """A literal is read by the type that is wanted."""
     assert same(read(text, type_), value)
 
 
@@ -113,7 +113,7 @@ WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "
     "text", [*BAD, *WORDS, "[1, [2]]", "[" * 65 + "]" * 65, "[" * 100_000, "[" * 50_000 + "]" * 50_000]
 )
 def test_what_is_no_integer(text: str) -> None:
-    """P6: text that is no literal of int64 is Malformed, however deep or long, with the type and the text."""
+    """Text that is no literal of int64 is Malformed, however deep or long, with the type and the text."""
     with pytest.raises(tl.Malformed) as refused:
         read(text, Type(dtypes.int64, None))
     assert refused.value.required is not None and refused.value.got is not None
@@ -121,7 +121,7 @@ def test_what_is_no_integer(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1_0.5", "1.5.5", "true", "٣.٥", "infinit", "0x1p3", "1e", "[1.0, true]"])
 def test_what_is_no_float(text: str) -> None:
-    """P6: text that is no literal of float64 is Malformed."""
+    """Text that is no literal of float64 is Malformed."""
     with pytest.raises(tl.Malformed):
         read(text, Type(dtypes.float64, None))
 
@@ -130,7 +130,7 @@ def test_what_is_no_float(text: str) -> None:
     ("text", "wanted"), [("[1]", INT), ("1", Type(dtypes.int64, (1,))), ("[1, 2]", Type(dtypes.int64, (3,)))]
 )
 def test_a_literal_of_another_shape(text: str, wanted: Type) -> None:
-    """P6: a literal of another shape than the wanted one is Malformed, and both types are named."""
+    """A literal of another shape than the wanted one is Malformed, and both types are named."""
     with pytest.raises(tl.Malformed, match="not a literal of this type") as refused:
         read(text, wanted)
     assert refused.value.required == wanted and refused.value.hint == "a value of the wrong type"
@@ -143,7 +143,7 @@ wanted_types = st.sampled_from(
 
 @given(st.text() | st.text("[],-+.0123456789einfatrus _\n", max_size=30), wanted_types)
 def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
-    """P6: any text is a value of the wanted type, or Malformed; no other exception comes out."""
+    """Any text is a value of the wanted type, or Malformed; no other exception comes out."""
     try:
         value = read(text, wanted)
     except tl.Malformed:
@@ -153,7 +153,7 @@ def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
 
 @given(values())
 def test_admitted_values_are_in_normal_form(value: Any) -> None:
-    """P2: an admitted value has the same type and bits, and is a Python scalar, or an array that nobody can write."""
+    """An admitted value has the same type and bits, and is a Python scalar, or an array that nobody can write."""
     admitted = admit(value)
     assert same(admitted, value) and type_of(admitted) == type_of(value)
     if isinstance(admitted, np.ndarray):
@@ -165,7 +165,7 @@ def test_admitted_values_are_in_normal_form(value: Any) -> None:
 
 
 def test_admitted_arrays_are_copies() -> None:
-    """P2: no token changes under way, whatever the caller does with his array, or with a view of it."""
+    """No token changes under way, whatever the caller does with his array, or with a view of it."""
     mine = np.arange(4)
     admitted, turned = admit(mine), admit(mine[::-1])
     mine[:] = 0
@@ -185,7 +185,7 @@ def test_admitted_arrays_are_copies() -> None:
     ids=str,
 )
 def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
-    """Section 9: a Python integer may stand for a float; otherwise a value has the type that is wanted."""
+    """A Python integer may stand for a float; otherwise a value has the type that is wanted."""
     assert same(admit(value, wanted), admitted)
 
 
@@ -195,7 +195,7 @@ def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
     + [(3, Type(dtypes.float64, (1,))), ([1, 2], Type(dtypes.int64, (3,))), ([1], INT), (1, Type(dtypes.int64, (1,)))],
 )
 def test_what_is_not_admitted_as(value: Any, wanted: Type) -> None:
-    """P6: nothing else converts by itself; the message has the wanted type and the value's own."""
+    """Nothing else converts by itself; the message has the wanted type and the value's own."""
     with pytest.raises(tl.Usage, match="a value of the wrong type") as refused:
         admit(value, wanted)
     assert refused.value.required == wanted and str(type_of(value)) in str(refused.value.got)
@@ -203,7 +203,7 @@ def test_what_is_not_admitted_as(value: Any, wanted: Type) -> None:
 
 @given(values(), values())
 def test_same_is_type_and_bits(one: Any, other: Any) -> None:
-    """Section 8: values are the same exactly if they have one type and one fingerprint; each is the same as itself."""
+    """Values are the same exactly if they have one type and one fingerprint; each is the same as itself."""
     alike = type_of(one) == type_of(other) and np.asarray(one).tobytes() == np.asarray(other).tobytes()
     assert same(one, other) == alike == (fingerprint(one) == fingerprint(other)) and same(one, one)
     assert not alike or hash(fingerprint(one)) == hash(fingerprint(other))
@@ -224,13 +224,13 @@ def test_same_is_type_and_bits(one: Any, other: Any) -> None:
     ids=str,
 )
 def test_what_is_not_the_same(one: Any, other: Any) -> None:
-    """Section 8: -0.0 is not 0.0, 1 is neither 1.0 nor true, and shapes count."""
+    """-0.0 is not 0.0, 1 is neither 1.0 nor true, and shapes count."""
     assert not same(one, other)
 
 
 @pytest.mark.parametrize("value", [True, 3, -0.0, math.nan, math.inf])
 def test_a_scalar_is_the_same_as_numpys(value: Any) -> None:
-    """Section 8: where a value comes from does not matter."""
+    """Where a value comes from does not matter."""
     assert same(value, np.array(value)) and same(value, np.asarray(value)[()])
     assert same(normal(value, type_of(value)), value)
 
