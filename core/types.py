@@ -51,6 +51,19 @@ class Type:
             return False
         return all(mine in (None, theirs) for mine, theirs in zip(self.shape, other.shape, strict=True))
 
+    def join(self, other: Type) -> Type | None:
+        """The narrowest type that admits both; None where their dtypes differ, since no type does.
+
+        >>> print(Type(dtypes.int64, (2, 3)).join(Type(dtypes.int64, (2, 4))))
+        int64[2, ?]
+        """
+        if self.dtype is not other.dtype:
+            return None
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return Type(self.dtype, None)
+        pairs = zip(self.shape, other.shape, strict=True)
+        return Type(self.dtype, tuple(mine if mine == theirs else None for mine, theirs in pairs))
+
 
 class Array:
     """Annotations for arrays: `Array[float64, 3, None]` is a matrix of three rows.
