@@ -10,7 +10,7 @@ fib(10)                              # 89
 fib.run(10, schedule="random:7").firings
 """
 
-from .core.dtypes import bool, float64, int64
+from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import (
     Broken,
     Crash,
@@ -94,12 +94,16 @@ __all__ = [
     "divide",
     "equal",
     "exp",
+    "float32",
     "float64",
     "floor_divide",
     "function",
     "greater",
     "greater_equal",
     "identity",
+    "int8",
+    "int16",
+    "int32",
     "int64",
     "less",
     "less_equal",
@@ -123,6 +127,10 @@ __all__ = [
     "sqrt",
     "subtract",
     "tanh",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "where",
     "while_loop",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class DType(type):
-    """The class of all dtypes. `kind` is 'b' (bool), 'i' (signed integer) or 'f' (floating point)."""
+    """The class of all dtypes. `kind` is 'b' (bool), 'i' (signed), 'u' (unsigned) or 'f' (floating point)."""
 
     kind: str
     numpy: np.dtype[np.generic]
@@ -19,28 +19,123 @@ class DType(type):
     def __repr__(cls) -> str:
         return cls.__name__
 
+    @property
+    def bits(cls) -> int:
+        return 8 * cls.numpy.itemsize
 
-class int64(metaclass=DType):  # noqa: N801 - the name is the Array API's
-    """64-bit signed integers; arithmetic wraps."""
+    @property
+    def is_integer(cls) -> builtins.bool:
+        return cls.kind in "iu"
 
-    kind = "i"
-    numpy = np.dtype(np.int64)
+    @property
+    def range(cls) -> tuple[int, int]:
+        """The lowest and the highest number of an integer dtype.
+
+        >>> int8.range, uint8.range
+        ((-128, 127), (0, 255))
+        """
+        assert cls.is_integer
+        low = -(2 ** (cls.bits - 1)) if cls.kind == "i" else 0
+        return low, low + 2**cls.bits - 1
 
 
-class float64(metaclass=DType):  # noqa: N801
-    """64-bit IEEE 754 floating point."""
-
-    kind = "f"
-    numpy = np.dtype(np.float64)
-
-
-class bool(metaclass=DType):  # noqa: N801
+class bool(metaclass=DType):  # noqa: N801 - these names are the Array API's
     """Truth values."""
 
     kind = "b"
     numpy = np.dtype(np.bool_)
 
 
-ALL: tuple[DType, ...] = (bool, int64, float64)
+class int8(metaclass=DType):  # noqa: N801
+    """8-bit signed integers; arithmetic wraps."""
+
+    kind = "i"
+    numpy = np.dtype(np.int8)
+
+
+class int16(metaclass=DType):  # noqa: N801
+    """16-bit signed integers; arithmetic wraps."""
+
+    kind = "i"
+    numpy = np.dtype(np.int16)
+
+
+class int32(metaclass=DType):  # noqa: N801
+    """32-bit signed integers; arithmetic wraps."""
+
+    kind = "i"
+    numpy = np.dtype(np.int32)
+
+
+class int64(metaclass=DType):  # noqa: N801
+    """64-bit signed integers; arithmetic wraps. The dtype of Python's int."""
+
+    kind = "i"
+    numpy = np.dtype(np.int64)
+
+
+class uint8(metaclass=DType):  # noqa: N801
+    """8-bit unsigned integers; arithmetic wraps."""
+
+    kind = "u"
+    numpy = np.dtype(np.uint8)
+
+
+class uint16(metaclass=DType):  # noqa: N801
+    """16-bit unsigned integers; arithmetic wraps."""
+
+    kind = "u"
+    numpy = np.dtype(np.uint16)
+
+
+class uint32(metaclass=DType):  # noqa: N801
+    """32-bit unsigned integers; arithmetic wraps."""
+
+    kind = "u"
+    numpy = np.dtype(np.uint32)
+
+
+class uint64(metaclass=DType):  # noqa: N801
+    """64-bit unsigned integers; arithmetic wraps."""
+
+    kind = "u"
+    numpy = np.dtype(np.uint64)
+
+
+class float32(metaclass=DType):  # noqa: N801
+    """32-bit IEEE 754 floating point. Every op computes in float64 and rounds."""
+
+    kind = "f"
+    numpy = np.dtype(np.float32)
+
+
+class float64(metaclass=DType):  # noqa: N801
+    """64-bit IEEE 754 floating point. The dtype of Python's float."""
+
+    kind = "f"
+    numpy = np.dtype(np.float64)
+
+
+ALL: tuple[DType, ...] = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64)
+BY_NAME: dict[str, DType] = {repr(dtype): dtype for dtype in ALL}
 BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL}
 BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
+"""The dtypes whose scalars are Python's own numbers."""
+NATIVE = frozenset(BY_PYTHON.values())
+
+
+def promote(one: DType, other: DType) -> DType | None:
+    """The dtype of an op's result on operands of these two, as the Array API says; None where it leaves that open.
+
+    The wider of two of one kind; the narrowest signed integer that holds both a signed and an unsigned one. Kinds
+    do not mix otherwise.
+
+    >>> promote(int8, uint8), promote(float32, float64), promote(int64, uint64), promote(int64, float64)
+    (int16, float64, None, None)
+    """
+    if one.kind == other.kind:
+        return max(one, other, key=lambda dtype: dtype.bits)
+    if not (one.is_integer and other.is_integer):
+        return None
+    signed, unsigned = (one, other) if one.kind == "i" else (other, one)
+    return BY_NAME.get(f"int{max(signed.bits, 2 * unsigned.bits)}")

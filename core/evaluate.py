@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from .op import OPS, kernel, trap_message
 from .program import Node, Operand, Program, Region
+from .types import type_of
 from .value import Literal, Value
 
 Values: TypeAlias = tuple[Value, ...]
@@ -116,4 +117,4 @@ class _Evaluator:
         message = trap_message(row, inputs)
         if message is not None:
             raise _Trapped((f"{function}.{node.name}", message))
-        return kernel(row, node.results[0].type, node.attributes)(*inputs)
+        return kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)

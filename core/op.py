@@ -6,7 +6,7 @@ Results are cast to the row's dtype here, never by a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import dtypes
+from .dtypes import DType
 from .errors import Usage
-from .types import Type
+from .types import Type, type_of
 from .value import Value, normal
 
 TypeRule: TypeAlias = Callable[..., Type]
@@ -30,7 +31,7 @@ class Undefined:
 
     when: Callable[..., Any]
     message: str
-    kinds: str = "i"
+    kinds: str = "iu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +77,28 @@ def lookup(name: str) -> Op:
     return OPS[name]
 
 
-def wrap(number: int) -> int:
-    """An integer modulo 2**64, as a signed number: the table's cast to int64.
+def wrap(number: int, dtype: DType = dtypes.int64) -> int:
+    """An integer modulo 2 to the number of bits, in the range of its dtype: the table's cast to integers.
 
-    >>> wrap(2**63) == -2**63
-    True
+    >>> wrap(2**63) == -2**63, wrap(300, dtypes.uint8), wrap(200, dtypes.int8)
+    (True, 44, -56)
     """
-    return ((number + 2**63) & (2**64 - 1)) - 2**63
+    low, high = dtype.range
+    return ((number - low) & (high - low)) + low
 
 
-_LOW, _HIGH = -(2**63), 2**63 - 1
+_LOW, _HIGH = dtypes.int64.range
 
 
-def kernel(row: Op, result: Type, attributes: Attributes = ()) -> Kernel:
-    """What computes this op where the result has this type: on scalars the scalar column, else NumPy's."""
+def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = ()) -> Kernel:
+    """What computes this op on operands of these types: on scalars the scalar column, else NumPy's."""
+    if result.shape is None:
+        return _kernel_by_shape(row, operands, result, attributes)
     if not result.is_scalar:
         return _array_kernel(_bound(row.numpy, attributes), result)
     compute = _bound(row.scalar, attributes)
+    if any(type_.dtype not in dtypes.NATIVE for type_ in (*operands, result)):
+        return _boxed_kernel(compute, result.dtype)
     if result.dtype is not dtypes.int64:
         return compute
 
@@ -103,16 +109,49 @@ def kernel(row: Op, result: Type, attributes: Attributes = ()) -> Kernel:
     return wrapped
 
 
+def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
+    """Where only the run tells whether the operands are scalars."""
+    on_scalars = kernel(row, operands, Type(result.dtype), attributes)
+    on_arrays = _array_kernel(_bound(row.numpy, attributes), result)
+
+    def compute(*operands: Value) -> Value:
+        return on_arrays(*operands) if any(isinstance(o, np.ndarray) for o in operands) else on_scalars(*operands)
+
+    return compute
+
+
 def _bound(column: Callable[..., Any], attributes: Attributes) -> Callable[..., Any]:
     return partial(column, **dict(attributes)) if attributes else column
+
+
+def _boxed_kernel(column: Callable[..., Any], dtype: DType) -> Kernel:
+    """On scalars that are not all Python's own: they are unboxed, and the result is boxed."""
+    native, make = dtype in dtypes.NATIVE, dtype.numpy.type
+
+    def compute(*operands: Value) -> Value:
+        plain = (operand.item() if isinstance(operand, np.generic) else operand for operand in operands)
+        with np.errstate(all="ignore"):
+            number = column(*plain)
+            if dtype.is_integer:
+                number = wrap(number, dtype)
+            return number if native else make(number)
+
+    return compute
 
 
 def _array_kernel(column: Callable[..., Any], result: Type) -> Kernel:
     def compute(*operands: Value) -> Value:
         with np.errstate(all="ignore"):
-            return normal(column(*operands), result)
+            return normal(column(*map(_strong, operands)), result)
 
     return compute
+
+
+def _strong(operand: Value) -> Any:
+    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt; float32 as float64."""
+    if isinstance(operand, np.ndarray | np.generic):
+        return operand.astype(np.float64) if operand.dtype == np.float32 else operand
+    return type_of(operand).dtype.numpy.type(operand)
 
 
 def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:

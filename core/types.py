@@ -91,7 +91,9 @@ def as_type(annotation: object) -> Type:
     if isinstance(annotation, type) and annotation in dtypes.BY_PYTHON:
         return Type(dtypes.BY_PYTHON[annotation])
     raise Usage(
-        "not a type", got=repr(annotation), required="tl.int64, tl.float64, tl.bool, or tl.Array[dtype, sizes...]"
+        "not a type",
+        got=repr(annotation),
+        required="a dtype such as tl.int64, or tl.Array[dtype, sizes...]",
     )
 
 
@@ -120,32 +122,48 @@ def _join_sizes(sizes: set[int | None]) -> int | None:
     return None if None in sizes else 1
 
 
-def _size(number: object) -> str:
+def size(number: int) -> str:
     """An integer, by its bits where it is long: Python does not print the longest."""
-    assert isinstance(number, int)
     return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
 
 
 def type_of(value: object) -> Type:
-    """The type of a concrete value: a Python number, a NumPy scalar, or a NumPy array.
+    """The type of a concrete value: a Python number, a NumPy scalar, an array, or a list of numbers.
 
-    Raises Usage for anything else, for a dtype tagloom does not have, and for integers beyond int64.
+    Raises Usage for anything else, for a dtype tagloom does not have, and for Python integers beyond int64.
     """
     if type(value) in dtypes.BY_PYTHON:
-        array = None
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
-            raise Usage("this integer does not fit into int64", got=_size(value))
+            raise Usage("this integer does not fit into int64", got=size(value))  # type: ignore[arg-type]
         return Type(dtype)
     try:
         array = np.asarray(value)
     except ValueError:
         what = "rows of different lengths, or nested deeper than 64, are no array"
         raise Usage(what, got=reprlib.repr(value)) from None
-    if array.dtype not in dtypes.BY_NUMPY:
+    if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and kinds_in(value) == {int}:
+        raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value))
+    native = array.dtype.newbyteorder("=")
+    if native not in dtypes.BY_NUMPY:
         raise Usage(
             "this is no value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
         )
-    return Type(dtypes.BY_NUMPY[array.dtype], array.shape)
+    return Type(dtypes.BY_NUMPY[native], array.shape)
+
+
+def kinds_in(rows: object) -> set[type]:
+    """The types of the elements of a nested list, or of a value alone. NumPy's arrays have at most 64 dimensions, and
+    what is nested deeper counts as a list.
+
+    >>> sorted(map(str, kinds_in([[1, 2.5]])))
+    ["<class 'float'>", "<class 'int'>"]
+    """
+    items = [rows]
+    for _ in range(65):
+        if not any(isinstance(item, list | tuple) for item in items):
+            break
+        items = [inner for item in items for inner in (item if isinstance(item, list | tuple) else (item,))]
+    return set(map(type, items))

@@ -1,64 +1,82 @@
-"""Values: what tokens carry. A scalar is a Python bool, int or float; anything else a read-only array.
+"""Values: what tokens carry. A scalar of bool, int64 or float64 is a Python number, of another dtype a NumPy scalar;
+anything else is a read-only array.
 
-Owns how values are admitted, compared, written and read. Two values are the same if their bits are:
-NaN is itself, and -0.0 is not 0.0.
+Owns how values are admitted, compared and written; `literals` reads them. Two values are the same if their types and
+their bits are: -0.0 is not 0.0, and 1 not 1.0. All NaNs of a dtype are one value: which bits an operation gives a NaN
+is the processor's choice.
 """
 
 from __future__ import annotations
 
 import builtins
-import re
+import math
+import reprlib
 import struct
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from . import dtypes
-from .errors import Malformed, Usage
-from .types import Type, type_of
+from .dtypes import DType
+from .errors import Usage
+from .types import Type, kinds_in, size, type_of
 
-Value: TypeAlias = builtins.bool | int | float | npt.NDArray[np.generic]
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
+Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic]
 
 
 def admit(value: object, wanted: Type | None = None) -> Value:
     """The value that stands for a Python object, as type `wanted` if given.
 
-    Where a float is wanted a Python int will do, and in a list too. Arrays are copied and made read-only, so that no
-    token changes under way.
+    Python's own numbers, and lists of them, take the wanted dtype: an int any number's, a float any float's. Arrays
+    are copied and made read-only, so that no token changes under way.
 
     Raises Usage where the object is no value, or not of the wanted type.
 
-    >>> from tagloom.core.dtypes import float64
-    >>> admit(3, Type(float64))
-    3.0
+    >>> from tagloom.core.dtypes import float64, int8
+    >>> admit(3, Type(float64)), admit(3, Type(int8))
+    (3.0, np.int8(3))
     """
-    if type(value) is int and wanted is not None and wanted in (Type(dtypes.float64), Type(dtypes.float64, None)):
-        value = _as_float(value)
+    if wanted is not None and _takes(wanted.dtype, value):
+        adapted = _adapted(value, wanted.dtype)
+        if wanted.admits(Type(wanted.dtype, adapted.shape)):
+            return _one_form(adapted, wanted.dtype)
     found = type_of(value)
     if wanted is None or wanted.admits(found):
         return normal(value, found)
-    adapted = Type(wanted.dtype, found.shape)
-    if isinstance(value, list) and (found.dtype is dtypes.int64 or not np.size(value)) and wanted.admits(adapted):
-        return normal(value, adapted)
     raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
 
 
-def _as_float(number: int) -> float:
+def _takes(dtype: DType, value: object) -> builtins.bool:
+    """Whether these are Python's own numbers, all of kinds that may become this dtype."""
+    allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}}
+    return kinds_in(value) <= allowed.get(dtype.kind, {int})
+
+
+def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
+    """Python's numbers as an array of a dtype; raises Usage where one does not fit."""
     try:
-        return float(number)
+        if dtype.kind != "f":
+            return np.asarray(value, dtype=dtype.numpy)
+        with np.errstate(over="ignore"):
+            return np.asarray(value, dtype=np.float64).astype(dtype.numpy)
     except OverflowError:
-        raise Usage("this integer does not fit into float64", got=f"one of {number.bit_length():,} bits") from None
+        got = size(value) if isinstance(value, int) else reprlib.repr(value)
+        raise Usage(f"this integer does not fit into {dtype!r}", got=got) from None
+    except ValueError:
+        what = "rows of different lengths, or nested deeper than 64, are no array"
+        raise Usage(what, got=reprlib.repr(value)) from None
 
 
 def normal(value: object, as_: Type) -> Value:
-    """A value in its one form: Python scalars for 0-d, else a read-only array of the type's dtype."""
-    array = np.array(value, dtype=as_.dtype.numpy)
+    """A value in its one form: a scalar for 0-d, else a read-only array of the type's dtype."""
+    return _one_form(np.array(value, dtype=as_.dtype.numpy), as_.dtype)
+
+
+def _one_form(array: npt.NDArray[np.generic], dtype: DType) -> Value:
     if array.ndim == 0:
-        return array.item()  # type: ignore[no-any-return]
+        return array.item() if dtype in dtypes.NATIVE else array[()]
     array.flags.writeable = False
     return array
 
@@ -73,99 +91,47 @@ def same(one: object, other: object) -> builtins.bool:
 
 
 def fingerprint(value: object) -> tuple[str, tuple[int, ...], bytes]:
-    """A hashable key of a value's type and bits."""
+    """A hashable key of a value's type and bits; all NaNs have the bits of one."""
     match value:
         case builtins.bool():
             return "|b1", (), b"\1" if value else b"\0"
         case int():
             return "<i8", (), value.to_bytes(8, "little", signed=True)
         case float():
-            return "<f8", (), struct.pack("<d", value)
+            return "<f8", (), struct.pack("<d", value if value == value else math.nan)
     array = np.asarray(value)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.array(math.nan, array.dtype), array)
     return array.dtype.str, array.shape, array.tobytes()
 
 
 def show(value: object) -> str:
-    """A value in the text form.
+    """A value in the text form: a literal that says its type.
 
     >>> show(True), show(-3), show(float("inf")), show(np.array([1.0, 2.5]))
     ('true', '-3', 'inf', '[1.0, 2.5]')
+    >>> show(np.uint8(7)), show(np.zeros((2, 0)))
+    ('uint8(7)', 'float64[2, 0]([])')
     """
-    if isinstance(value, np.ndarray | np.generic):
-        return show(value.tolist())
-    if isinstance(value, list):
-        return f"[{', '.join(map(show, value))}]"
-    if isinstance(value, builtins.bool):
-        return "true" if value else "false"
-    return repr(value)
+    array = np.asarray(value)
+    numbers = _numbers(array)
+    if array.dtype not in dtypes.BY_NUMPY:
+        return numbers
+    dtype = dtypes.BY_NUMPY[array.dtype]
+    if not array.size:
+        return f"{Type(dtype, array.shape)}([])"
+    return numbers if dtype in dtypes.NATIVE else f"{dtype!r}({numbers})"
 
 
-def read(text: str, wanted: Type) -> Value:
-    """The value that a literal of the text form means, as a type: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
-
-    Raises Malformed where the text is no literal, or not one of that type.
-
-    >>> from tagloom.core.dtypes import int64
-    >>> read("[1, 2]", Type(int64, (2,)))
-    array([1, 2])
-    """
-    try:
-        return admit(_nested(text, wanted), wanted)
-    except Usage as error:
-        raise Malformed("not a literal of this type", required=wanted, got=text, hint=error.message) from None
-
-
-def _nested(text: str, wanted: Type) -> object:
-    """Read brackets with a stack of our own: a million of them are no reason to overflow Python's."""
-    stack: list[list[object]] = [[]]
-    separated = True
-    for token in _TOKEN.findall(text):
-        if token == ",":
-            if separated:
-                break
-            separated = True
-            continue
-        if token == "]":
-            if len(stack) == 1 or (separated and stack[-1]):
-                break
-            done = stack.pop()
-            stack[-1].append(done)
-        elif not separated:
-            break
-        elif token == "[":
-            stack.append([])
-            continue
-        else:
-            stack[-1].append(_number(token, wanted))
-        separated = False
-    else:
-        if len(stack) == 1 and len(stack[0]) == 1 and not separated:
-            read = stack[0][0]
-            return _array(read, text, wanted) if isinstance(read, list) else read
-    raise Malformed("not a literal", required=wanted, got=text, hint="a number, true, false, or [...] of them")
-
-
-def _array(rows: list[object], text: str, wanted: Type) -> Value:
-    try:
-        return np.array(rows, dtype=wanted.dtype.numpy)
-    except ValueError:
-        hint = "rows of one length, nested at most 64 deep"
-        raise Malformed("not an array", required=wanted, got=text, hint=hint) from None
-
-
-def _number(word: str, wanted: Type) -> Value:
-    if wanted.dtype is dtypes.bool and word in ("true", "false", "True", "False"):
-        return word in ("true", "True")
-    try:
-        if wanted.dtype is dtypes.int64 and _INTEGER.fullmatch(word) and len(word) < 100:
-            number = int(word)
-            type_of(number)
-            return number
-        if wanted.dtype is dtypes.float64 and word.isascii() and "_" not in word:
-            return float(word)
-    except ValueError:
-        pass
-    raise Malformed("not a literal of this type", required=wanted, got=word)
+def _numbers(array: npt.NDArray[Any]) -> str:
+    if array.ndim:
+        return f"[{', '.join(map(_numbers, array))}]"
+    match array.dtype.kind:
+        case "b":
+            return "true" if array else "false"
+        case "f":
+            return "nan" if array != array else str(array[()])
+    return str(array[()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,6 +21,7 @@ from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
 from ..core.op import OPS, kernel, trap_message, traps_on
 from ..core.tag import ROOT, Site, Tag
+from ..core.types import Type
 from ..core.value import Value
 
 Outputs: TypeAlias = tuple[tuple[int, Value], ...]
@@ -57,11 +58,29 @@ class Rule:
 def rules(graph: Graph) -> tuple[Rule, ...]:
     """The rule of every node, by number."""
     results = {number: position for position, number in enumerate(graph.results)}
-    return tuple(_rule(graph, node, results.get(number)) for number, node in enumerate(graph.nodes))
+    types = _port_types(graph)
+    return tuple(_rule(graph, node, types[number], results.get(number)) for number, node in enumerate(graph.nodes))
 
 
-def _rule(graph: Graph, node: Node, result: int | None) -> Rule:
-    compute, trap = _compute(node)
+def _port_types(graph: Graph) -> list[list[Type]]:
+    """The types of every node's ports, by number; a port that nothing feeds, in a graph that breaks the rules, has
+    the type of the node's output."""
+    sources = graph.sources()
+    return [
+        [
+            literal.type
+            if literal is not None
+            else graph.output(sources[Edge(number, port)][0]).type
+            if Edge(number, port) in sources
+            else node.outputs[0].type
+            for port, literal in enumerate(node.ports)
+        ]
+        for number, node in enumerate(graph.nodes)
+    ]
+
+
+def _rule(graph: Graph, node: Node, ports: list[Type], result: int | None) -> Rule:
+    compute, trap = _compute(node, ports)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
     routes = [_routes(graph, targets) for targets in edges]
     return Rule(
@@ -93,12 +112,13 @@ def _is_return(graph: Graph, edge: Edge) -> bool:
     return graph.nodes[edge.node].op == "return"
 
 
-def _compute(node: Node) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+def _compute(node: Node, ports: list[Type]) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
     """What a node computes, and where it may trap, why."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
     row, result = OPS[node.op], node.outputs[0].type
-    calculate, arity = kernel(row, result, node.attributes), row.arity
+    arity = row.arity
+    calculate = kernel(row, ports[:arity], result, node.attributes)
 
     def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
         """S5."""

@@ -17,13 +17,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.dtypes import DType
-from ..core.errors import Malformed, TagloomError, Usage
+from ..core.errors import TagloomError, Usage
 from ..core.graph import Graph
+from ..core.literals import parse_literal, read
 from ..core.program import Program
 from ..core.types import Type
-from ..core.value import Value, admit, read
+from ..core.value import Value, admit
 from ..interp.function import Function
 
 Runnable: TypeAlias = Function | Graph
@@ -164,7 +163,7 @@ def _argument(name: str, type_: Type | None, word: str) -> Value:
     try:
         if word.startswith("@"):
             return admit(_array_file(word[1:]), type_)
-        return read(word, type_) if type_ is not None else _literal(word)
+        return read(word, type_) if type_ is not None else parse_literal(word).value
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
         error.hint = _stray(word) or error.hint
@@ -178,20 +177,6 @@ def _array_file(file: str) -> object:
         raise Usage("this array file cannot be read", got=file, hint=error.strerror) from None
     except (ValueError, EOFError):
         raise Usage("this array file cannot be read", required="what numpy.save writes", got=file) from None
-
-
-def _literal(word: str) -> Value:
-    """A literal whose type nobody declared: it has the dtype, and the shape, that it looks like."""
-    looks = word.lower()
-    if "true" in looks or "false" in looks:
-        dtype: DType = dtypes.bool
-    else:
-        dtype = dtypes.float64 if any(letter in looks for letter in ".en") else dtypes.int64  # 1.5, 1e3, nan, inf
-    try:
-        return read(word, Type(dtype, None))
-    except Malformed as error:
-        said = error.hint or "a number, true, false, or [...] of numbers"
-        raise Malformed("not a literal", got=word, hint=said) from None
 
 
 def _stray(word: str) -> str | None:

@@ -5,16 +5,18 @@ In a trace they add to the program, whatever their operands; outside of one they
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
+from ..dtypes import DType, promote
 from ..errors import Invalid, Trap, Usage
 from ..op import kernel, lookup, trap_message
 from ..program import Location
 from ..types import Type, type_of
-from ..value import Literal, Value, admit, literal
+from ..value import Literal, Value, admit
 from .source import definition, here
 from .symbol import Symbol
 from .tracing import RegionTrace, current, entered, to_operand
@@ -47,23 +49,33 @@ Symbol.apply = staticmethod(apply)
 
 
 def _adapt(op: str, operands: Sequence[object]) -> list[Traced | Literal]:
-    """Operands as values; a Python number takes the dtype of the operands that have one of their own."""
-    given = [to_operand(operand) for operand in operands]
-    weak = [type(operand) is int for operand in operands]
-    choice = 1 if op == "where" else 0
-    strong = [value.type.dtype for value, is_weak in zip(given[choice:], weak[choice:], strict=True) if not is_weak]
-    if strong and strong[0] is dtypes.float64:
-        return [
-            literal(value.value, Type(dtypes.float64)) if is_weak and isinstance(value, Literal) else value
-            for value, is_weak in zip(given, weak, strict=True)
-        ]
-    return given
+    """Operands as values; Python's own numbers take the dtype of the operands that have one of their own.
+
+    Among themselves an int takes a float's. The condition of `where` is no such operand.
+    """
+    weak = [type(operand) in (int, float) and not (op == "where" and k == 0) for k, operand in enumerate(operands)]
+    given = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
+    strong = [value.type.dtype for value in given[op == "where" :] if value is not None]
+    if not strong and float in map(type, operands):
+        strong = [dtypes.float64]
+    wanted = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
+    return [weakly(operand, wanted) if value is None else value for operand, value in zip(operands, given, strict=True)]
+
+
+def weakly(value: object, wanted: DType | None) -> Traced | Literal:
+    """An operand; where it is Python's own number it takes the wanted dtype, if it may: an int any number's, a float
+    any float's."""
+    weak = wanted is not None and (
+        (type(value) is int and wanted.kind != "b") or (type(value) is float and wanted.kind == "f")
+    )
+    return to_operand(value, Type(wanted)) if weak and wanted else to_operand(value)
 
 
 def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
     row = lookup(op)
+    types = [operand.type for operand in operands]
     try:
-        type_ = row.types(*(operand.type for operand in operands), **attributes)
+        type_ = row.types(*types, **attributes)
     except Invalid as error:
         error.rule, error.where, error.message = "V4", here(), f"{op}: {error.message}"
         raise
@@ -71,7 +83,7 @@ def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Va
     message = trap_message(row, values)
     if message is not None:
         raise Trap(message, where=here(), got=", ".join(map(str, operands)))
-    return kernel(row, type_, tuple(attributes.items()))(*values)
+    return kernel(row, types, type_, tuple(attributes.items()))(*values)
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -170,8 +182,7 @@ def _next_variables(following: tuple[Any, ...], own: list[Traced], body: Any) ->
     _check_number(following, own, body)
     adapted = []
     for value, variable in zip(following, own, strict=True):
-        weak = type(value) is int and variable.type == Type(dtypes.float64)
-        operand = to_operand(value, variable.type if weak else None)
+        operand = weakly(value, variable.type.dtype if variable.type.is_scalar else None)
         if not variable.type.admits(operand.type):
             raise Invalid(
                 f"loop variable {variable.name} changes its type",
@@ -251,11 +262,7 @@ def _as_tuple(returned: Any) -> tuple[Any, ...]:
 
 def _unify(one: Any, other: Any) -> tuple[Traced | Literal, Traced | Literal]:
     """A result of both branches, of one type: a Python number adapts to the other side."""
-    left, right = to_operand(one), to_operand(other)
-    if type(one) is int and right.type == Type(dtypes.float64):
-        left = literal(one, right.type)
-    if type(other) is int and left.type == Type(dtypes.float64):
-        right = literal(other, left.type)
+    left, right = weakly(one, _dtype(other)), weakly(other, _dtype(one))
     if not (left.type.admits(right.type) or right.type.admits(left.type)):
         raise Invalid(
             "the branches of cond return different types",
@@ -266,6 +273,12 @@ def _unify(one: Any, other: Any) -> tuple[Traced | Literal, Traced | Literal]:
             hint="convert one with tl.astype",
         )
     return left, right
+
+
+def _dtype(value: Any) -> DType | None:
+    """The dtype that a scalar has of its own: Python's int takes any number's."""
+    type_ = None if type(value) is int else to_operand(value).type
+    return type_.dtype if type_ and type_.is_scalar else None
 
 
 def _wider(one: Type, other: Type) -> Type:

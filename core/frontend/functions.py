@@ -32,7 +32,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 def astype(x: Any, dtype: DType, /) -> Any:
     if not isinstance(dtype, DType):
-        raise Usage("astype wants a dtype", where=here(), got=repr(dtype), required="tl.int64, tl.float64 or tl.bool")
+        raise Usage("astype wants a dtype", where=here(), got=repr(dtype), required="as in tl.astype(x, tl.int64)")
     return apply("astype", x, dtype=dtype)
 
 

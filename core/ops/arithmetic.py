@@ -32,7 +32,7 @@ add = op(
     numpy=np.add,
     scalar=operator.add,
     symbol="+",
-    doc="""Sum. int64 wraps.
+    doc="""Sum. Integers wrap.
 
 >>> tl.add(2, 3)
 5
@@ -45,7 +45,7 @@ subtract = op(
     numpy=np.subtract,
     scalar=operator.sub,
     symbol="-",
-    doc="""Difference. int64 wraps.
+    doc="""Difference. Integers wrap.
 
 >>> tl.subtract(2, 3)
 -1
@@ -58,7 +58,7 @@ multiply = op(
     numpy=np.multiply,
     scalar=operator.mul,
     symbol="*",
-    doc="""Product. int64 wraps.
+    doc="""Product. Integers wrap.
 
 >>> tl.multiply(2**62, 2) == -2**63
 True
@@ -85,7 +85,7 @@ floor_divide = op(
     scalar=guarded.floordiv,
     symbol="//",
     undefined=Undefined(_by_zero, "integer division by zero"),
-    doc="""Quotient, rounded down. Integer division by zero traps; the lowest int64 // -1 wraps to itself.
+    doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
 >>> tl.floor_divide(-7, 2)
 -4
@@ -113,7 +113,7 @@ pow = op(
     scalar=guarded.power,
     symbol="**",
     undefined=Undefined(_negative_exponent, "integer to a negative power"),
-    doc="""Power. int64 wraps, and traps on a negative exponent; floats follow C's pow.
+    doc="""Power. Integers wrap, and trap on a negative exponent; floats follow C's pow.
 
 >>> tl.pow(2, 10)
 1024
@@ -126,7 +126,8 @@ negative = op(
     numpy=np.negative,
     scalar=operator.neg,
     symbol="-",
-    doc="""The number with its sign changed; the lowest int64 is its own negative.
+    doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
+an unsigned x has 2**bits - x.
 
 >>> tl.negative(2.5)
 -2.5
@@ -139,7 +140,7 @@ abs = op(
     numpy=np.abs,
     scalar=operator.abs,
     symbol="abs",
-    doc="""Absolute value; the lowest int64 is its own.
+    doc="""Absolute value; the lowest signed integer is its own.
 
 >>> tl.abs(-3)
 3

@@ -79,10 +79,10 @@ def maximum(x: float, y: float) -> float:
     return x if x != x or x >= y else y
 
 
-def to_int64(x: float) -> int:
-    """Toward zero; beyond int64 the nearest int64; NaN gives 0."""
+def to_integer(x: float, low: int, high: int) -> int:
+    """Toward zero; beyond the range its nearest number; NaN gives 0."""
     if x != x:
         return 0
-    if x >= 2.0**63:
-        return 2**63 - 1
-    return int(x) if x > -(2.0**63) else -(2**63)
+    if x >= high:
+        return high
+    return int(x) if x > low else low

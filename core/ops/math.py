@@ -1,4 +1,4 @@
-"""Elementary functions of float64. Outside their domain they give NaN or an infinity, never a trap."""
+"""Elementary functions of floats. Outside their domain they give NaN or an infinity, never a trap."""
 
 from __future__ import annotations
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import dtypes
-from ..dtypes import DType
+from ..dtypes import DType, promote
 from ..errors import Invalid
 from ..op import TypeRule
 from ..types import Type, join_shapes
 
-_KINDS = {"b": "bool", "i": "int64", "f": "float64"}
+_KINDS = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
 
 
 def elementwise(kinds: str, result: DType | None = None) -> TypeRule:
-    """Operands of one dtype, of one of these kinds, broadcast; the result has that dtype, or `result`."""
+    """Operands of these kinds (b, i for integers of both signs, f), broadcast and promoted; the result has the
+    promoted dtype, or `result`."""
 
     def rule(*operands: Type) -> Type:
-        dtype = common_dtype(operands)
-        if dtype.kind not in kinds:
+        dtype = promoted(operands)
+        if dtype.kind.replace("u", "i") not in kinds:
             raise Invalid(
                 "operands of the wrong kind",
                 required=" or ".join(_KINDS[kind] for kind in kinds),
@@ -28,21 +31,23 @@ def elementwise(kinds: str, result: DType | None = None) -> TypeRule:
     return rule
 
 
-def common_dtype(operands: tuple[Type, ...]) -> DType:
-    """The one dtype of these operands. Kinds do not mix by themselves: the Array API leaves that undefined."""
-    found = {operand.dtype for operand in operands}
-    if len(found) > 1:
+def promoted(operands: Sequence[Type]) -> DType:
+    """The dtype that these operands promote to. Kinds do not mix by themselves: the Array API leaves that open."""
+    dtype: DType | None = operands[0].dtype
+    for operand in operands[1:]:
+        dtype = dtype and promote(dtype, operand.dtype)
+    if dtype is None:
         raise Invalid(
             "operands of different dtypes",
-            required="one dtype",
+            required="dtypes that promote to one: of one kind, or integers that a signed one holds",
             got=", ".join(map(str, operands)),
             hint="convert one with tl.astype(x, dtype)",
         )
-    return operands[0].dtype
+    return dtype
 
 
 def _convert_hint(dtype: DType, kinds: str) -> str:
-    if dtype.kind == "i" and "f" in kinds:
+    if dtype.is_integer and "f" in kinds:
         return "convert with tl.astype(x, tl.float64); for integer division write x // y"
     if dtype is dtypes.bool:
         return f"convert with tl.astype(x, tl.{'int64' if 'i' in kinds else 'float64'})"

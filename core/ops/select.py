@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ from ..errors import Invalid
 from ..op import op
 from ..types import Type, join_shapes
 from . import guarded
-from .rules import common_dtype
+from .rules import promoted
 
 
 def _where(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
         raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
-    return Type(common_dtype((x, y)), join_shapes([condition.shape, x.shape, y.shape]))
+    return Type(promoted((x, y)), join_shapes([condition.shape, x.shape, y.shape]))
 
 
 def _same(x: Type) -> Type:
@@ -31,17 +30,28 @@ def _converted(x: Type, dtype: DType) -> Type:
     return Type(dtype, x.shape)
 
 
-_CONVERT: dict[str, Callable[[Any], Any]] = {"b": lambda x: x != 0, "i": guarded.to_int64, "f": float}
+def _convert(x: Any, dtype: DType) -> Any:
+    """Integers wrap by the table's cast; floats that an integer dtype has not are the nearest that it has."""
+    if dtype.kind == "b":
+        return x != 0
+    if dtype.kind == "f":
+        return float(x)
+    return guarded.to_integer(x, *dtype.range) if isinstance(x, float) else int(x)
 
 
 def _convert_array(x: Any, dtype: DType) -> Any:
-    """NumPy leaves NaN and numbers out of the range of integers to the machine; the row does not."""
+    """NumPy leaves NaN and numbers out of the range of integers to the machine; the row does not. What becomes
+    float32 is float64 first, as a scalar is."""
     array = np.asarray(x)
-    if array.dtype.kind != "f" or dtype is not dtypes.int64:
+    if dtype.kind == "f":
+        return array.astype(np.float64)
+    if dtype.kind == "b" or array.dtype.kind != "f":
         return array.astype(dtype.numpy)
-    inside = np.where(np.abs(array) < 2.0**63, array, 0.0).astype(np.int64)
-    highest, lowest = np.int64(2**63 - 1), np.int64(-(2**63))
-    return np.where(array >= 2.0**63, highest, np.where(array <= -(2.0**63), lowest, inside))
+    low, high = dtype.range
+    inside = (array > low) & (array < high)
+    converted = np.where(inside, array, 0.0).astype(dtype.numpy)
+    lowest, highest = dtype.numpy.type(low), dtype.numpy.type(high)
+    return np.where(inside | np.isnan(array), converted, np.where(array > 0, highest, lowest))
 
 
 where = op(
@@ -73,12 +83,13 @@ astype = op(
     arity=1,
     types=_converted,
     numpy=_convert_array,
-    scalar=lambda x, dtype: _CONVERT[dtype.kind](x),
+    scalar=_convert,
     attributes=("dtype",),
     doc="""x as another dtype (attribute `dtype`).
 
-To int64 toward zero; beyond int64 the nearest int64, and NaN gives 0. To float64 rounded to the nearest.
-To bool: whether it is not zero; NaN is not zero.
+A float to an integer goes toward zero; beyond the dtype's range to its nearest number, and NaN gives 0. An integer
+to a narrower one wraps. To a float: rounded to the nearest float64, and then to float32. To bool: whether it is not
+zero; NaN is not zero.
 
 >>> tl.astype(-2.7, tl.int64)
 -2

@@ -296,7 +296,7 @@ SIGNATURES: dict[str, tuple[str, str]] = {
     "any number": ("*n: tl.int64", "are positional"),
     "any keywords": ("**n: tl.int64", "are positional"),
     "no annotation": ("n", "parameter n of f has no type"),
-    "text as a type": ("n: str", "not a type\n  required: tl.int64, tl.float64, tl.bool, or tl.Array"),
+    "text as a type": ("n: str", "not a type\n  required: a dtype such as tl.int64, or tl.Array"),
     "a number as a type": ("n: 3", "not a type"),
     "a name that is nowhere": ("n: 'nope'", "the annotations of f cannot be read\n  got: name 'nope' is not defined"),
     "no expression": ("n: 'tl.int64 +'", "cannot be read"),

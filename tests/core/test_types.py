@@ -174,8 +174,20 @@ def nested(depth: int) -> list[Any]:
 
 @pytest.mark.parametrize(
     "value",
-    [None, "text", 1j, object(), {}, {1}, np.float32(1), np.arange(3, dtype=np.int8), np.array(["a"]), int, b"1"]
-    + [2**63, -(2**63) - 1, [2**70], [[1], [1, 2]], [1, [2]], nested(65), nested(100_000), np.array([None]), [None]],
+    [None, "text", 1j, object(), {}, {1}, np.float16(1), np.zeros(3, complex), np.array(["a"]), int, b"1"]
+    + [
+        2**63,
+        -(2**63) - 1,
+        [2**63],
+        [[2**63, 1]],
+        [2**70],
+        [[1], [1, 2]],
+        [1, [2]],
+        nested(65),
+        nested(100_000),
+        np.array([None]),
+        [None],
+    ],
     ids=lambda value: f"{type(value).__name__}",
 )
 def test_what_is_no_value(value: object) -> None:

@@ -123,7 +123,12 @@ BROKEN: dict[str, tuple[str, Program, str, str]] = {
     "a region too few": ("V3", program(POSITIVE, node("cond", "p n", "x", SAME)), "2 regions", "1 and 1"),
     "no attribute": ("V3", program(node("astype", "n", "x")), "('dtype',)", "()"),
     "another attribute": ("V3", program(node("abs", "n", "x", dtype=tl.int64)), "()", "dtype"),
-    "operands of two dtypes": ("V4", program(node("add", ["n", literal(1.0)], "x")), "one dtype", "int64, float64"),
+    "operands of two dtypes": (
+        "V4",
+        program(node("add", ["n", literal(1.0)], "x")),
+        "promote to one",
+        "int64, float64",
+    ),
     "an operand of the wrong kind": ("V4", program(node("sqrt", "n", "x")), "float64", "int64"),
     "shapes that do not broadcast": (
         "V4",
