@@ -58,13 +58,22 @@ def read(text: str, wanted: Type) -> Value:
     >>> read("[1, 2]", Type(int64, (2,)))
     array([1, 2])
     """
+    try:
+        return _read(text, wanted)
+    except Malformed as error:
+        said = error.required if isinstance(error.required, str) else None
+        error.required, error.hint = wanted, error.hint or said
+        raise
+
+
+def _read(text: str, wanted: Type) -> Value:
     typed = _typed(text)
     if typed is None:
         return _of_type(text, wanted, text)
     said, inside = typed
     value = _of_type(inside, said, text)
     if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(value))):
-        raise Malformed("not a literal of this type", required=wanted, got=text)
+        raise Malformed("not a literal of this type", got=text)
     return value
 
 
@@ -99,7 +108,8 @@ def _of_type(text: str, wanted: Type, whole: str) -> Value:
     try:
         return admit(value, wanted) if _elements(value) else _empty(np.array(value).shape, wanted)
     except Usage as error:
-        raise Malformed("not a literal of this type", required=wanted, got=whole, hint=error.message) from None
+        hint = error.message if error.required is None else None
+        raise Malformed("not a literal of this type", required=wanted, got=whole, hint=hint) from None
 
 
 def _empty(shape: tuple[int, ...], wanted: Type) -> Value:

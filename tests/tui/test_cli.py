@@ -43,7 +43,7 @@ def test_values_are_printed(tagloom: Any) -> None:
         ("flip", "false", "true"),
         ("flip", "True", "false"),
         ("doubled", "[1, -2]", "[2, -4]"),
-        ("doubled", "[]", "[]"),
+        ("doubled", "[]", "int64[0]([])"),
         ("doubled", "@numbers.npy", "[2, 4, 6]"),
         ("both", "3", "4\nfalse"),
         ("anything", "3", "6"),
