@@ -54,6 +54,7 @@ def distribution(count: int) -> dict[str, float]:
     firings: list[int] = []
     kinds: Counter[str] = Counter()
     ops: Counter[str] = Counter()
+    drawn: set[object] = set()
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -67,6 +68,7 @@ def distribution(count: int) -> dict[str, float]:
         kinds.update(["recursion"] * bool(recursive(case.program)))
         kinds.update(["loop with recursion in it or under it"] * loops_with_recursion(case.program))
         ops.update(node.op for node in nodes)
+        drawn.update(result.type.dtype for node in nodes for result in node.results)
 
     draw()
     total = len(firings)
@@ -80,6 +82,7 @@ def distribution(count: int) -> dict[str, float]:
         "most firings": max(firings),
         **shares,
         "ops drawn": len(ops),
+        "dtypes drawn": len(drawn),
     }
 
 

@@ -10,26 +10,39 @@ import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tagloom as tl
 from hypothesis import strategies as st
 from tagloom.core import dtypes
 from tagloom.core.frontend import tracing
+from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply, cond, while_loop
+from tagloom.core.frontend.inference import Trace, call
+from tagloom.core.frontend.structure import leaf, several
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.op import OPS
 from tagloom.core.program import Program
 from tagloom.core.types import Type
-from tagloom.core.value import literal
+from tagloom.core.value import admit, literal
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
 VECTOR = Type(dtypes.float64, (3,))
+OPEN = Type(dtypes.float64, (None,))
 SCALARS = (INT, FLOAT, BOOL)
+PALETTES: tuple[tuple[Type, ...], ...] = (
+    (),
+    (Type(dtypes.int8), Type(dtypes.uint8)),
+    (Type(dtypes.int16), Type(dtypes.uint32), Type(dtypes.int16, (3,))),
+    (Type(dtypes.int32), Type(dtypes.float32)),
+    (Type(dtypes.uint64), Type(dtypes.float32, (3,)), OPEN),
+    (Type(dtypes.uint16), OPEN),
+)
+"""What a program has besides the SCALARS and VECTOR: every dtype is in one of them."""
 
 _SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
-_INTEGERS = [0, 1, 2, -1, 3, 7, -5, 2**62, -(2**63)]
+_INTEGERS = [0, 1, 2, -1, 3, 7, -5, 100, 2**62, -(2**63)]
 
 
 @functools.lru_cache(maxsize=None, typed=True)
@@ -40,29 +53,45 @@ def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
 
 @functools.cache
 def values(type_: Type) -> st.SearchStrategy[Any]:
-    """Concrete values of a type, simple ones first."""
-    if type_ == VECTOR:
-        return st.lists(st.sampled_from(_SPECIAL), min_size=3, max_size=3).map(np.array)
-    by_kind: dict[str, list[Any]] = {"i": _INTEGERS, "f": _SPECIAL, "b": [False, True]}
-    return st.sampled_from(by_kind[type_.dtype.kind])
+    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3."""
+    scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in _numbers(type_.dtype)])
+    if type_.is_scalar:
+        return scalars
+    sizes = st.sampled_from((3, 3, 3, 3, 1, 2)) if type_ == OPEN else st.just(3)
+    lists = sizes.flatmap(lambda size: st.lists(scalars, min_size=size, max_size=size))
+    return lists.map(lambda numbers: admit(np.array(numbers, type_.dtype.numpy)))
 
 
-def _signatures() -> dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]:
+def _numbers(dtype: dtypes.DType) -> list[Any]:
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.kind == "f":
+        return [number for number in _SPECIAL if dtype is dtypes.float64 or number != 1e300]
+    low, high = dtype.range
+    return [number for number in dict.fromkeys([*_INTEGERS, high, low]) if low <= number <= high]
+
+
+Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]
+
+
+@functools.cache
+def signatures(extra: tuple[Type, ...]) -> Signatures:
     """For every op the combinations of operand types that it takes, and attributes with them."""
-    found: dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]] = {}
+    found: Signatures = {}
+    types = (*SCALARS, VECTOR, *extra)
+    converted = dict.fromkeys(type_.dtype for type_ in types)
     for row in OPS.values():
-        choices = [tuple(("dtype", dtype) for _ in "1") for dtype in dtypes.ALL] if row.attributes else [()]
-        for attributes, operands in itertools.product(choices, itertools.product((*SCALARS, VECTOR), repeat=row.arity)):
+        choices = [(("dtype", dtype),) for dtype in converted] if row.attributes else [()]
+        for attributes, operands in itertools.product(choices, itertools.product(types, repeat=row.arity)):
             try:
                 result = row.types(*operands, **dict(attributes))
             except tl.Invalid:
                 continue
-            if result in (*SCALARS, VECTOR):
+            if result in types:
                 found.setdefault(row.name, []).append((operands, attributes))
     return found
 
 
-SIGNATURES = _signatures()
 _WIDE = (*(8, 7, 9) * 4, 1)
 _LONG = (*(24, 20, 30) * 4, 1)
 """Fuel for helpers that call twice, and once: a few hundred firings."""
@@ -85,13 +114,22 @@ class Writer:
     """Writes the bodies of one program; `draw` makes every decision."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
-    helpers: list[tracing.Source] = field(default_factory=list)
+    extra: tuple[Type, ...] = ()
+    helpers: list[Source] = field(default_factory=list)
     calls_left: int = 6
     branching: int = 1
     """How many calls an activation of a helper makes at most."""
     loops: int = 0
     """How many loops are open where the writer stands."""
     loops_left: int = 4
+
+    @property
+    def scalars(self) -> tuple[Type, ...]:
+        return (*SCALARS, *(type_ for type_ in self.extra if type_.is_scalar))
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (*SCALARS, VECTOR, *self.extra)
 
     def pick(self, *choices: Any) -> Any:
         return self.draw(_sampled(*choices))
@@ -101,7 +139,7 @@ class Writer:
         known = [value for value in scope if _type(value) == type_][-4:]
         if known and self.draw(st.integers(0, 5)):
             return known[::-1][self.pick(*range(len(known)))]
-        return self.draw(values(type_))
+        return self.draw(values(VECTOR if type_ == OPEN else type_))
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
         """Some values, made by one node or by one structure."""
@@ -124,11 +162,12 @@ class Writer:
                 return self.call(scope, fuel)
 
     def op(self, scope: list[Any]) -> Any:
-        name = self.pick(*SIGNATURES)
-        types, attributes = self.pick(*SIGNATURES[name])
-        operands = [self.value(scope, type_) for type_ in types]
-        if name in _DIVISORS and types[1] == INT and self.pick(True, True, False):
-            operands[1] = self.pick(2, 3, 1)
+        known = signatures(self.extra)
+        name = self.pick(*known)
+        types, attributes = self.pick(*known[name])
+        operands = [_strong(self.value(scope, type_)) for type_ in types]
+        if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
+            operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
         return apply(name, *operands, **dict(attributes))
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
@@ -145,7 +184,7 @@ class Writer:
         return apply(self.pick("less", "equal", "greater_equal"), self.value(scope, type_), self.value(scope, type_))
 
     def cond(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
-        types = self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), min_size=1, max_size=2))
+        types = self.draw(st.lists(_sampled(*self.types), min_size=1, max_size=2))
 
         def branch() -> tuple[Any, ...]:
             inner = self.statements(scope, depth + 1, fuel, 3)
@@ -156,7 +195,7 @@ class Writer:
     def loop(self, scope: list[Any], depth: int, fuel: Any, *, calling: bool = False) -> list[Any]:
         """A bounded loop; it may leave early, its bound may be data, and it may begin with a call."""
         self.loops_left -= 1
-        types = self.draw(st.lists(st.sampled_from(SCALARS), max_size=2))
+        types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
         bound = self.pick(2, 1, 3, 0, 2) if self.loops or depth else self.pick(2, 1, 0, 4, 6)
         if self.pick(False, False, True):
             bound = apply("remainder", self.value(scope, INT), 3)
@@ -191,13 +230,13 @@ class Writer:
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
         given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
-        results, _ = tracing.call(region, helper, [less, *given])
+        results, _ = call(region, helper, [less, *given])
         return list(map(Symbol, results))
 
-    def helper(self, position: int) -> tracing.Source:
+    def helper(self, position: int) -> Source:
         """A recursive function of its fuel and some parameters."""
-        types = self.draw(st.lists(st.sampled_from(SCALARS), max_size=2))
-        results = tuple(self.draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=2)))
+        types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
+        results = tuple(self.draw(st.lists(_sampled(*self.scalars), min_size=1, max_size=2)))
         name = "fg"[position]
         shape = self.pick("calls", "loop", "call")
         self.branching = max(self.branching, 1 if shape == "call" else 2)
@@ -230,11 +269,11 @@ class Writer:
 
         body.__name__ = name
         names = ("fuel", *(f"p{k}" for k in range(len(types))))
-        return tracing.Source(body, tuple(zip(names, (INT, *types), strict=True)), results, False)
+        return Source(body, tuple(zip(names, map(leaf, (INT, *types)), strict=True)), several(results))
 
-    def main(self) -> tuple[tracing.Source, tuple[Type, ...]]:
-        types = tuple(self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), max_size=3)))
-        results: list[Type] = self.draw(st.lists(st.sampled_from((*SCALARS, VECTOR)), min_size=1, max_size=2))
+    def main(self) -> tuple[Source, tuple[Type, ...]]:
+        types = tuple(self.draw(st.lists(_sampled(*self.types), max_size=3)))
+        results: list[Type] = self.draw(st.lists(_sampled(*self.types), min_size=1, max_size=2))
 
         def body(*parameters: Any) -> tuple[Any, ...]:
             self.calls_left, self.loops_left = 3, 3
@@ -249,17 +288,22 @@ class Writer:
 
         body.__name__ = "main"
         names = tuple(f"x{k}" for k in range(len(types)))
-        return tracing.Source(body, tuple(zip(names, types, strict=True)), tuple(results), False), types
+        return Source(body, tuple(zip(names, map(leaf, types), strict=True)), several(results)), types
 
 
 @st.composite
 def cases(draw: Any) -> Case:
     """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
-    writer = Writer(draw)
+    writer = Writer(draw, draw(_sampled(*PALETTES)))
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
-    program, _ = tracing.Trace(Symbol).program(main, types)
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
     return Case(program, [draw(values(type_)) for type_ in types])
+
+
+def _strong(value: Any) -> Any:
+    """A literal that does not adapt to the dtype of the other operands."""
+    return np.asarray(value)[()] if type(value) in (int, float) else value
 
 
 def _type(value: Any) -> Type:
