@@ -61,9 +61,12 @@ from .core.lower import lower
 from .core.program import Program
 from .core.text import print_graph, print_program
 from .core.types import Array, Type
+from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
 from .interp.outcome import Outcome
+from .interp.record import OutcomeRecord
 from .interp.reference import Limits, run_graph
+from .interp.replay import EventLog, read_events
 
 __version__ = "0.1.0"
 __all__ = [
@@ -73,6 +76,7 @@ __all__ = [
     "Crash",
     "Deadlock",
     "Disagreement",
+    "EventLog",
     "Exhausted",
     "Function",
     "Graph",
@@ -80,6 +84,7 @@ __all__ = [
     "Limits",
     "Malformed",
     "Outcome",
+    "OutcomeRecord",
     "Program",
     "TagloomError",
     "Trap",
@@ -97,6 +102,7 @@ __all__ = [
     "float32",
     "float64",
     "floor_divide",
+    "from_json",
     "function",
     "greater",
     "greater_equal",
@@ -121,16 +127,20 @@ __all__ = [
     "pow",
     "print_graph",
     "print_program",
+    "read_events",
+    "read_json",
     "remainder",
     "run_graph",
     "sin",
     "sqrt",
     "subtract",
     "tanh",
+    "to_json",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "where",
     "while_loop",
+    "write_json",
 ]

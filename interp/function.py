@@ -18,7 +18,7 @@ from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from .outcome import Outcome
-from .reference import Limits, Until, run_checked
+from .reference import Keep, Limits, Until, run_checked
 
 ENGINES = ("reference",)
 
@@ -76,11 +76,12 @@ class Function:
         schedule: str = "waves",
         until: Until = "quiet",
         limits: Limits | None = None,
-        keep: str | None = None,
+        keep: Keep = None,
     ) -> Outcome:
         """Run on concrete arguments. How the run ends is data; only a wrong call raises.
 
-        `schedule` is fifo, lifo, waves or random:SEED; `until` quiet, result or trap; `keep="events"` keeps them.
+        `schedule` is fifo, lifo, waves or random:SEED; `until` quiet, result or trap; `keep="events"` keeps them,
+        `keep="run.jsonl"`, or any path, writes them to that file while the program runs.
         """
         if engine not in ENGINES:
             raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))

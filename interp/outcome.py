@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
@@ -58,6 +59,10 @@ class Outcome:
     schedule: str
     error: TagloomError | None
     kept: tuple[Event, ...] | None = field(default=None, repr=False)
+    trapped: tuple[Event, ...] = field(default=(), repr=False)
+    """The firings that `traps` speaks of."""
+    log: Path | None = None
+    """Where the run was told to write its events."""
 
     @property
     def value(self) -> Any:
@@ -75,6 +80,8 @@ class Outcome:
     @property
     def events(self) -> tuple[Event, ...]:
         """The run, step by step; raises Usage if it was not kept."""
+        if self.kept is None and self.log is not None:
+            raise Usage("this run wrote its events to a file", got=self.log, hint=f'tl.read_events("{self.log}")')
         if self.kept is None:
             raise Usage("this run kept no events", hint='run it with keep="events"')
         return self.kept
@@ -115,7 +122,8 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str,
     what it was told to go on to."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
-    traps = _traps(state)
+    trapped = _trapped(state)
+    traps = _traps(graph, trapped)
     residue = _residue(state)
     status, error = _status(graph, stopped, missing, [] if until == "result" and not missing else traps, residue)
     return Outcome(
@@ -128,6 +136,7 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str,
         residue=residue,
         open_activations=len(state.records),
         error=error,
+        trapped=trapped,
         **details,
     )
 
@@ -164,12 +173,15 @@ def _residue(state: State) -> tuple[Waiting, ...]:
     return tuple(sorted(found, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
-def _traps(state: State) -> list[Trap]:
-    """The traps in program order."""
+def _trapped(state: State) -> tuple[Event, ...]:
+    """The firings that trapped, in program order."""
     ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in state.traps))
-    callers = _callers(state.graph)
-    trapped = sorted(state.traps, key=lambda event: ranks[event.token.tag, event.token.node])
-    return [_trap(state.graph, event, callers) for event in trapped]
+    return tuple(sorted(state.traps, key=lambda event: ranks[event.token.tag, event.token.node]))
+
+
+def _traps(graph: Graph, trapped: Sequence[Event]) -> list[Trap]:
+    callers = _callers(graph)
+    return [_trap(graph, event, callers) for event in trapped]
 
 
 def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:

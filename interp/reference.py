@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal as Word
 from typing import TypeAlias
 
@@ -12,6 +15,7 @@ from ..core.graph import Graph
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
 from .event import Event
+from .log import SUFFIX, opened
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
 from .schedule import Pick
@@ -20,6 +24,7 @@ from .state import State
 from .step import SecondToken, step
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
+Keep: TypeAlias = str | os.PathLike[str] | None
 UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
 
 
@@ -73,14 +78,15 @@ def run_graph(
     schedule: str = "waves",
     until: Until = "quiet",
     limits: Limits | None = None,
-    keep: str | None = None,
+    keep: Keep = None,
     unchecked: bool = False,
 ) -> Outcome:
     """Run a graph on arguments; how it ends is data.
 
-    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event. A graph that
-    breaks the rules is refused, unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps
-    its events. What breaks V7 or V15 has no meaning at all, and is always refused.
+    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event, and `keep=PATH`,
+    a path or a name that ends in .jsonl, writes each to that file at once. A graph that breaks the rules is refused,
+    unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
+    What breaks V7 or V15 has no meaning at all, and is always refused.
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
@@ -107,7 +113,7 @@ def run_checked(
     schedule: str,
     until: Until,
     limits: Limits | None,
-    keep: str | None,
+    keep: Keep,
     single: bool,
     broken: bool = False,
 ) -> Outcome:
@@ -115,42 +121,56 @@ def run_checked(
     pick = schedule_named(schedule)
     if until not in UNTIL:
         raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
-    if keep not in (None, "events"):
-        raise Usage(f"a run cannot keep {keep!r}", required='keep="events"')
+    path = _log_path(keep)
     if limits is not None and not isinstance(limits, Limits):
         raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
-    state = State(graph, admit_arguments(graph, arguments))
+    admitted = admit_arguments(graph, arguments)
+    state = State(graph, admitted)
     meter = Meter(state, clocked=schedule == "waves")
-    kept: list[Event] | None = [] if keep or broken else None
-    stopped = _run(state, pick, limits or Limits(), until, meter, kept, broken)
-    return ending(
-        state,
-        meter.stats(),
-        stopped,
-        until,
-        schedule=schedule,
-        engine="reference",
-        single=single,
-        kept=None if kept is None else tuple(kept),
-    )
+    kept: list[Event] | None = [] if keep == "events" or broken else None
+    with opened(path, graph, admitted, schedule) if path else nullcontext() as log:
+        watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
+        stopped = _run(state, pick, limits or Limits(), until, watch, broken)
+        outcome = ending(
+            state,
+            meter.stats(),
+            _with_first_token(stopped, kept or []),
+            until,
+            schedule=schedule,
+            engine="reference",
+            single=single,
+            kept=None if kept is None else tuple(kept),
+            log=path,
+        )
+        if log:
+            log.outcome(outcome)
+    return outcome
+
+
+def _log_path(keep: Keep) -> Path | None:
+    """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
+    if keep is None or keep == "events":
+        return None
+    if isinstance(keep, os.PathLike) or (isinstance(keep, str) and keep.endswith(SUFFIX)):
+        return Path(keep)
+    raise Usage(f"a run cannot keep {keep!r}", required=f'keep="events", or the name of a file that ends in {SUFFIX}')
 
 
 def _run(
-    state: State, pick: Pick, limits: Limits, until: Until, meter: Meter, kept: list[Event] | None, broken: bool
+    state: State, pick: Pick, limits: Limits, until: Until, watch: Sequence[Callable[[Event], object]], broken: bool
 ) -> TagloomError | None:
     """Drive to the end; what stopped the run before it was quiet, if it was not asked for."""
-    see, wanted = meter.see, len(state.graph.results)
+    wanted = len(state.graph.results)
     try:
         for event in drive(state, pick, limits):
-            see(event)
-            if kept is not None:
-                kept.append(event)
+            for see in watch:
+                see(event)
             if (until == "result" and len(state.results) == wanted) or (until == "trap" and state.traps):
                 return None
     except (Broken, Exhausted) as error:
         if isinstance(error, Broken) and not broken:
             raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
-        return _with_first_token(error, kept or [])
+        return error
     except Exception as error:
         if not broken:
             raise
@@ -158,7 +178,7 @@ def _run(
     return None
 
 
-def _with_first_token(error: TagloomError, kept: list[Event]) -> TagloomError:
+def _with_first_token(error: TagloomError | None, kept: list[Event]) -> TagloomError | None:
     """S4 wants both tokens named; where the first has been consumed, the events know it."""
     if isinstance(error, SecondToken):
         for event in kept:

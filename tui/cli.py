@@ -23,12 +23,16 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import print_graph, print_program
 from ..core.value import show as show_value
+from ..interp.documents import text_form, to_json
 from ..interp.function import Function
+from ..interp.log import SUFFIX
 from ..interp.oracle import check as check_graph
 from ..interp.outcome import Outcome
+from ..interp.record import words
 from ..interp.reference import Limits, run_graph
+from ..interp.replay import open_log
 from .load import arguments, find, forms
-from .report import as_json, stats_report, words
+from .report import stats_report
 
 app = typer.Typer(
     add_completion=False,
@@ -52,7 +56,7 @@ class FormWord(StrEnum):
     graph = "graph"
 
 
-Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py file, and a function or graph in it.")]
+Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py or .json file, and what in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
 Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
@@ -70,6 +74,7 @@ def run(
     until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, as lines of JSON.")] = None,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Run a graph that breaks the rules.")] = False,
     max_firings: Firings = _DEFAULT.firings,
     max_tokens: Tokens = _DEFAULT.tokens,
@@ -84,6 +89,7 @@ def run(
         "schedule": schedule if seed is None else f"random:{seed}",
         "until": until.value,
         "limits": Limits(max_firings, max_tokens, max_depth),
+        "keep": keep,
     }
     if isinstance(subject, Function):
         forms(subject, values)
@@ -91,14 +97,14 @@ def run(
     elif engine != "reference":
         raise Usage(f"no engine is called {engine!r}", required="reference")
     else:
-        outcome = run_graph(subject, values, unchecked=unchecked, **options)
+        outcome = run_graph(forms(subject)[1], values, unchecked=unchecked, **options)
     _print_outcome(outcome, stats=stats, as_document=as_document)
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
 
 
 def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
     if as_document:
-        print(json.dumps(as_json(outcome), allow_nan=False))
+        print(json.dumps(to_json(outcome), allow_nan=False))
     elif not outcome.missing:
         print("\n".join(map(show_value, outcome.results)))
     error = [] if outcome.error is None else [outcome.error]
@@ -119,7 +125,15 @@ def check(
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
 ) -> None:
-    """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ."""
+    """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ.
+
+    FILE may be a log of events, which is replayed: every event must be what the machine gives.
+    """
+    if target.endswith(SUFFIX):
+        if args:
+            raise Usage("a log has its own arguments", got=" ".join(args))
+        print(_replayed(target))
+        return
     subject = find(target)
     values = arguments(subject, args or [])
     program, graph = forms(subject, values)
@@ -135,12 +149,20 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
+def _replayed(file: str) -> str:
+    """What to say of a log that agrees with the machine."""
+    replay = open_log(file)
+    events = sum(1 for _ in replay.events())
+    ending = replay.outcome.status if replay.outcome else "cut short"
+    return f"{replay.schedule:10} agrees   {ending:10} {counted(events, 'event')} of {replay.state.graph.name}"
+
+
 @app.command()
 def show(
     target: Target,
     form: Annotated[FormWord, typer.Option(help="The structured program, or the flat graph.")] = FormWord.graph,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot or .tl.")
+        Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
     ] = None,
 ) -> None:
     """Draw a program or its graph, or print it in the text form."""
@@ -168,8 +190,11 @@ def _picture(subject: Program | Graph, suffix: str) -> bytes:
 
     if suffix == ".tl":
         return _text(subject).encode()
+    if suffix == ".json":
+        return text_form(subject).encode()
     if suffix not in (".dot", ".svg", ".png", ".pdf"):
-        raise Usage("no picture of this kind", got=suffix or "no suffix", required=".svg, .png, .pdf, .dot or .tl")
+        required = ".svg, .png, .pdf, .dot, .tl or .json"
+        raise Usage("no picture of this kind", got=suffix or "no suffix", required=required)
     dot = graph_dot(subject) if isinstance(subject, Graph) else program_dot(subject)
     return dot.encode() if suffix == ".dot" else render(dot, suffix[1:])
 

@@ -1,6 +1,6 @@
 """Finding what a user names: `FILE[:NAME]`, and arguments as literals.
 
-A `.py` file is run, as `python FILE` would; nothing else is ever executed.
+A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TypeAlias
@@ -20,12 +21,17 @@ import numpy as np
 from ..core.errors import TagloomError, Usage
 from ..core.graph import Graph
 from ..core.literals import parse_literal, read
+from ..core.lower import lower
 from ..core.program import Program
 from ..core.types import Type
+from ..core.validate import program_problems
 from ..core.value import Value, admit
+from ..interp.documents import read_json
 from ..interp.function import Function
+from ..interp.log import SUFFIX
+from ..interp.reference import refusal
 
-Runnable: TypeAlias = Function | Graph
+Runnable: TypeAlias = Function | Program | Graph
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -39,8 +45,11 @@ def find(target: str) -> Runnable:
         raise Usage("a directory is no program", got=file, hint="name a .py file in it")
     if not path.exists():
         raise Usage("there is no such file", got=file, hint=_stray(file))
+    if path.suffix == ".json":
+        return _document(path, name)
     if path.suffix != ".py":
-        raise Usage("this kind of file cannot be read", got=file, required="a .py file")
+        hint = "`tagloom check` reads a log of events" if path.suffix == SUFFIX else None
+        raise Usage("this kind of file cannot be read", got=file, required="a .py or .json file", hint=hint)
     return _choose(_programs(_execute(path), path), name, path)
 
 
@@ -49,6 +58,19 @@ def _split(target: str) -> tuple[str, str | None]:
     if not colon or Path(target).exists() or not name.isidentifier():
         return target, None
     return file, name
+
+
+def _document(path: Path, name: str | None) -> Runnable:
+    """The program or graph of a JSON document; a name chooses the program's entry."""
+    subject = read_json(path)
+    match subject:
+        case Graph() if name in (None, subject.name):
+            return subject
+        case Program():
+            return subject if name is None else replace(subject, entry=subject[name].name)
+        case Graph():
+            raise Usage(f"{path.name} has no function or graph {name!r}", required=subject.name)
+    raise Usage("this document holds no program and no graph", got=f"{path.name}, an outcome")
 
 
 def _execute(path: Path) -> dict[str, object]:
@@ -129,6 +151,8 @@ def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
     """The names and types of the parameters; None where a function leaves one to its arguments."""
     if isinstance(subject, Graph):
         return [(name, output.type) for name, output in subject.arguments[subject.hidden :]]
+    if isinstance(subject, Program):
+        return list(subject.main.body.parameters)
     return list(subject.source.parameters)
 
 
@@ -136,6 +160,8 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
     """Program and graph; for a function without annotations, those for these values."""
     if isinstance(subject, Graph):
         return None, subject
+    if isinstance(subject, Program):
+        return subject, _lowered(subject)
     file = inspect.unwrap(subject).__code__.co_filename
     hint = "a function that calls itself is traced for ever, unless it is a tl.function"
     with _users_code(f"{subject.name} failed while it was traced", file, hint):
@@ -145,14 +171,22 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
         return traced.program, traced.graph
 
 
+def _lowered(program: Program) -> Graph:
+    problems = program_problems(program)
+    if problems:
+        raise refusal(problems)
+    return lower(program)
+
+
 def arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
     """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
     wanted = parameters(subject)
     if len(words) != len(wanted):
         signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
+        called = subject.entry if isinstance(subject, Program) else subject.name
         raise Usage(
-            f"{subject.name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
-            required=f"{subject.name}({signature})",
+            f"{called} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
+            required=f"{called}({signature})",
             got=" ".join(words) or "none",
             hint=next(filter(None, map(_stray, words)), None),
         )

@@ -131,7 +131,7 @@ def test_arguments_are_positional() -> None:
         ({"engine": None}, "no engine is called None"),
         ({"schedule": "fast"}, "no schedule is called 'fast'"),
         ({"until": "never"}, "a run cannot go on until 'never'\n  required: quiet, result, trap"),
-        ({"keep": "tokens"}, "a run cannot keep 'tokens'\n  required: keep=\"events\""),
+        ({"keep": "tokens"}, "a run cannot keep 'tokens'\n  required: keep=\"events\", or the name of a file"),
     ],
 )
 def test_unknown_options(options: dict[str, Any], said: str) -> None:

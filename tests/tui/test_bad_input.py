@@ -31,7 +31,7 @@ def assert_refused(run: Any, said: str) -> None:
         (":add", "no file is named\n  required: FILE or FILE:NAME\n  got: ':add'"),
         (".", "a directory is no program\n  got: .\n  hint: name a .py file in it"),
         ("folder.py", "a directory is no program\n  got: folder.py\n  hint: name a .py file in it"),
-        ("note.txt", "this kind of file cannot be read\n  required: a .py file\n  got: note.txt"),
+        ("note.txt", "this kind of file cannot be read\n  required: a .py or .json file\n  got: note.txt"),
         (
             "bytes.py",
             "this file cannot be read as Python (bytes.py)\n  got: SyntaxError: ...codec can't decode byte...",
@@ -239,8 +239,8 @@ def test_values_of_options(tagloom: Any, target: list[str], options: list[str], 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "x.foo"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot or .tl\n  got: .foo"),
-        (["-o", "x"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot or .tl\n  got: no suffix"),
+        (["-o", "x.foo"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: .foo"),
+        (["-o", "x"], "no picture of this kind\n  required: .svg, .png, .pdf, .dot, .tl or .json\n  got: no suffix"),
         (["-o", "nowhere/x.svg"], "this file cannot be written\n  got: nowhere/x.svg\n  hint: No such file..."),
         (["-o", "folder.svg"], "this file cannot be written\n  got: folder.svg\n  hint: Is a directory"),
         (["-o", "add.py/x.tl"], "this file cannot be written\n  got: add.py/x.tl\n  hint: Not a directory"),

@@ -1,0 +1,302 @@
+"""Outcomes as JSON documents, and back: what any machine, in any language, says of a run.
+
+An outcome holds a graph and errors of Python; a record of it holds what another machine could say too, as plain values
+that can be compared. Tags are written once, in a table, and named by number, since those of a deep recursion share
+all but their last step.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..core.document.cursor import Cursor, head, natural, plain_text
+from ..core.document.value import (
+    Plain,
+    location_form,
+    read_literal,
+    read_location,
+    read_site,
+    site_form,
+    value_form,
+)
+from ..core.errors import TagloomError
+from ..core.graph import Graph
+from ..core.program import Location
+from ..core.tag import ROOT, Site, Tag
+from ..core.value import Literal, Value, literal
+from .event import Event
+from .outcome import Outcome
+
+STATUSES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
+Tally: TypeAlias = dict[str, Any]
+_COUNTS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
+_WAVES = ("profile", "waiting")
+_NAMED = ("activations", "by_node")
+
+
+class TrapRecord(NamedTuple):
+    """A firing that trapped: the node's number and name, the tag, why, on what, and the source line."""
+
+    node: int
+    name: str
+    tag: Tag
+    message: str
+    operands: tuple[Literal, ...]
+    where: Location | None
+    words: str | None
+
+
+class WaitingRecord(NamedTuple):
+    """A token of the residue."""
+
+    node: int
+    port: int
+    tag: Tag
+    value: Literal
+
+
+class ErrorRecord(NamedTuple):
+    """What ended a run that did not return: the rule, if one was breached, and the words for people."""
+
+    rule: str | None
+    message: str
+    words: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """What a machine says of a run. None stands for what it does not know; equal records say the same, bit by bit."""
+
+    status: str
+    results: tuple[Literal | None, ...]
+    firings: int | None
+    stats: Tally | None
+    engine: str | None
+    schedule: str | None
+    traps: tuple[TrapRecord, ...] | None
+    residue: tuple[WaitingRecord, ...] | None
+    open_activations: int | None
+    error: ErrorRecord | None
+
+
+def words(error: TagloomError) -> str:
+    """An error with its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
+
+
+def record(outcome: Outcome) -> OutcomeRecord:
+    """What an outcome of this package says, as a record."""
+    pairs = zip(outcome.trapped, outcome.traps, strict=True)
+    error = outcome.error
+    return OutcomeRecord(
+        status=outcome.status,
+        results=tuple(None if result is None else literal(result) for result in outcome.results),
+        firings=outcome.stats.firings,
+        stats=_tally(outcome),
+        engine=outcome.engine,
+        schedule=outcome.schedule,
+        traps=tuple(_trap(outcome.graph, event, words(trap)) for event, trap in pairs),
+        residue=tuple(WaitingRecord(n, p, tag, literal(value)) for n, p, tag, value in outcome.residue),
+        open_activations=outcome.open_activations,
+        error=None if error is None else ErrorRecord(error.rule, error.message, words(error)),
+    )
+
+
+def _trap(graph: Graph, event: Event, said: str) -> TrapRecord:
+    assert event.inputs is not None and event.trap is not None
+    number, _, tag, _ = event.token
+    node = graph.nodes[number]
+    operands = event.inputs[: len(event.inputs) - node.triggered]
+    return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, said)
+
+
+def _tally(outcome: Outcome) -> Tally:
+    """The measures, firings by the names of nodes; a name that came before has the node's number after it."""
+    measures = asdict(outcome.stats)
+    by_node: dict[str, int] = {}
+    for number, (node, count) in enumerate(zip(outcome.graph.nodes, outcome.stats.by_node, strict=True)):
+        by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count
+    return {
+        **{name: measures[name] for name in _COUNTS},
+        "parallelism": measures["parallelism"],
+        **{name: measures[name] for name in _WAVES},
+        "activations": outcome.activations(),
+        "by_node": by_node,
+    }
+
+
+class TagTable:
+    """The tags of a document, each once, a parent before its children; the root is number 0 and is not in the list."""
+
+    def __init__(self, tags: Iterable[Tag]) -> None:
+        self.sites: dict[Site, int] = {}
+        self.numbers: dict[Tag, int] = {ROOT: 0}
+        self.rows: list[list[int]] = []
+        for tag in tags:
+            self._add(tag)
+
+    def _add(self, tag: Tag) -> None:
+        new = []
+        while tag not in self.numbers and tag.parent is not None:
+            new.append(tag)
+            tag = tag.parent
+        for each in reversed(new):
+            site = self.sites.setdefault(each.site, len(self.sites))
+            self.rows.append([self.numbers[each.parent or ROOT], site, each.iteration])
+            self.numbers[each] = len(self.rows)
+
+
+def read_tags(sites: Cursor, tags: Cursor) -> list[Tag]:
+    """The tags of a document, by number."""
+    known, made = sites.each(read_site), [ROOT]
+    for at in tags.entries():
+        parent, site, iteration = at.row("parent", "site", "iteration")
+        made.append(_nth(made, parent).child(_nth(known, site), iteration.integer(0)))
+    return made
+
+
+def _nth(things: Any, at: Cursor) -> Any:
+    if at.integer(0) >= len(things):
+        at.refuse(f"a number below {len(things)}")
+    return things[at.data]
+
+
+def outcome_form(outcome: OutcomeRecord) -> Plain:
+    """An outcome as a document: what `tagloom run --json` prints."""
+    traps, residue = outcome.traps or (), outcome.residue or ()
+    table = TagTable([*(trap.tag for trap in traps), *(waiting.tag for waiting in residue)])
+    return head(
+        "outcome",
+        status=outcome.status,
+        value=[None if result is None else plain(result.value) for result in outcome.results],
+        results=[None if result is None else value_form(result.value) for result in outcome.results],
+        firings=outcome.firings,
+        stats=_stats_form(outcome.stats),
+        engine=outcome.engine,
+        schedule=outcome.schedule,
+        traps=None if outcome.traps is None else [_trap_form(trap, table) for trap in traps],
+        residue=None if outcome.residue is None else [_waiting_form(waiting, table) for waiting in residue],
+        open_activations=outcome.open_activations,
+        error=None if outcome.error is None else outcome.error._asdict(),
+        sites=[site_form(site) for site in table.sites],
+        tags=table.rows,
+    )
+
+
+def plain(value: Value) -> Plain:
+    """A value as JSON that says no type; what JSON has no number for is a string."""
+    return _finite(np.asarray(value).tolist())
+
+
+def _finite(data: Plain) -> Plain:
+    if isinstance(data, list):
+        return [_finite(item) for item in data]
+    return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def _stats_form(stats: Tally | None) -> Plain:
+    return stats and {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
+
+
+def _trap_form(trap: TrapRecord, table: TagTable) -> Plain:
+    return {
+        "node": trap.node,
+        "name": plain_text(trap.name),
+        "tag": table.numbers[trap.tag],
+        "message": trap.message,
+        "operands": [value_form(operand.value) for operand in trap.operands],
+        "where": location_form(trap.where),
+        "words": trap.words,
+    }
+
+
+def _waiting_form(waiting: WaitingRecord, table: TagTable) -> Plain:
+    return [waiting.node, waiting.port, table.numbers[waiting.tag], value_form(waiting.value.value)]
+
+
+def read_outcome(at: Cursor) -> OutcomeRecord:
+    """The outcome that a document says. `value` is for people, and is not read."""
+    names = ("status", "results", "firings", "stats", "engine", "schedule")
+    more = ("traps", "residue", "open_activations", "error", "sites", "tags")
+    _, _, *places = at.fields("tagloom", "version", *names, *more, optional=["value"])
+    status, results, firings, stats, engine, schedule, traps, residue, opened, error, sites, tags = places
+    table = read_tags(sites, tags)
+    return OutcomeRecord(
+        status=status.one_of(STATUSES),
+        results=results.each(lambda result: result.optional(read_literal)),
+        firings=firings.optional(natural),
+        stats=stats.optional(_read_stats),
+        engine=engine.optional(Cursor.text),
+        schedule=schedule.optional(Cursor.text),
+        traps=traps.optional(lambda listed: listed.each(lambda trap: _read_trap(trap, table))),
+        residue=residue.optional(lambda listed: listed.each(lambda waiting: _read_waiting(waiting, table))),
+        open_activations=opened.optional(natural),
+        error=error.optional(_read_error),
+    )
+
+
+def _read_stats(at: Cursor) -> Tally:
+    names = (*_COUNTS, "parallelism", *_WAVES, *_NAMED)
+    places = dict(zip(names, at.fields(*names), strict=True))
+    return {
+        **{name: places[name].optional(natural) for name in _COUNTS},
+        "parallelism": places["parallelism"].optional(Cursor.number),
+        **{name: places[name].optional(lambda waves: waves.each(natural)) for name in _WAVES},
+        **{name: places[name].optional(_read_counts) for name in _NAMED},
+    }
+
+
+def _read_counts(at: Cursor) -> dict[str, int]:
+    return {name: natural(count) for name, count in at.items()}
+
+
+def _read_trap(at: Cursor, tags: list[Tag]) -> TrapRecord:
+    node, name, tag, message, operands, where, said = at.fields(
+        "node", "name", "tag", "message", "operands", "where", "words"
+    )
+    return TrapRecord(
+        natural(node), name.text(), _nth(tags, tag), message.text(), operands.each(read_literal),
+        read_location(where), said.optional(Cursor.text),
+    )  # fmt: skip
+
+
+def _read_waiting(at: Cursor, tags: list[Tag]) -> WaitingRecord:
+    node, port, tag, value = at.row("node", "port", "tag", "value")
+    return WaitingRecord(natural(node), natural(port), _nth(tags, tag), read_literal(value))
+
+
+def _read_error(at: Cursor) -> ErrorRecord:
+    rule, message, said = at.fields("rule", "message", "words")
+    return ErrorRecord(rule.optional(Cursor.text), message.text(), said.optional(Cursor.text))
+
+
+def outcome_differences(mine: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
+    """Where another machine's outcome of the same run differs: what, as it should be, and as it is.
+
+    What it does not know is no difference; nor are its words, or which of us wrote it.
+    """
+    for key in ("results", "firings", "open_activations", "traps", "residue"):
+        required, got = _facts(getattr(mine, key)), _facts(getattr(theirs, key))
+        if got is not None and required != got:
+            yield key, _cut(required), _cut(got)
+    for key, measured in (theirs.stats or {}).items():
+        if measured is not None and measured != (mine.stats or {})[key]:
+            yield key, _cut((mine.stats or {})[key]), _cut(measured)
+
+
+def _facts(said: Any) -> Any:
+    """What a record says, but for its words."""
+    if isinstance(said, tuple) and not hasattr(said, "_replace"):
+        return tuple(map(_facts, said))
+    return said._replace(words=None) if isinstance(said, TrapRecord) else said
+
+
+def _cut(said: Any) -> str:
+    shown = "nothing" if said is None else reprlib.repr(said)
+    return shown if len(shown) <= 300 else f"{shown[:300]}..."
