@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import Crash, Invalid, Usage
+from ..core.frontend.annotation import Source, read_source
+from ..core.frontend.inference import Trace, call
 from ..core.frontend.source import here
+from ..core.frontend.structure import Form, Structure, leaf_names, unflatten
 from ..core.frontend.symbol import Symbol
-from ..core.frontend.tracing import Source, Trace, call, current, read_source
+from ..core.frontend.tracing import current
 from ..core.graph import Graph
 from ..core.lower import lower
 from ..core.program import Program
@@ -25,11 +28,11 @@ ENGINES = ("reference",)
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A program in both forms, and whether it has one result rather than a tuple of them."""
+    """A program in both forms, and how its results nest."""
 
     program: Program
     graph: Graph
-    single: bool
+    structure: Structure
 
 
 class Function:
@@ -45,7 +48,7 @@ class Function:
         self.name = python.__name__
         self._python = python
         self._source: Source | None = None
-        self._traced: dict[tuple[Type, ...], Traced] = {}
+        self._traced: dict[tuple[Form, ...], Traced] = {}
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
@@ -61,9 +64,8 @@ class Function:
         """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
         region = current()
         if region is not None:
-            values, single = call(region, self.source, arguments)
-            symbols = tuple(map(Symbol, values))
-            return symbols[0] if single else symbols
+            values, structure = call(region, self.source, arguments)
+            return unflatten(structure, map(Symbol, values))
         outcome = self.run(*arguments)
         if outcome.error is not None:
             raise outcome.error
@@ -87,16 +89,15 @@ class Function:
             raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
         if current() is not None:
             raise Usage(f"{self.name}.run cannot be traced", where=here(), hint=f"write {self.name}(...)")
-        traced = self.trace(*arguments)
+        leaves, forms = self._taken_apart(arguments)
+        traced = self._trace(forms)
         return run_checked(
-            traced.graph, arguments, schedule=schedule, until=until, limits=limits, keep=keep, single=traced.single
+            traced.graph, leaves, schedule=schedule, until=until, limits=limits, keep=keep, structure=traced.structure
         )
 
     def trace(self, *arguments: Any) -> Traced:
         """Program and graph for arguments like these: only their types count."""
-        self.source.check_count(len(arguments))
-        pairs = zip(self.source.parameters, arguments, strict=True)
-        return self._trace(self.source.types([self._type_of(name, argument) for (name, _), argument in pairs]))
+        return self._trace(self._taken_apart(arguments)[1])
 
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:
@@ -104,6 +105,15 @@ class Function:
         except Usage as error:
             error.message = f"argument {parameter} of {self.name}: {error.message}"
             raise
+
+    def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
+        """The leaves of concrete arguments, and the forms that they are traced with."""
+        taken = self.source.taken_apart(arguments, Usage)
+        forms = [
+            declared or Form(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
+            for (name, declared), (leaves, structure) in zip(self.source.arguments, taken, strict=True)
+        ]
+        return [leaf for leaves, _ in taken for leaf in leaves], self.source.forms(forms)
 
     @property
     def program(self) -> Program:
@@ -117,11 +127,11 @@ class Function:
 
     @property
     def _annotated(self) -> Traced:
-        return self._trace(self.source.types([None] * len(self.source.parameters)))
+        return self._trace(self.source.forms([None] * len(self.source.arguments)))
 
-    def _trace(self, types: tuple[Type, ...]) -> Traced:
-        if types not in self._traced:
-            program, single = Trace(Symbol).program(self.source, types)
+    def _trace(self, forms: tuple[Form, ...]) -> Traced:
+        if forms not in self._traced:
+            program, structure = Trace(Symbol).program(self.source, forms)
             problems = program_problems(program)
             if problems:
                 raise problems[0]
@@ -129,14 +139,15 @@ class Function:
             broken = graph_problems(graph)
             if broken:
                 raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-            self._traced[types] = Traced(program, graph, single)
-        return self._traced[types]
+            self._traced[forms] = Traced(program, graph, structure)
+        return self._traced[forms]
 
 
 def function(python: Callable[..., Any]) -> Function:
     """Make a Python function a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
-    A function that calls itself, also by way of others, needs its result annotated.
+    Parameters without annotation take the types of the arguments. Results need none, in recursion neither: what the
+    branches that end it return decides.
 
     Raises Usage for anything but a plain Python function.
     """

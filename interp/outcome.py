@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
+from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
 from ..core.tag import Site, Tag
 from ..core.value import Value, show
@@ -50,7 +51,8 @@ class Outcome:
     graph: Graph = field(repr=False)
     results: tuple[Value | None, ...]
     missing: tuple[int, ...]
-    single: bool
+    structure: Structure
+    """How the results nest, as the function returned them."""
     stats: Stats = field(repr=False)
     traps: tuple[TagloomError, ...] = field(repr=False)
     residue: tuple[Waiting, ...] = field(repr=False)
@@ -65,12 +67,17 @@ class Outcome:
     """Where the run was told to write its events."""
 
     @property
+    def single(self) -> bool:
+        """Whether there is one result, rather than several that nest."""
+        return self.structure == LEAF
+
+    @property
     def value(self) -> Any:
-        """The result, or the tuple of results; raises how the run ended where one is missing."""
+        """The result, nested as the function returned it; raises how the run ended where a part is missing."""
         if self.missing:
             assert self.error is not None
             raise self.error
-        return self.results[0] if self.single else self.results
+        return unflatten(self.structure, self.results)
 
     @property
     def firings(self) -> int:

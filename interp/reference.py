@@ -11,6 +11,7 @@ from typing import Literal as Word
 from typing import TypeAlias
 
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
+from ..core.frontend.structure import LEAF, Structure, flat
 from ..core.graph import Graph
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
@@ -101,7 +102,7 @@ def run_graph(
         until=until,
         limits=limits,
         keep=keep,
-        single=len(graph.results) == 1,
+        structure=LEAF if len(graph.results) == 1 else flat(len(graph.results)),
         broken=bool(problems),
     )
 
@@ -114,7 +115,7 @@ def run_checked(
     until: Until,
     limits: Limits | None,
     keep: Keep,
-    single: bool,
+    structure: Structure,
     broken: bool = False,
 ) -> Outcome:
     """Run a graph whose rules have been checked; `broken` says that it breaks some."""
@@ -138,7 +139,7 @@ def run_checked(
             until,
             schedule=schedule,
             engine="reference",
-            single=single,
+            structure=structure,
             kept=None if kept is None else tuple(kept),
             log=path,
         )

@@ -14,6 +14,7 @@ from ..core.document.cursor import Cursor, form_of, parse
 from ..core.document.graph import read_graph
 from ..core.document.value import read_site, read_value
 from ..core.errors import Disagreement, Malformed, Usage
+from ..core.frontend.structure import LEAF
 from ..core.graph import Graph
 from ..core.tag import Site
 from ..core.validate_graph import graph_problems
@@ -158,7 +159,7 @@ class Replay:
         """What an outcome says of the state must hold of it; why the run ended is its own to say."""
         ended = ending(
             self.state, self._meter.stats(), None, "quiet",
-            schedule=self.schedule, engine="reference", single=True,
+            schedule=self.schedule, engine="reference", structure=LEAF,
         )  # fmt: skip
         mine = record(ended)
         for key, required, got in outcome_differences(mine, claimed):

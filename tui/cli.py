@@ -93,7 +93,7 @@ def run(
     }
     if isinstance(subject, Function):
         forms(subject, values)
-        outcome = subject.run(*values, engine=engine, **options)
+        outcome = subject.run(*subject.source.nested(values), engine=engine, **options)
     elif engine != "reference":
         raise Usage(f"no engine is called {engine!r}", required="reference")
     else:

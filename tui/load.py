@@ -153,7 +153,7 @@ def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
         return [(name, output.type) for name, output in subject.arguments[subject.hidden :]]
     if isinstance(subject, Program):
         return list(subject.main.body.parameters)
-    return list(subject.source.parameters)
+    return subject.source.parameters
 
 
 def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
@@ -167,7 +167,7 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
     with _users_code(f"{subject.name} failed while it was traced", file, hint):
         if values is None:
             return subject.program, subject.graph
-        traced = subject.trace(*values)
+        traced = subject.trace(*subject.source.nested(values))
         return traced.program, traced.graph
 
 

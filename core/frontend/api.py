@@ -6,7 +6,6 @@ In a trace they add to the program, whatever their operands; outside of one they
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,12 +13,24 @@ from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid, Trap, Usage
 from ..op import kernel, lookup, trap_message
-from ..program import Location
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
-from .source import definition, here
+from .branch import (
+    Returned,
+    both_weak,
+    foreseen,
+    foreseen_cond,
+    parameter_names,
+    returned,
+    run,
+    subregion,
+    traced_branch,
+)
+from .inference import at
+from .source import here
+from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .symbol import Symbol
-from .tracing import RegionTrace, current, entered, to_operand
+from .tracing import NoTypeYet, current, number_of, to_operand
 from .tracing import Value as Traced
 from .tracing import apply as apply_traced
 
@@ -31,7 +42,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     row = lookup(op)
     if len(operands) != row.arity:
         raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
-    adapted = _adapt(op, operands)
+    adapted = _adapt(op, list(map(number_of, operands)))
     region = current()
     if region is not None:
         return Symbol(apply_traced(region, op, adapted, tuple(attributes.items())))
@@ -89,8 +100,8 @@ def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Va
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """The result of `then()` where pred holds, else of `otherwise()`; the other is not computed.
 
-    Both return the same number of values, of the same types. Values of the surrounding function may be used in
-    both. In a trace both are traced, once.
+    Both return values of the same dtypes that nest alike: one, or tuples, dicts, named tuples and dataclasses of
+    them. Values of the surrounding function may be used in both. In a trace both are traced, once.
 
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
@@ -100,19 +111,11 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         return then() if _concrete_bool(pred) else otherwise()
     chosen = _predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
-    branches = [_subregion(region), _subregion(region)]
-    returned = [_trace(branch, python, ()) for branch, python in zip(branches, (then, otherwise), strict=True)]
-    single = not isinstance(returned[0], tuple)
-    sides = [_as_tuple(side) for side in returned]
-    if len(sides[0]) != len(sides[1]) or single != (not isinstance(returned[1], tuple)):
-        raise Invalid(
-            "the branches of cond return different numbers of values",
-            rule="V5",
-            where=here(),
-            required=_shape(returned[0]),
-            got=_shape(returned[1]),
-        )
-    pairs = [_unify(one, other) for one, other in zip(*sides, strict=True)]
+    branches = subregion(region), subregion(region)
+    one, other = traced_branch(branches[0], then), traced_branch(branches[1], otherwise)
+    if one is None or other is None:
+        return foreseen_cond(region, one or other)
+    pairs = _unified(one, other)
     yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
     captured = list(dict.fromkeys(outer for branch in branches for outer in branch.captured))
     regions = tuple(
@@ -120,34 +123,43 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         for branch, results in zip(branches, yielded, strict=True)
     )
     inputs = [region.operand(value) for value in (chosen, *captured)]
-    types = [_wider(one.type, other.type) for one, other in pairs]
-    names = region.names.several(name, len(types))
-    return _wrapped(region.node("cond", inputs, types, names, regions), single)
+    types = [left.type.join(right.type) or left.type for left, right in pairs]
+    results = region.node("cond", inputs, types, region.names.several(name, len(types)), regions)
+    for position, result in enumerate(results):
+        result.weak = both_weak(one, other, position)
+    return unflatten(one.structure, map(Symbol, results))
 
 
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: Any) -> tuple[Any, ...]:
     """The loop variables after `body` has been applied while `cond` of them holds, as a tuple.
 
-    `body` returns the next variables, as many and of the same types. Values of the surrounding function may be
-    used in both; they are loop variables that do not change.
+    A variable is a value, or a tuple, dict, named tuple or dataclass of values. `body` returns the next variables,
+    as many, of the same types and nested alike. Values of the surrounding function may be used in both; they are loop
+    variables that do not change.
 
     >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
     (4, 6)
+    >>> while_loop(lambda p: p["n"] < 4, lambda p: {"n": p["n"] + 1, "s": p["s"] + p["n"]}, {"n": 0, "s": 0})
+    ({'n': 4, 's': 6},)
     """
-    if not variables:
+    leaves, structure = flatten(variables)
+    if not leaves:
         raise Usage("while_loop needs at least one loop variable", where=here())
     region = current()
     if region is None:
-        return _concrete_loop(cond, body, variables)
-    starts = [to_operand(variable) for variable in variables]
+        return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
+    starts = [to_operand(number_of(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
-    deciding, going = _subregion(region), _subregion(region)
-    own = [deciding.parameter(name, start.type) for name, start in zip(_names(body, starts), starts, strict=True)]
-    mine = [Traced(going, value.name, value.type) for value in own]
-    decided = _trace(deciding, cond, own)
-    going_on = _predicate(decided, "condition of while_loop")
-    following = _next_variables(_as_tuple(_trace(going, body, mine)), own, body)
-    yielded = [deciding.operand(going_on)], [going.operand(value) for value in following]
+    deciding, going = subregion(region), subregion(region)
+    names, line = _loop_names(body, structure), here()
+    own = [deciding.parameter(inner, start.type, line) for inner, start in zip(names, starts, strict=True)]
+    mine = [Traced(going, value.name, value.type, line) for value in own]
+    try:
+        going_on = _predicate(run(deciding, cond, structure, own), "condition of while_loop")
+        following = _following(structure, run(going, body, structure, mine), body)
+    except NoTypeYet:
+        return foreseen(region, structure, [value.type for value in own], [None] * len(own))  # type: ignore[no-any-return]
+    yielded = [deciding.operand(going_on)], list(map(going.operand, _next_variables(following, mine)))
     captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
     unchanged = [going.operand(value) for value in captured]
     regions = (
@@ -158,118 +170,117 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     types = [value.type for value in (*own, *captured)]
     names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
     results = region.node("while_loop", inputs, types, names, regions)
-    return tuple(map(Symbol, results[: len(own)]))
+    return unflatten(structure, map(Symbol, results[: len(own)]))  # type: ignore[no-any-return]
 
 
 def _predicate(value: Any, of: str) -> Traced | Literal:
-    pred = None if isinstance(value, tuple) else to_operand(value)
+    leaves, structure = flatten(value)
+    pred = to_operand(number_of(leaves[0])) if structure == LEAF else None
     if pred is None or pred.type != _BOOL:
-        got = pred.type if pred else f"a tuple of {len(value)}"
+        line = pred.location if isinstance(pred, Traced) else None
+        got = at(pred.type, line) if pred else structure
         raise Invalid(f"the {of} is not one bool", rule="V5", where=here(), required=_BOOL, got=got)
     return pred
 
 
-def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:
-    values: tuple[Any, ...] = tuple(admit(variable) for variable in variables)
-    while _concrete_bool(cond(*values)):
-        following = _as_tuple(body(*values))
-        _check_number(following, values, body)
-        values = tuple(admit(value, type_of(old)) for value, old in zip(following, values, strict=True))
-    return values
+def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure) -> Any:
+    values = [_admitted(leaf, None) for leaf in leaves]
+    while _concrete_bool(cond(*unflatten(structure, values))):
+        following = _following(structure, body(*unflatten(structure, values)), body)
+        values = [_admitted(leaf, type_of(old)) for leaf, old in zip(following.leaves, values, strict=True)]
+    return unflatten(structure, values)
 
 
-def _next_variables(following: tuple[Any, ...], own: list[Traced], body: Any) -> list[Traced | Literal]:
-    _check_number(following, own, body)
+def _admitted(value: object, type_: Type | None) -> Value:
+    try:
+        return admit(value, type_)
+    except Usage as error:
+        error.where = here()
+        raise
+
+
+def _following(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:
+    """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
+    found = returned(body, value)
+    wanted = [part for _, part in structure.parts]
+    parts = [part for _, part in found.structure.parts] if found.structure.kind is tuple else [found.structure]
+    alone = len(wanted) == 1 and (found.structure == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))
+    if alone:
+        parts = [found.structure]
+    if len(parts) != len(wanted):
+        raise Invalid(
+            "the body of while_loop returns another number of values than there are loop variables",
+            rule="V5",
+            where=found.line,
+            required=len(wanted),
+            got=len(parts),
+        )
+    for name, one, other in zip(parameter_names(body, len(wanted)), wanted, parts, strict=True):
+        if one != other:
+            said = f"loop variable {name} changes its structure"
+            raise Invalid(said, rule="V5", where=found.line, required=at(one, here()), got=at(other, found.line))
+    return found
+
+
+def _next_variables(following: Returned, own: list[Traced]) -> list[Traced | Literal]:
     adapted = []
-    for value, variable in zip(following, own, strict=True):
+    for value, variable in zip(following.leaves, own, strict=True):
         operand = weakly(value, variable.type.dtype if variable.type.is_scalar else None)
         if not variable.type.admits(operand.type):
+            made = isinstance(operand, Traced) and operand.region is variable.region
             raise Invalid(
                 f"loop variable {variable.name} changes its type",
                 rule="V5",
-                where=_line(body),
-                required=variable.type,
-                got=operand.type,
-                hint="start it with that type, as in 0.0 for 0, or convert with tl.astype",
+                where=operand.location if made and isinstance(operand, Traced) else following.line,
+                required=at(variable.type, variable.location),
+                got=following.told(operand),
+                hint=_loosened(variable.type, operand.type),
             )
         adapted.append(operand)
     return adapted
 
 
-def _check_number(following: Sequence[object], variables: Sequence[object], body: Callable[..., Any]) -> None:
-    if len(following) != len(variables):
+def _loosened(one: Type, other: Type) -> str:
+    """How to make a loop variable one that both types fit."""
+    type_ = one.join(other)
+    if type_ is None:
+        return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
+    dtype = f"tl.{type_.dtype!r}"
+    said = (
+        f"tl.Type({dtype}, None)" if type_.shape is None else f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
+    )
+    return f"start it with an open size: pass it through a tl.function whose parameter is {said}"
+
+
+def _loop_names(body: Callable[..., Any], structure: Structure) -> list[str]:
+    names = parameter_names(body, len(structure.parts))
+    parts = zip(structure.parts, names, strict=True)
+    return [inner for (_, part), name in parts for inner in leaf_names(part, name)]
+
+
+def _unified(one: Returned, other: Returned) -> list[tuple[Traced | Literal, Traced | Literal]]:
+    """The results of both branches, in pairs."""
+    if one.structure != other.structure:
         raise Invalid(
-            "the body of while_loop returns another number of values than there are loop variables",
+            "the branches of cond return different structures",
             rule="V5",
-            where=_line(body),
-            required=len(variables),
-            got=len(following),
+            where=here(),
+            required=at(one.structure, one.line),
+            got=at(other.structure, other.line),
         )
+    return [_unify(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
 
 
-def _line(python: Callable[..., Any]) -> Location | None:
-    return definition(python.__code__) if inspect.isfunction(python) else here()
-
-
-def _names(body: Callable[..., Any], starts: Sequence[object]) -> list[str]:
-    """The names of the loop variables: those of the body's parameters, where it has as many."""
-    try:
-        names = list(inspect.signature(body).parameters)
-    except (TypeError, ValueError):
-        names = []
-    return names if len(names) == len(starts) else [f"v{k}" for k in range(len(starts))]
-
-
-def _subregion(region: RegionTrace) -> RegionTrace:
-    return RegionTrace(region.trace, region.function, region.names, parent=region)
-
-
-def _trace(region: RegionTrace, python: Callable[..., Any], parameters: Sequence[Traced]) -> Any:
-    if not callable(python):
-        raise Usage("a branch, condition or body must be a function", where=here(), got=repr(python))
-    _check_parameters(python, len(parameters))
-    with entered(region):
-        return python(*map(Symbol, parameters))
-
-
-def _check_parameters(python: Callable[..., Any], count: int) -> None:
-    try:
-        signature = inspect.signature(python)
-    except (TypeError, ValueError):
-        return  # a builtin that does not say
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        raise Usage(
-            "a branch, condition or body takes another number of values",
-            where=_line(python),
-            required=f"{count} parameter{'s' * (count != 1)}",
-            got=str(signature),
-            hint="a branch takes none; a condition and a body take each loop variable",
-        ) from None
-
-
-def _shape(returned: Any) -> str:
-    return f"a tuple of {len(returned)}" if isinstance(returned, tuple) else "one value"
-
-
-def _as_tuple(returned: Any) -> tuple[Any, ...]:
-    values = returned if isinstance(returned, tuple) else (returned,)
-    if returned is None or not values:
-        raise Invalid("a branch or body returns nothing", rule="V5", where=here(), hint="return a value, or a tuple")
-    return values
-
-
-def _unify(one: Any, other: Any) -> tuple[Traced | Literal, Traced | Literal]:
-    """A result of both branches, of one type: a Python number adapts to the other side."""
+def _unify(one: Any, other: Any, then: Returned, otherwise: Returned) -> tuple[Traced | Literal, Traced | Literal]:
+    """A result of both branches, of one dtype: a Python number adapts to the other side."""
     left, right = weakly(one, _dtype(other)), weakly(other, _dtype(one))
-    if not (left.type.admits(right.type) or right.type.admits(left.type)):
+    if left.type.join(right.type) is None:
         raise Invalid(
             "the branches of cond return different types",
             rule="V5",
             where=here(),
-            required=left.type,
-            got=right.type,
+            required=then.told(left),
+            got=otherwise.told(right),
             hint="convert one with tl.astype",
         )
     return left, right
@@ -279,14 +290,6 @@ def _dtype(value: Any) -> DType | None:
     """The dtype that a scalar has of its own: Python's int takes any number's."""
     type_ = None if type(value) is int else to_operand(value).type
     return type_.dtype if type_ and type_.is_scalar else None
-
-
-def _wider(one: Type, other: Type) -> Type:
-    return one if one.admits(other) else other
-
-
-def _wrapped(values: list[Traced], single: bool) -> Any:
-    return Symbol(values[0]) if single else tuple(map(Symbol, values))
 
 
 def _concrete_bool(pred: Any) -> bool:

@@ -1,0 +1,166 @@
+"""Annotations: what a Python function says of its parameters and results.
+
+Owns the reading of signatures. Annotations nest as values do: tuples, TypedDicts, NamedTuples and dataclasses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+from ..errors import TagloomError, Usage, counted
+from ..types import Type, as_type
+from .source import definition, here
+from .structure import Form, Structure, check_class, compound, flatten, is_named_tuple, leaf, leaf_names, unflatten
+
+Declared = tuple[str, Form | None]
+"""A parameter's name, and its form; None where the argument decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Python function to trace: its parameters, and the form of its results; None where it does not say."""
+
+    python: Callable[..., Any]
+    arguments: tuple[Declared, ...]
+    results: Form | None
+
+    @property
+    def name(self) -> str:
+        return self.python.__name__
+
+    @property
+    def identifier(self) -> str:
+        """What the function is called in a program."""
+        return self.name if self.name.isidentifier() else "function"
+
+    @property
+    def parameters(self) -> list[tuple[str, Type | None]]:
+        """Name and type of every leaf of the parameters; a parameter without annotation counts as one."""
+        found: list[tuple[str, Type | None]] = []
+        for name, form in self.arguments:
+            found += [(name, None)] if form is None else zip(leaf_names(form.structure, name), form.types, strict=True)
+        return found
+
+    def nested(self, leaves: Sequence[Any]) -> list[Any]:
+        """Arguments, from one value for each of `parameters`."""
+        values = iter(leaves)
+        return [
+            next(values) if form is None else unflatten(form.structure, [next(values) for _ in form.types])
+            for _, form in self.arguments
+        ]
+
+    def forms(self, given: Sequence[Form | None]) -> tuple[Form, ...]:
+        """The parameters' forms: annotations first, else those of the given arguments."""
+        self.check_count(len(given))
+        forms = []
+        for (name, declared), form in zip(self.arguments, given, strict=True):
+            found = declared or form
+            if found is None:
+                raise Usage(
+                    f"parameter {name} of {self.name} has no type",
+                    where=definition(self.python.__code__),
+                    hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
+                )
+            forms.append(found)
+        return tuple(forms)
+
+    def taken_apart(self, arguments: Sequence[object], error: type[TagloomError]) -> list[tuple[list[Any], Structure]]:
+        """The arguments as leaves and structures; raises `error` where they do not nest as the annotations say."""
+        self.check_count(len(arguments))
+        taken = [flatten(argument) for argument in arguments]
+        for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
+            if declared is not None and declared.structure != structure:
+                raise error(
+                    f"argument {name} of {self.name} has another structure",
+                    rule="V6",
+                    where=here(),
+                    required=declared.structure,
+                    got=structure,
+                )
+        return taken
+
+    def check_count(self, count: int) -> None:
+        if count != len(self.arguments):
+            names = ", ".join(f"{name}: {form or '?'}" for name, form in self.arguments)
+            raise Usage(
+                f"{self.name} takes {counted(len(self.arguments), 'argument')}",
+                where=here(),
+                required=f"{self.name}({names})",
+                got=counted(count, "argument"),
+            )
+
+
+def read_source(python: Callable[..., Any]) -> Source:
+    """Read a Python function's parameters and annotations; raises Usage where they mean no types."""
+    where = definition(python.__code__)
+    try:
+        signature = inspect.signature(python, eval_str=True)
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
+        raise Usage(f"the annotations of {python.__name__} cannot be read", where=where, got=error) from None
+    for parameter in signature.parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise Usage("a program's parameters are positional", where=where, got=str(parameter))
+        if parameter.default is not parameter.empty:
+            raise Usage("a program's parameters have no defaults", where=where, got=str(parameter))
+    names = getattr(python, "__globals__", {})
+    said = [parameter.annotation for parameter in signature.parameters.values()]
+    try:
+        *forms, results = [
+            None if annotation is inspect.Signature.empty else form_of(annotation, names)
+            for annotation in (*said, signature.return_annotation)
+        ]
+    except TagloomError as error:
+        error.where = where
+        raise
+    return Source(python, tuple(zip(signature.parameters, forms, strict=True)), results)
+
+
+def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...] = ()) -> Form:
+    """The form that an annotation means; `names` are in sight of annotations written as strings.
+
+    Raises Usage where it means none, or where a class contains itself.
+    """
+    found = _parts(annotation, names)
+    if found is None:
+        return leaf(as_type(annotation))
+    kind, parts = found
+    if any(annotation is outer for outer in around):
+        raise Usage(f"{annotation.__name__} contains itself", hint="a value of a program has a fixed structure")
+    if kind not in (tuple, dict):
+        check_class(kind, tuple(parts))
+    return compound(kind, [(key, form_of(part, names, (*around, annotation))) for key, part in parts.items()])
+
+
+def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
+    """The class and the parts of a nested annotation; None for any other."""
+    if get_origin(annotation) is tuple or isinstance(annotation, tuple):
+        parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
+        return tuple, {str(k): part for k, part in enumerate(parts)}
+    if is_typeddict(annotation):
+        if annotation.__optional_keys__:
+            said = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
+            raise Usage("a dict of a program has all its keys", got=said)
+        return dict, _hints(annotation, names, list(annotation.__annotations__))
+    if is_named_tuple(annotation):
+        return annotation, _hints(annotation, names, annotation._fields)
+    if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+        return annotation, _hints(annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init])
+    return None
+
+
+def _hints(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """The annotations of a class's fields; strings are read where the class is defined, and where it is used."""
+    module = sys.modules.get(kind.__module__)
+    try:
+        hints = get_type_hints(kind, {**names, **(vars(module) if module else {})})
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
+        raise Usage(f"the annotations of {kind.__name__} cannot be read", got=error) from None
+    untyped = [key for key in keys if key not in hints]
+    if untyped:
+        raise Usage(f"field {untyped[0]} of {kind.__name__} has no type", hint="use typing.NamedTuple or a dataclass")
+    return {key: hints[key] for key in keys}

@@ -1,0 +1,299 @@
+"""Functions under trace: every one is traced once for each list of forms, and what it returns is inferred.
+
+Owns the functions of the program being made, and what is known of their results: nothing at first, then what the
+branches that do not need to know it return, then the narrowest type that admits whatever came. A function is traced
+again when it used what has changed since, until nothing does. Types only widen, so that this ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import Invalid, TagloomError
+from ..program import Function, Location, Program, Region
+from ..types import Type
+from ..value import Literal
+from .annotation import Source
+from .source import definition, here
+from .structure import Form, Structure, flatten, leaf_names, unflatten
+from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
+
+MOST_FUNCTIONS = 1000
+"""How many functions tracing finds in one program before it takes the program for an endless one."""
+DEEPEST = 12
+"""How many functions are traced within another's trace; Python's own stack is not to end first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a function's results. A weak one is a Python number so far, and takes any dtype that fits."""
+
+    form: Form
+    weak: tuple[int | float | None, ...]
+    lines: tuple[Location | None, ...] = field(compare=False)
+
+    @classmethod
+    def firmly(cls, form: Form) -> Known:
+        return cls(form, (None,) * len(form.types), (None,) * len(form.types))
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """A function of the program under trace: one Python function on one list of forms.
+
+    `used` is what its latest trace took for known of each function that it calls.
+    """
+
+    trace: Trace
+    name: str
+    source: Source
+    forms: tuple[Form, ...]
+    known: Known | None
+    used: dict[Instance, Known | None] | None = None
+    earlier: tuple[Instance, ...] = ()
+    """What the trace before the latest one called."""
+    body: Region | None = None
+
+    @property
+    def where(self) -> Location:
+        return definition(self.source.python.__code__)
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is to be traced, or traced again."""
+        return self.used is None or any(callee.known != known for callee, known in self.used.items())
+
+
+class Trace:
+    """A program being made."""
+
+    def __init__(self, wrap: Callable[[Value], object]) -> None:
+        self.wrap = wrap
+        self.names = Names()
+        self.instances: dict[tuple[Source, tuple[Form, ...]], Instance] = {}
+        self.nested = 0
+
+    def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Structure]:
+        """The program that calls this function, and the structure of its results.
+
+        Raises Invalid, Usage and whatever the user's Python does, where it cannot be traced.
+        """
+        entry = self.instance(source, forms, None)
+        self.settle(entry)
+        functions = reached(entry)
+        endless = [one for one in functions if one.known is None and one in reached(*(one.used or ()))]
+        if endless:
+            name = endless[0].source.name
+            raise Invalid(
+                f"{name} never returns: no branch gives its result a type",
+                where=endless[0].where,
+                hint=f"let a branch of tl.cond return without calling {name}",
+            )
+        assert entry.known is not None
+        return _written(functions), entry.known.form.structure
+
+    def settle(self, entry: Instance) -> None:
+        """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
+        number of its own type."""
+        while True:
+            functions = reached(entry)
+            stale = [instance for instance in functions if instance.stale]
+            for instance in stale:
+                if instance.stale:
+                    self.run(instance)
+            if not stale:
+                weak = [(one, one.known) for one in functions if one.known and any(one.known.weak)]
+                for instance, known in weak:
+                    instance.known = replace(known, weak=Known.firmly(known.form).weak)
+                if not weak:
+                    return
+
+    def instance(self, source: Source, forms: tuple[Form, ...], caller: Instance | None) -> Instance:
+        key = (source, forms)
+        if key not in self.instances:
+            if len(self.instances) >= MOST_FUNCTIONS:
+                raise Invalid(
+                    f"this program has more than {MOST_FUNCTIONS:,} functions",
+                    where=definition(source.python.__code__),
+                    hint="a new tl.function seems to be made at every call; define it once, outside",
+                )
+            known = Known.firmly(source.results) if source.results else _remembered(source, forms, caller)
+            self.instances[key] = Instance(self, self.names.fresh(source.identifier), source, forms, known)
+        return self.instances[key]
+
+    def called(self, source: Source, forms: tuple[Form, ...], caller: Instance) -> tuple[Instance, Known]:
+        """The function for these forms, and what is known of it; raises NoTypeYet where that is nothing."""
+        callee = self.instance(source, forms, caller)
+        if callee.known is None and callee.used is None and self.nested < DEEPEST:
+            self.nested += 1
+            try:
+                self.run(callee)
+            finally:
+                self.nested -= 1
+        assert caller.used is not None
+        caller.used.setdefault(callee, callee.known)
+        if callee.known is None:
+            raise NoTypeYet
+        return callee, callee.known
+
+    def run(self, instance: Instance) -> None:
+        """Trace the body of a function, on symbolic parameters."""
+        instance.earlier, instance.used = tuple(instance.used or ()), {}
+        region = RegionTrace(instance, Names())
+        for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):
+            for inner, type_ in zip(leaf_names(form.structure, name), form.types, strict=True):
+                region.parameter(inner, type_, instance.where)
+        symbols = map(self.wrap, region.parameters)
+        try:
+            with entered(region):
+                arguments = [unflatten(f.structure, [next(symbols) for _ in f.types]) for f in instance.forms]
+                returned = instance.source.python(*arguments)
+        except NoTypeYet:
+            return
+        try:
+            found, results = _returned(instance, returned)
+            operands = [region.operand(result) for result in results]
+        except TagloomError as error:
+            error.where = instance.where  # no line of the body is running any more
+            raise
+        instance.known = found
+        instance.body = region.close(region.parameters, operands)
+
+
+def reached(*entries: Instance) -> list[Instance]:
+    """These functions and those that they call, as known by now: in the order of their first calls."""
+    order = dict.fromkeys(entries)
+    found = list(order)
+    for instance in found:  # grows while it is walked
+        for callee in instance.used or ():
+            if callee not in order:
+                order[callee] = None
+                found.append(callee)
+    return found
+
+
+def _remembered(source: Source, forms: tuple[Form, ...], caller: Instance | None) -> Known | None:
+    """A function that is made anew whenever its caller is traced begins with what was known of the one before it: the
+    one that was called as the same among all that the same line of Python makes."""
+
+    def alike(callee: Instance) -> bool:
+        return callee.source.python.__code__ is source.python.__code__ and callee.forms == forms
+
+    if caller is None:
+        return None
+    before = [callee for callee in caller.earlier if alike(callee)]
+    position = sum(map(alike, caller.used or ()))
+    return before[position].known if position < len(before) else None
+
+
+def _returned(instance: Instance, returned: Any) -> tuple[Known, list[Value | Literal]]:
+    """What is known of a function now that it returned this, and its results as operands."""
+    name, known, annotated = instance.source.name, instance.known, instance.source.results is not None
+    leaves, structure = flatten(returned)
+    if returned is None or not leaves:
+        raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
+    if known is not None and known.form.structure != structure:
+        said = f"{name} returns another structure than {'it says' if annotated else 'before'}"
+        raise Invalid(said, required=known.form.structure, got=structure)
+    leaves = [number_of(leaf) for leaf in leaves]
+    if annotated and known is not None:
+        return known, [_as_said(instance, leaf, type_) for leaf, type_ in zip(leaves, known.form.types, strict=True)]
+    operands = [_operand(leaf, known, position) for position, leaf in enumerate(leaves)]
+    types = tuple(operand.type for operand in operands)
+    lines = tuple(operand.location if isinstance(operand, Value) else instance.where for operand in operands)
+    found = Known(Form(structure, types), tuple(map(weak_number, leaves)), lines)
+    return _joined(name, known, found), operands
+
+
+def _as_said(instance: Instance, leaf: object, type_: Type) -> Value | Literal:
+    """A result, where the function is annotated."""
+    operand = to_operand(leaf, type_)
+    if not type_.admits(operand.type):
+        got = at(operand.type, operand.location if isinstance(operand, Value) else None)
+        raise Invalid(f"{instance.source.name} returns another type than it says", required=type_, got=got)
+    return operand
+
+
+def _operand(leaf: object, known: Known | None, position: int) -> Value | Literal:
+    """A result of a function that is not annotated: a Python number takes the type that is known firmly."""
+    if known is None or known.weak[position] is not None or weak_number(leaf) is None:
+        return to_operand(leaf)
+    type_ = known.form.types[position]
+    return to_operand(leaf, type_ if type_.is_scalar and type_.dtype.kind != "b" else None)
+
+
+def _joined(name: str, known: Known | None, found: Known) -> Known:
+    """What is known, and what another trace found; raises Invalid where no type admits both."""
+    if known is None:
+        return found
+    types = []
+    for k, (one, other) in enumerate(zip(known.form.types, found.form.types, strict=True)):
+        type_ = one.join(other) if known.weak[k] is None else other
+        if type_ is None:
+            raise Invalid(
+                f"{name} returns two types",
+                required=at(one, known.lines[k]),
+                got=at(other, found.lines[k]),
+                hint="convert one with tl.astype, or annotate the result",
+            )
+        types.append(type_)
+    weak = tuple(one and other for one, other in zip(known.weak, found.weak, strict=True))
+    return Known(Form(known.form.structure, tuple(types)), weak, found.lines)
+
+
+def at(what: object, line: Location | None) -> str:
+    """A type or structure, and the line that it comes from."""
+    return f"{what} ({line})" if line else str(what)
+
+
+def _written(instances: Sequence[Instance]) -> Program:
+    """The program of these functions, of which the first is the entry, named in this order."""
+    names = Names()
+    final = {instance.name: names.fresh(instance.source.identifier) for instance in instances}
+    functions = []
+    for instance in instances:
+        assert instance.body is not None and instance.known is not None
+        body = _renamed(instance.body, final)
+        functions.append(Function(final[instance.name], body, instance.known.form.types, instance.where))
+    return Program(tuple(functions), functions[0].name)
+
+
+def _renamed(region: Region, names: dict[str, str]) -> Region:
+    """A region whose calls name functions as they are finally called."""
+    nodes = []
+    for node in region.nodes:
+        if node.op == "call":
+            node = replace(node, attributes=(("function", names[node.attribute("function")]),))
+        elif node.regions:
+            node = replace(node, regions=tuple(_renamed(inner, names) for inner in node.regions))
+        nodes.append(node)
+    return replace(region, nodes=tuple(nodes))
+
+
+def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tuple[list[Value], Structure]:
+    """Add a call; its results, and how they nest. Raises NoTypeYet where nothing is known of them."""
+    operands, forms = [], []
+    taken = source.taken_apart(arguments, Invalid)
+    for (name, declared), (leaves, structure) in zip(source.arguments, taken, strict=True):
+        wanted = declared.types if declared else (None,) * len(leaves)
+        found = [to_operand(number_of(leaf), type_) for leaf, type_ in zip(leaves, wanted, strict=True)]
+        for inner, operand, type_ in zip(leaf_names(structure, name), found, wanted, strict=True):
+            if type_ is not None and not type_.admits(operand.type):
+                raise Invalid(
+                    f"argument {inner} of {source.name} has another type",
+                    rule="V6",
+                    where=here(),
+                    required=type_,
+                    got=at(operand.type, operand.location if isinstance(operand, Value) else None),
+                )
+        operands += found
+        forms.append(declared or Form(structure, tuple(operand.type for operand in found)))
+    callee, known = region.instance.trace.called(source, source.forms(forms), region.instance)
+    names = region.names.several(region.names.fresh(source.identifier), len(known.form.types))
+    inputs = [region.operand(operand) for operand in operands]
+    results = region.node("call", inputs, known.form.types, names, attributes=(("function", callee.name),))
+    for result, number in zip(results, known.weak, strict=True):
+        result.weak = number
+    return results, known.form.structure

@@ -1,0 +1,217 @@
+"""Structures: how values nest in tuples, dicts, named tuples and dataclasses.
+
+Owns taking a nested value apart into leaves, and putting it together again: programs know flat values only. It
+refuses to know what a leaf means; whatever does not nest is one. Lists are leaves, since they are arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..errors import Invalid
+from ..types import Type
+from .source import here
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How a value nests: the class that holds it together and its parts by key, or a leaf.
+
+    Dicts with the same keys have the same structure; the parts are sorted, and `order` is that of the dict.
+
+    >>> print(flatten((1, {"b": 2, "a": (3, 4)}))[1])
+    (·, {b, a: (·, ·)})
+    """
+
+    kind: type | None = None
+    parts: tuple[tuple[str, Structure], ...] = ()
+    order: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return 1 if self.kind is None else sum(part.size for _, part in self.parts)
+
+    def __str__(self) -> str:
+        return "one value" if self.kind is None else _shown(self, iter(["·"] * self.size))
+
+
+LEAF = Structure()
+
+
+class Form(NamedTuple):
+    """What is known of a nested value before the program runs: its structure, and the types of its leaves.
+
+    >>> from tagloom.core.dtypes import int64
+    >>> print(several([Type(int64), Type(int64, (3,))]))
+    (int64, int64[3])
+    """
+
+    structure: Structure
+    types: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return _shown(self.structure, iter(map(str, self.types)))
+
+
+def leaf(type_: Type) -> Form:
+    """The form of one value."""
+    return Form(LEAF, (type_,))
+
+
+def several(types: Sequence[Type]) -> Form:
+    """The form of a flat tuple."""
+    return Form(flat(len(types)), tuple(types))
+
+
+def flat(size: int) -> Structure:
+    """The structure of a flat tuple."""
+    return Structure(tuple, tuple((str(k), LEAF) for k in range(size)))
+
+
+def compound(kind: type, parts: Sequence[tuple[str, Form]]) -> Form:
+    """The form of a dict or an instance of a class with these parts, in their order."""
+    order = tuple(key for key, _ in parts) if kind is dict else ()
+    ordered = sorted(parts, key=_key) if kind is dict else parts
+    structure = Structure(kind, tuple((key, form.structure) for key, form in ordered), order)
+    return Form(structure, tuple(type_ for _, form in ordered for type_ in form.types))
+
+
+def flatten(value: object) -> tuple[list[Any], Structure]:
+    """The leaves of a nested value, in order, and its structure.
+
+    Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
+    be called with its fields, a value that contains itself.
+
+    >>> leaves, structure = flatten({"b": 1, "a": (2, [3])})
+    >>> leaves, unflatten(structure, leaves)
+    ([2, [3], 1], {'b': 1, 'a': (2, [3])})
+    """
+    leaves: list[Any] = []
+    try:
+        structure = _apart(value, leaves)
+    except RecursionError:
+        raise Invalid("a value is nested too deep, or contains itself", where=here()) from None
+    return leaves, structure
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The nested value with these leaves; a class is called with its fields by name.
+
+    Raises Invalid where an instance does not keep what it was given.
+    """
+    given = list(leaves)
+    assert len(given) == structure.size, "as many leaves as the structure has"
+    return _together(structure, iter(given))
+
+
+def leaf_names(structure: Structure, name: str) -> list[str]:
+    """A name for every leaf: that of the value, with the keys on the way.
+
+    >>> leaf_names(flatten(({"a b": 1}, 2))[1], "p")
+    ['p_0_a_b', 'p_1']
+    """
+    if structure.kind is None:
+        return [name]
+    return [inner for key, part in structure.parts for inner in leaf_names(part, re.sub(r"\W", "_", f"{name}_{key}"))]
+
+
+def is_named_tuple(kind: object) -> bool:
+    """Whether this is a class of named tuples."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+@functools.cache
+def check_class(kind: type, keys: tuple[str, ...]) -> None:
+    """Raises Invalid where a class cannot be called with its fields by name."""
+    try:
+        inspect.signature(kind).bind(**dict.fromkeys(keys))
+    except TypeError as error:
+        raise Invalid(
+            f"an instance of {kind.__name__} cannot be rebuilt from its fields",
+            where=here(),
+            required=f"{kind.__name__}({', '.join(f'{key}=...' for key in keys)})",
+            got=error,
+            hint="a dataclass or NamedTuple without an __init__ of its own can be",
+        ) from None
+
+
+def _apart(value: Any, leaves: list[Any]) -> Structure:
+    kind: Any = type(value)
+    if kind is tuple:
+        parts = [(str(k), part) for k, part in enumerate(value)]
+    elif kind is dict:
+        parts = _items(value)
+    elif is_named_tuple(kind):
+        parts = [(key, getattr(value, key)) for key in kind._fields]
+    elif dataclasses.is_dataclass(kind):
+        parts = _fields(value)
+    else:
+        leaves.append(value)
+        return LEAF
+    if kind not in (tuple, dict):
+        check_class(kind, tuple(key for key, _ in parts))
+    order = tuple(value) if kind is dict else ()
+    return Structure(kind, tuple((key, _apart(part, leaves)) for key, part in parts), order)
+
+
+def _items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
+    wrong = [key for key in value if type(key) is not str]
+    if wrong:
+        raise Invalid("the keys of a dict are not all strings", where=here(), required="strings", got=repr(wrong[0]))
+    return sorted(value.items(), key=_key)
+
+
+def _fields(value: Any) -> list[tuple[str, Any]]:
+    """The fields that the class is called with; what it makes of them itself, it makes again."""
+    kind, parts = type(value), []
+    for own in dataclasses.fields(value):
+        if own.init:
+            parts.append((own.name, getattr(value, own.name)))
+        elif not hasattr(kind, "__post_init__") and getattr(value, own.name, own.default) is not own.default:
+            raise Invalid(
+                f"field {own.name} of {kind.__name__} is no argument of the class, so it would be lost",
+                where=here(),
+                hint="leave init=False out, or compute the field in __post_init__",
+            )
+    return parts
+
+
+def _together(structure: Structure, leaves: Iterator[Any]) -> Any:
+    kind = structure.kind
+    if kind is None:
+        return next(leaves)
+    parts = {key: _together(part, leaves) for key, part in structure.parts}
+    if kind is tuple:
+        return tuple(parts.values())
+    if kind is dict:
+        return {key: parts[key] for key in structure.order}
+    built = kind(**parts)
+    changed = [key for key, part in parts.items() if getattr(built, key) is not part]
+    if changed:
+        raise Invalid(
+            f"an instance of {kind.__name__} does not keep its field {changed[0]} as it was given",
+            where=here(),
+            hint="a value is taken apart and put together on its way through the program; compute in a method instead",
+        )
+    return built
+
+
+def _shown(structure: Structure, words: Iterator[str]) -> str:
+    if structure.kind is None:
+        return next(words)
+    parts = {key: _shown(part, words) for key, part in structure.parts}
+    if structure.kind is tuple:
+        return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
+    said = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.order or parts)
+    return f"{{{said}}}" if structure.kind is dict else f"{structure.kind.__name__}({said})"
+
+
+def _key(item: tuple[str, Any]) -> str:
+    return item[0]
