@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from tagloom.core import dtypes
+from tagloom.core.op import OPS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "semantics.md").read_text()
@@ -59,3 +61,15 @@ def test_the_files_exist() -> None:
     named = set(re.findall(r"`((?:core|interp|tests)/[\w/.]+)`", PAGE))
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_op_is_on_the_page() -> None:
+    """The table of ops has a row for every op of the registry, and no other."""
+    table = PAGE.split("| op | operands |")[1].split("\n\n")[0]
+    rows = [line.split(" | ")[0] for line in table.splitlines()[2:]]
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(OPS)
+
+
+def test_every_dtype_is_on_the_page() -> None:
+    """The page names every dtype."""
+    assert {repr(dtype) for dtype in dtypes.ALL} <= set(re.findall(r"`(\w+)`", PAGE))

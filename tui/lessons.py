@@ -1,0 +1,102 @@
+"""A right and a wrong example for each rule that a program or graph can break by itself, in the text form.
+
+They are what `tagloom explain V3` prints; tests/tui/test_explain.py shows that the right ones break no rule, and the
+wrong ones the rule that they are for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Lesson(NamedTuple):
+    """What to write, and what not; `run` has the arguments on which the wrong one goes wrong when it is run."""
+
+    right: str
+    wrong: str
+    run: tuple[int, ...] = ()
+
+
+_CALLER = """func main(n: int64) -> int64 {
+  y = call double n
+  return y
+}
+func double(x: int64) -> int64 {
+  y = add x, x
+  return y
+}
+"""
+_BRANCH = """func size(n: int64) -> int64 {
+  negative = less n, 0
+  r = cond negative, n {
+    then(m: int64) {
+      opposite = negative m
+      yield opposite
+    }
+    else(m: int64) { yield m }
+  }
+  return r
+}
+"""
+_SWITCH = """graph size(n: int64) -> int64 {
+  small = less n, 0
+  sw = switch n, small
+  opposite = negative sw:0
+  r = merge opposite, sw:1
+  return r
+}
+"""
+_LOOP = """graph count(n: int64) -> int64 {
+  enter_i = enter[count.loop] 0 @ n
+  enter_n = enter[count.loop] n
+  i = merge enter_i, next_i
+  m = merge enter_n, next_n
+  more = less i, m
+  sw_i = switch i, more
+  sw_n = switch m, more
+  j = add sw_i:0, 1
+  next_i = next_iteration[count.loop] j
+  next_n = next_iteration[count.loop] sw_n:0
+  left = exit[count.loop] sw_i:1
+  unused = exit[count.loop] sw_n:1
+  return left:0
+}
+"""
+_CALLS = """graph twice(n: int64) -> int64 {
+  site twice.one calls f
+  site twice.two calls f
+  first = call[twice.one] n
+  second = call[twice.two] back
+  f.x = merge first, second
+  f.y = add f.x, f.x
+  back = return[twice.one] f.y
+  end = return[twice.two] f.y
+  return end
+}
+"""
+_RACE = """graph race(x: int64) -> int64 {
+  m = merge x, x
+  return m
+}
+"""
+
+LESSONS: dict[str, Lesson] = {
+    "V1": Lesson(_BRANCH, _BRANCH.replace("opposite = negative m", "opposite = negative n")),
+    "V2": Lesson(_CALLER, _CALLER.replace("  y = add x, x\n", "  y = add x, x\n  y = add x, 1\n")),
+    "V3": Lesson(_CALLER, _CALLER.replace("add x, x", "add x")),
+    "V4": Lesson(_CALLER, _CALLER.replace("add x, x", "add 0.5, x")),
+    "V5": Lesson(_BRANCH, _BRANCH.replace("else(m: int64) { yield m }", "else(m: int64) { yield 0.5 }")),
+    "V6": Lesson(_CALLER, _CALLER.replace("call double n", "call double n, n")),
+    "V7": Lesson(_SWITCH, _SWITCH.replace("switch n, small", "switch n")),
+    "V8": Lesson(_SWITCH, _RACE.replace("merge x, x", "add x | x, 1")),
+    "V9": Lesson(_SWITCH, _SWITCH.replace("small = less n, 0", "small = add n, 0")),
+    "V10": Lesson(_SWITCH, _SWITCH.replace("r = merge opposite, sw:1", "r = add opposite, n")),
+    "V11": Lesson(_SWITCH, _RACE),
+    "V12": Lesson(_CALLS, _CALLS.replace("  f.x = merge first, second\n", "  f.x = merge first\n")),
+    "V13": Lesson(
+        _LOOP, _LOOP.replace("next_n = next_iteration[count.loop] sw_n:0", "next_n = next_iteration[count.loop] sw_n:1")
+    ),
+    "V14": Lesson(_LOOP, _RACE.replace("merge x, x", "add x, m")),
+    "V15": Lesson(_SWITCH, _SWITCH.replace("return r", "results r")),
+    "S4": Lesson(_SWITCH, _RACE, run=(1,)),
+}
