@@ -166,9 +166,10 @@ def literal_for_token(dice: random.Random, graph: Graph) -> Graph:
     """A port that an edge fed has a literal."""
     new = wires(graph)
     leaving, edge = new.pop(dice.randrange(len(new)))
-    simple = {"b": True, "i": 3, "f": 1.5}[graph.output(leaving).type.dtype.kind]
+    dtype = graph.output(leaving).type.dtype
+    simple = literal({"b": True, "f": 1.5}.get(dtype.kind, 3), Type(dtype))
     ports = list(graph.nodes[edge.node].ports)
-    ports[edge.port] = literal(simple)
+    ports[edge.port] = simple
     return rewired(at(graph, edge.node, ports=tuple(ports)), new)
 
 
@@ -252,6 +253,43 @@ def drop_port(dice: random.Random, graph: Graph) -> Graph:
     return at(graph, position, ports=graph.nodes[position].ports[:-1])
 
 
+def drop_node(dice: random.Random, graph: Graph) -> Graph:
+    """A node is gone, with its edges; those above it move down."""
+    gone = dice.randrange(len(graph.nodes))
+
+    def moved(node: int) -> int:
+        return node - (node > gone)
+
+    new = [
+        (leaving._replace(node=moved(leaving.node)), edge._replace(node=moved(edge.node)))
+        for leaving, edge in wires(graph)
+        if gone not in (leaving.node, edge.node)
+    ]
+    results = tuple(moved(number) for number in graph.results if number != gone)
+    return rewired(replace(graph, nodes=graph.nodes[:gone] + graph.nodes[gone + 1 :], results=results), new)
+
+
+def swap_ports(dice: random.Random, graph: Graph) -> Graph:
+    """Two ports of one node trade what feeds them, literals too."""
+    position = dice.choice([n for n, node in enumerate(graph.nodes) if len(node.ports) > 1] or [0])
+    ports = list(graph.nodes[position].ports)
+    one, other = dice.randrange(len(ports)), dice.randrange(len(ports))
+    ports[one], ports[other] = ports[other], ports[one]
+    turned = {Edge(position, one): Edge(position, other), Edge(position, other): Edge(position, one)}
+    new = [(leaving, turned.get(edge, edge)) for leaving, edge in wires(graph)]
+    return rewired(at(graph, position, ports=tuple(ports)), new)
+
+
+def reuse_site(dice: random.Random, graph: Graph) -> Graph:
+    """All nodes of one site get another's: two calls, or two loops, are one."""
+    sites = [node.site for node in graph.nodes if node.site not in (None, ENVIRONMENT)]
+    if not sites:
+        return graph
+    one, other = dice.choice(sites), dice.choice(sites)
+    nodes = tuple(replace(node, site=other) if node.site == one else node for node in graph.nodes)
+    return replace(graph, nodes=nodes, calls=tuple(call for call in graph.calls if call[0] != one or one == other))
+
+
 def drop_merge_port(dice: random.Random, graph: Graph) -> Graph:
     """A merge has a port fewer; the ports above it move down."""
     position = dice.choice(_any(graph, "merge") or [0])
@@ -314,6 +352,9 @@ EDITS: tuple[Edit, ...] = (
     change_hidden,
     drop_output,
     drop_port,
+    drop_node,
+    swap_ports,
+    reuse_site,
     drop_merge_port,
     add_merge_port,
     insert_node,
