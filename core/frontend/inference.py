@@ -230,7 +230,7 @@ def _joined(name: str, known: Known | None, found: Known) -> Known:
         return found
     types = []
     for k, (one, other) in enumerate(zip(known.form.types, found.form.types, strict=True)):
-        type_ = one.join(other) if known.weak[k] is None else other
+        type_ = one.join(other) if known.weak[k] is None else _numbers(known, found, k)
         if type_ is None:
             raise Invalid(
                 f"{name} returns two types",
@@ -239,8 +239,14 @@ def _joined(name: str, known: Known | None, found: Known) -> Known:
                 hint="convert one with tl.astype, or annotate the result",
             )
         types.append(type_)
-    weak = tuple(one and other for one, other in zip(known.weak, found.weak, strict=True))
+    weak = tuple(one and other and one * other for one, other in zip(known.weak, found.weak, strict=True))
     return Known(Form(known.form.structure, tuple(types)), weak, found.lines)
+
+
+def _numbers(known: Known, found: Known, position: int) -> Type:
+    """The type of a weak result that was traced again: of an int and a float the float's."""
+    before = isinstance(known.weak[position], float) and isinstance(found.weak[position], int)
+    return (known if before else found).form.types[position]
 
 
 def at(what: object, line: Location | None) -> str:

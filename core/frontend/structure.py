@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -119,7 +118,7 @@ def leaf_names(structure: Structure, name: str) -> list[str]:
     """
     if structure.kind is None:
         return [name]
-    return [inner for key, part in structure.parts for inner in leaf_names(part, re.sub(r"\W", "_", f"{name}_{key}"))]
+    return [inner for key, part in structure.parts for inner in leaf_names(part, f"{name}_{_word(key)}")]
 
 
 def is_named_tuple(kind: object) -> bool:
@@ -211,6 +210,11 @@ def _shown(structure: Structure, words: Iterator[str]) -> str:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
     said = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.order or parts)
     return f"{{{said}}}" if structure.kind is dict else f"{structure.kind.__name__}({said})"
+
+
+def _word(key: str) -> str:
+    """A key as a part of an identifier."""
+    return "".join(letter if f"_{letter}".isidentifier() else "_" for letter in key)
 
 
 def _key(item: tuple[str, Any]) -> str:

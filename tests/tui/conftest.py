@@ -163,7 +163,7 @@ def forever(n: tl.int64) -> tl.int64:
 
 @tl.function
 def untyped(n: tl.int64):
-    return tl.cond(n < 1, lambda: 1, lambda: untyped(n - 1))
+    return untyped(n - 1)
 """,
     "note.txt": "nothing",
 }

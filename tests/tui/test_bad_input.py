@@ -104,8 +104,8 @@ def test_a_file_that_cannot_be_read(tagloom: Any, folder: Path) -> None:
         ),
         (
             "traced.py:untyped",
-            "untyped calls itself, so its result needs a type (traced.py:23)\n"
-            "  hint: annotate it: def untyped(...) -> tl.int64",
+            "untyped never returns: no branch gives its result a type (traced.py:23)\n"
+            "  hint: let a branch of tl.cond return without calling untyped",
         ),
     ],
 )

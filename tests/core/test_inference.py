@@ -1,0 +1,353 @@
+"""What functions return is inferred, through recursion of every kind: least fixed points, found in rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.frontend import inference
+from tagloom.core.program import Function, Program, Region
+from tagloom.core.value import same
+
+OPEN = tl.Array[tl.float64, None]
+
+
+def unplaced(program: Program) -> Program:
+    """A program without the lines that it comes from."""
+
+    def region(inner: Region) -> Region:
+        nodes = [replace(n, location=None, regions=tuple(map(region, n.regions))) for n in inner.nodes]
+        return replace(inner, nodes=tuple(nodes))
+
+    def function(inner: Function) -> Function:
+        return replace(inner, location=None, body=region(inner.body))
+
+    return replace(program, functions=tuple(map(function, program.functions)))
+
+
+HEAD = "@tl.function\ndef {name}({parameters}){result}:\n"
+SOURCES: dict[str, list[tuple[str, str, str, str]]] = {
+    "fib": [("fib", "n: tl.int64", "tl.int64", "tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))")],
+    "factorial of a literal": [("f", "n: tl.int64", "tl.int64", "tl.cond(n < 1, lambda: 1, lambda: n * f(n - 1))")],
+    "a narrow factorial": [("f", "n: tl.int16", "tl.int16", "tl.cond(n < 1, lambda: 1, lambda: n * f(n - 1))")],
+    "a power": [("f", "x: tl.float32", "tl.float32", "tl.cond(x < 1, lambda: 1, lambda: x * f(x / 2))")],
+    "a literal only": [("f", "n: tl.int64", "tl.int64", "tl.cond(n < 1, lambda: 1, lambda: f(n - 1))")],
+    "an int and a float": [("f", "n: tl.int64", "tl.float64", "tl.cond(n < 1, lambda: 1, lambda: 0.5 * f(n - 1))")],
+    "the first branch recurs": [("f", "n: tl.int64", "tl.int64", "tl.cond(n > 0, lambda: f(n - 1) + 2, lambda: n)")],
+    "ackermann": [
+        (
+            "ack",
+            "m: tl.int64, n: tl.int64",
+            "tl.int64",
+            "tl.cond(m == 0, lambda: n + 1, lambda: tl.cond(n == 0, lambda: ack(m - 1, 1), "
+            "lambda: ack(m - 1, ack(m, n - 1))))",
+        )
+    ],
+    "even and odd": [
+        ("even", "n: tl.int64", "tl.bool", "tl.cond(n == 0, lambda: True, lambda: odd(n - 1))"),
+        ("odd", "n: tl.int64", "tl.bool", "tl.cond(n == 0, lambda: False, lambda: even(n - 1))"),
+    ],
+    "three in a ring, one of which ends": [
+        ("f", "n: tl.int64", "tl.int64", "g(n - 1)"),
+        ("g", "n: tl.int64", "tl.int64", "h(n) + 1"),
+        ("h", "n: tl.int64", "tl.int64", "tl.cond(n < 0, lambda: n, lambda: f(n) * 2)"),
+    ],
+    "a loop in recursion in a loop": [
+        (
+            "f",
+            "n: tl.int64",
+            "tl.int64",
+            "tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + g(n - 1)), 0, 1)[1]",
+        ),
+        (
+            "g",
+            "n: tl.int64",
+            "tl.int64",
+            "tl.while_loop(lambda i, s: i < f(n - 1), lambda i, s: (i + 1, s + f(n - 1)), 0, n)[1]",
+        ),
+    ],
+    "a condition that recurs": [
+        (
+            "f",
+            "n: tl.int64",
+            "tl.int64",
+            "tl.while_loop(lambda i: i < tl.cond(n < 1, lambda: n, lambda: f(n - 1) + 1), lambda i: i + 1, 0)[0]",
+        )
+    ],
+    "several results": [
+        (
+            "f",
+            "n: tl.int64",
+            "tuple[tl.int64, tl.bool]",
+            "tl.cond(n < 1, lambda: (n, True), lambda: (f(n - 1)[0], ~f(n - 1)[1]))",
+        )
+    ],
+    "many callees": [
+        ("f", "n: tl.int64", "tl.int64", "a(n) + b(n) + a(n * 1)"),
+        ("a", "n: tl.int64", "tl.int64", "c(n) + b(n)"),
+        ("b", "n: tl.int64", "tl.int64", "c(n)"),
+        ("c", "n: tl.int64", "tl.int64", "n + 1"),
+    ],
+    "a size that opens": [
+        ("f", "n: tl.int64", "OPEN", "tl.cond(n < 1, lambda: np.zeros(1), lambda: f(n - 1) + np.ones(3))")
+    ],
+    "sizes that open one after another": [
+        ("f", "n: tl.int64", "OPEN", "tl.cond(n < 1, lambda: np.zeros(1), lambda: g(n - 1))"),
+        ("g", "n: tl.int64", "OPEN", "tl.cond(n < 1, lambda: np.zeros(2), lambda: h(n - 1))"),
+        ("h", "n: tl.int64", "OPEN", "tl.cond(n < 1, lambda: np.zeros(3), lambda: f(n - 1))"),
+    ],
+    "a shape that opens": [
+        (
+            "f",
+            "n: tl.int64",
+            "tl.Type(tl.float64, None)",
+            "tl.cond(n < 1, lambda: np.zeros(2), lambda: f(n - 1) + np.ones((2, 2)))",
+        )
+    ],
+}
+
+
+def made(name: str, *, annotated: bool) -> tl.Function:
+    """The first function of a row, with or without the annotations of the results."""
+    scope: dict[str, Any] = {"tl": tl, "np": np, "OPEN": OPEN}
+    for function, parameters, result, body in SOURCES[name]:
+        head = HEAD.format(name=function, parameters=parameters, result=f" -> {result}" if annotated else "")
+        exec(f"{head}    return {body}\n", scope)
+    made: tl.Function = scope[SOURCES[name][0][0]]
+    return made
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_program_is_that_of_the_annotation(name: str) -> None:
+    """A function without result types becomes the program that it is with the right ones, name for name."""
+    inferred, annotated = made(name, annotated=False), made(name, annotated=True)
+    assert unplaced(inferred.program) == unplaced(annotated.program)
+    two = [2] * len(inferred.source.parameters)
+    assert same(inferred.run(*two).results[0], annotated.run(*two).results[0])
+
+
+def test_an_annotation_in_the_midst() -> None:
+    """Annotated and unannotated functions call each other; the annotation is what counts for those around."""
+
+    @tl.function
+    def half(n: tl.int64) -> tl.float64:
+        return tl.cond(n < 1, lambda: 1, lambda: whole(n - 1))
+
+    @tl.function
+    def whole(n: tl.int64):  # type: ignore[no-untyped-def]
+        return half(n - 1)
+
+    assert whole.program.main.results == (tl.Type(tl.float64),) and same(whole(3), 1.0)
+
+
+def test_an_endless_function_with_an_annotation() -> None:
+    """A function that says what it returns need not return."""
+
+    @tl.function
+    def endless(n: tl.int64) -> tl.int64:
+        return endless(n + 1)
+
+    assert endless.run(1, limits=tl.Limits(firings=100)).status == "Exhausted"
+
+
+def test_functions_that_never_return() -> None:
+    """Where no branch returns without a call of the same function, it has no type: refused at its line."""
+
+    @tl.function
+    def ping(n: tl.int64):  # type: ignore[no-untyped-def]
+        return tl.cond(n > 0, lambda: pong(n), lambda: ping(n - 1))
+
+    @tl.function
+    def pong(n: tl.int64):  # type: ignore[no-untyped-def]
+        return ping(n - 1)
+
+    @tl.function
+    def caller(n: tl.int64) -> tl.int64:
+        return n + ping(n)
+
+    for function in (ping, pong, caller):
+        with pytest.raises(tl.Invalid, match="never returns: no branch gives its result a type") as refused:
+            function.program  # noqa: B018 - tracing is what it does
+        assert str(refused.value.where).startswith("test_inference.py:")
+    assert refused.value.message.startswith("ping never"), "not the caller, which only waits for it"
+
+
+def test_it_does_not_help_to_catch() -> None:
+    """What ends a path without a type is no Exception: a user's `except` does not stop it."""
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        def further() -> Any:
+            try:
+                return f(n - 1) + 1
+            except Exception:
+                return 0.5
+
+        return tl.cond(n < 1, lambda: n, further)
+
+    assert f(3) == 3
+
+
+DISAGREEING: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "a branch": (lambda f, n: tl.cond(n < 1, lambda: n, lambda: f(n - 1) > 0), "the branches of cond"),
+    "a literal and a bool": (lambda f, n: tl.cond(n < 1, lambda: 1, lambda: f(n - 1) > 0), "the branches of cond"),
+    "a loop": (
+        lambda f, n: tl.while_loop(lambda s: n < 1, lambda s: f(n - 1) > 0, n)[0],
+        "loop variable s changes its type",
+    ),
+    "another structure": (
+        lambda f, n: tl.cond(n < 1, lambda: n, lambda: (f(n - 1), n)),
+        "the branches of cond return different structures",
+    ),
+    "another type in every trace": (
+        lambda f, n: tl.astype(recursive(f, n), tl.float64 if len(SEEN) % 2 else tl.int64),
+        "returns two types",
+    ),
+    "another structure in every trace": (
+        lambda f, n: (recursive(f, n),) * len(SEEN),
+        "another structure than before",
+    ),
+}
+
+
+SEEN: list[Any] = []
+"""What has been traced."""
+
+
+def recursive(f: Any, n: Any) -> Any:
+    """An integer, by way of the function itself."""
+    SEEN.append(n)
+
+    def further() -> Any:
+        value = f(n - 1)
+        return tl.astype(value[0] if isinstance(value, tuple) else value, tl.int64)
+
+    return tl.cond(n < 1, lambda: n, further)
+
+
+@pytest.mark.parametrize("name", DISAGREEING)
+def test_functions_that_never_agree(name: str) -> None:
+    """Where no type fits, tracing ends, soon, with an error that says both and the user's line."""
+    python, said = DISAGREEING[name]
+    SEEN.clear()
+    began = time.monotonic()
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        return python(f, n)
+
+    with pytest.raises(tl.Invalid, match=said) as refused:
+        f.program  # noqa: B018
+    assert time.monotonic() - began < 2
+    assert "test_inference.py:" in str(refused.value.where)
+    assert refused.value.required is not None and refused.value.got is not None
+
+
+def test_numbers_of_changing_kind() -> None:
+    """A function that returns a Python int where it was a float, and a float where it was an int, is a float's."""
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        r = tl.cond(n < 1, lambda: 1, lambda: tl.astype(f(n - 1), tl.int64))
+        SEEN.append(r)
+        return 1 if len(SEEN) % 2 else 1.5
+
+    SEEN.clear()
+    assert f.program.main.results == (tl.Type(tl.float64),)
+
+
+def test_types_that_grow_without_end() -> None:
+    """A recursion through ever new functions, or ever new types, is refused before Python's stack ends."""
+
+    def made() -> tl.Function:
+        @tl.function
+        def f(n: tl.int64):  # type: ignore[no-untyped-def]
+            return tl.cond(n < 1, lambda: n, lambda: made()(n - 1))
+
+        return f
+
+    class Around(NamedTuple):
+        inner: Any
+
+    @tl.function
+    def wrapping(n):  # type: ignore[no-untyped-def]
+        return tl.cond(True, lambda: 1, lambda: wrapping(Around(n)))
+
+    with pytest.raises(tl.Invalid, match="more than 1,000 functions"):
+        made().program  # noqa: B018
+    with pytest.raises((tl.Invalid, RecursionError)):
+        wrapping.trace(1)
+
+
+def test_functions_made_within_functions() -> None:
+    """A recursive function that every trace of its caller makes anew is inferred like any other."""
+
+    @tl.function
+    def outer(n: tl.int64):  # type: ignore[no-untyped-def]
+        @tl.function
+        def down(k):  # type: ignore[no-untyped-def]
+            return tl.cond(k < 1, lambda: 1, lambda: down(k - 1))
+
+        @tl.function
+        def fib(k):  # type: ignore[no-untyped-def]
+            return tl.cond(k < 2, lambda: k, lambda: fib(k - 1) + fib(k - 2))
+
+        return tl.cond(n < 0, lambda: outer(n + 1), lambda: down(n) + fib(n))
+
+    assert outer(10) == 56 and [f.name for f in outer.program.functions] == ["outer", "down", "fib"]
+
+
+def test_a_long_chain() -> None:
+    """Functions that call one another, deeper than tracing nests them, are inferred all the same."""
+    functions: list[Any] = []
+
+    def link(k: int) -> tl.Function:
+        def f(n):  # type: ignore[no-untyped-def]
+            return functions[k + 1](n) + 1 if k + 1 < len(functions) else n
+
+        f.__name__ = f"f{k}"
+        return tl.function(f)
+
+    functions += [link(k) for k in range(inference.DEEPEST * 5)]
+    assert functions[0](1) == len(functions)
+    assert [f.name for f in functions[0].trace(1).program.functions] == [f"f{k}" for k in range(len(functions))]
+
+
+def test_what_runs_is_traced_few_times() -> None:
+    """An annotated function is traced once; one that calls itself once more than its types change."""
+    counts = dict.fromkeys(("annotated", "plain", "recursive"), 0)
+
+    @tl.function
+    def annotated(n: tl.int64) -> tl.int64:
+        counts["annotated"] += 1
+        return tl.cond(n < 1, lambda: plain(n), lambda: annotated(n - 1))
+
+    @tl.function
+    def plain(n):  # type: ignore[no-untyped-def]
+        counts["plain"] += 1
+        return n + 1
+
+    @tl.function
+    def recursive(n: tl.int64):  # type: ignore[no-untyped-def]
+        counts["recursive"] += 1
+        return tl.cond(n < 1, lambda: plain(n), lambda: recursive(n - 1))
+
+    assert annotated(3) == recursive(3) == 1
+    assert counts == {"annotated": 1, "plain": 2, "recursive": 2}
+
+
+def test_symbols_stay_symbolic() -> None:
+    """F1: the result of a function of which little is known yet is no concrete value either."""
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        return tl.cond(n < 1, lambda: 1, lambda: 1 if f(n - 1) > 0 else 2)
+
+    with pytest.raises(tl.Invalid, match="needs a concrete value") as refused:
+        f.program  # noqa: B018
+    assert refused.value.rule == "F1"

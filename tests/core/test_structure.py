@@ -1,0 +1,292 @@
+"""Structures: nested values are taken apart into leaves and put together again, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given
+from hypothesis import strategies as st
+from tagloom.core.frontend.annotation import form_of
+from tagloom.core.frontend.structure import LEAF, Structure, flat, flatten, leaf_names, unflatten
+
+
+@dataclass
+class Point:
+    x: tl.float64
+    y: tl.float64
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    first: Any
+    second: Any
+
+
+@dataclass(kw_only=True)
+class Keyed:
+    a: Any
+    b: Any = 3
+
+
+class Row(NamedTuple):
+    left: Any
+    right: Any
+
+
+Bare = namedtuple("Bare", "one two")
+
+LEAVES = st.integers() | st.floats(allow_nan=False) | st.booleans() | st.lists(st.integers(), max_size=2) | st.none()
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    pairs = st.tuples(inner, inner)
+    return (
+        st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        | pairs.map(lambda pair: Pair(*pair))
+        | pairs.map(lambda pair: Row(*pair))
+        | pairs.map(lambda pair: Bare(*pair))
+        | pairs.map(lambda pair: Keyed(a=pair[0], b=pair[1]))
+    )
+
+
+VALUES = st.recursive(LEAVES, _nested, max_leaves=12)
+
+
+@given(VALUES)
+def test_nothing_is_lost(value: Any) -> None:
+    """unflatten(flatten(v)) is v, of the same classes, and dicts in the same order, whatever v is."""
+    leaves, structure = flatten(value)
+    back = unflatten(structure, leaves)
+    assert back == value and repr(back) == repr(value) and type(back) is type(value)
+
+
+@given(VALUES)
+def test_a_structure_has_no_values(value: Any) -> None:
+    """A structure has as many leaves as the value, is hashable, and any other leaves may take their place."""
+    leaves, structure = flatten(value)
+    assert structure.size == len(leaves) and hash(structure) == hash(flatten(value)[1])
+    others = list(range(len(leaves)))
+    assert flatten(unflatten(structure, others)) == (others, structure)
+
+
+@given(VALUES)
+def test_every_leaf_has_a_name(value: Any) -> None:
+    """Every leaf has a name that begins with the name of the value."""
+    structure = flatten(value)[1]
+    names = leaf_names(structure, "p")
+    assert len(names) == structure.size and all(name == "p" or name.startswith("p_") for name in names)
+    assert all(name.isidentifier() for name in names)
+
+
+@given(st.dictionaries(st.text(max_size=3), LEAVES, max_size=4), st.randoms())
+def test_the_order_of_a_dict_does_not_count(value: dict[str, Any], random: Any) -> None:
+    """Dicts with the same keys have one structure and leaves in one order; each is rebuilt in an order of its own."""
+    items = list(value.items())
+    random.shuffle(items)
+    shuffled = dict(items)
+    leaves, structure = flatten(shuffled)
+    assert (leaves, structure) == flatten(value) and list(unflatten(structure, leaves)) == list(shuffled)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (3, ["p"]),
+        ((1, (2, 3)), ["p_0", "p_1_0", "p_1_1"]),
+        (Point(1, 2), ["p_x", "p_y"]),
+        ({"b": 1, "a": Point(1, 2)}, ["p_a_x", "p_a_y", "p_b"]),
+        ({"two words": 1, "": 2, "ä": 3}, ["p_", "p_two_words", "p_ä"]),
+        ((), []),
+    ],
+)
+def test_names(value: Any, names: list[str]) -> None:
+    """A leaf's name is that of the value with the keys on the way; keys of dicts are sorted."""
+    assert leaf_names(flatten(value)[1], "p") == names
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (3, "one value"),
+        ([1, 2], "one value"),
+        ((), "()"),
+        ((1,), "(·,)"),
+        ((1, 2), "(·, ·)"),
+        (Point(1, 2), "Point(x, y)"),
+        (Row(1, (2,)), "Row(left, right: (·,))"),
+        ({"b": 1, "a": 2}, "{b, a}"),
+        ({"p": Point(1, 2), "n": 3}, "{p: Point(x, y), n}"),
+        (({},), "({},)"),
+    ],
+)
+def test_how_a_structure_reads(value: Any, said: str) -> None:
+    """A structure reads as one would write the value, with its classes and keys; a leaf is a dot."""
+    assert str(flatten(value)[1]) == said
+
+
+def test_lists_and_arrays_are_leaves() -> None:
+    """Lists are arrays, and so are leaves, as is whatever is no tuple, dict, named tuple or dataclass."""
+    for value in ([(1, 2)], np.zeros(2), "text", None, OrderedDict(a=1), {1}, Point, len):
+        leaves, structure = flatten(value)
+        assert leaves[0] is value and structure == LEAF
+
+
+def test_structures_differ() -> None:
+    """Classes, keys and nesting tell structures apart, even where leaves are as many."""
+    values = [(1, 2), Row(1, 2), Bare(1, 2), Pair(1, 2), Point(1, 2), {"x": 1, "y": 2}, {"a": 1, "b": 2}, ((1, 2),)]
+    assert len({flatten(value)[1] for value in values}) == len(values)
+    assert flatten((1, 2))[1] == flat(2) and Structure() == LEAF
+
+
+class Own:
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+
+@dataclass(init=False)
+class Custom(Own):
+    part: int = 0
+
+
+@dataclass
+class Doubled:
+    x: Any
+
+    def __post_init__(self) -> None:
+        self.x = (self.x, self.x)
+
+
+@dataclass
+class Kept:
+    x: Any
+    seen: int = field(init=False, default=0)
+
+
+@dataclass
+class Derived:
+    x: Any
+    twice: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.twice = self.x + self.x
+
+
+@dataclass
+class WithPseudoField:
+    x: Any
+    scale: dataclasses.InitVar[int]
+
+
+def test_derived_fields_are_made_again() -> None:
+    """Fields that __post_init__ makes of others are no leaves; they are made again."""
+    leaves, structure = flatten(Derived(3))
+    assert leaves == [3] and unflatten(structure, [5]) == Derived(5)
+    assert flatten(Kept(1))[0] == [1]
+
+
+def _changed() -> Kept:
+    kept = Kept(1)
+    kept.seen = 7
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (Custom(3), "an instance of Custom cannot be rebuilt from its fields"),
+        (WithPseudoField(1, 2), "an instance of WithPseudoField cannot be rebuilt from its fields"),
+        (_changed(), "field seen of Kept is no argument of the class, so it would be lost"),
+        ({1: 2}, "the keys of a dict are not all strings"),
+        ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
+    ],
+)
+def test_what_cannot_be_rebuilt(value: Any, said: str) -> None:
+    """What could not be put together again is refused when it is taken apart, at the line."""
+    with pytest.raises(tl.Invalid, match=said) as refused:
+        flatten(value)
+    assert "test_structure.py" in str(refused.value.where)
+
+
+def test_an_instance_that_changes_its_fields() -> None:
+    """A class that does not keep what it is given is refused, and not rebuilt as something else."""
+    leaves, structure = flatten(Doubled(1))
+    with pytest.raises(tl.Invalid, match="an instance of Doubled does not keep its field x as it was given"):
+        unflatten(structure, leaves)
+
+
+def test_a_value_that_contains_itself() -> None:
+    """A dict in itself is refused, and does not end in Python's own error."""
+    value: dict[str, Any] = {}
+    value["self"] = value
+    with pytest.raises(tl.Invalid, match="contains itself"):
+        flatten(value)
+
+
+class Counts(TypedDict):
+    b: tl.int64
+    a: Point
+
+
+class Typed(NamedTuple):
+    n: int
+    rows: tl.Array[tl.float64, None]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        (tl.int64, "int64"),
+        (tuple[tl.int64, tl.float64], "(int64, float64)"),
+        ((tl.int64, (tl.bool,)), "(int64, (bool,))"),
+        (tuple[()], "()"),
+        (Point, "Point(x: float64, y: float64)"),
+        (Typed, "Typed(n: int64, rows: float64[?])"),
+        (Counts, "{b: int64, a: Point(x: float64, y: float64)}"),
+        (tuple[Point, Typed], "(Point(x: float64, y: float64), Typed(n: int64, rows: float64[?]))"),
+    ],
+)
+def test_annotations_nest(annotation: Any, said: str) -> None:
+    """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, strings or not."""
+    assert str(form_of(annotation, {})) == said
+
+
+class Partial(TypedDict, total=False):
+    a: tl.int64
+
+
+@dataclass
+class Tree:
+    value: tl.int64
+    left: Tree
+
+
+@dataclass
+class Lost:
+    x: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        (tuple[tl.int64, ...], "not a type"),
+        (tuple[str], "not a type"),
+        (list[tl.int64], "not a type"),
+        (dict[str, tl.int64], "not a type"),
+        (Partial, "a dict of a program has all its keys"),
+        (Tree, "Tree contains itself"),
+        (Lost, "the annotations of Lost cannot be read"),
+        (Bare, "field one of Bare has no type"),
+        (WithPseudoField, "cannot be rebuilt from its fields"),
+    ],
+)
+def test_annotations_that_mean_no_form(annotation: Any, said: str) -> None:
+    """What has no fixed number of leaves, each with a type, is refused as an annotation."""
+    with pytest.raises(tl.TagloomError, match=said):
+        form_of(annotation, {})
