@@ -59,7 +59,7 @@ from .core.frontend.functions import (
 from .core.graph import Builder, Graph
 from .core.lower import lower
 from .core.program import Program
-from .core.text import print_graph, print_program
+from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
 from .core.types import Array, Type
 from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
@@ -76,6 +76,7 @@ __all__ = [
     "Crash",
     "Deadlock",
     "Disagreement",
+    "Document",
     "EventLog",
     "Exhausted",
     "Function",
@@ -124,7 +125,11 @@ __all__ = [
     "multiply",
     "negative",
     "not_equal",
+    "parse",
+    "parse_graph",
+    "parse_program",
     "pow",
+    "print_document",
     "print_graph",
     "print_program",
     "read_events",

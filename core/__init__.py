@@ -1,4 +1,4 @@
-"""What a program is. NumPy and the standard library, nothing else.
+"""What a program is. NumPy, Lark (which reads the text form) and the standard library, nothing else.
 
 Glossary, one word per concept:
 

@@ -28,6 +28,7 @@ class TagloomError(Exception):
         required: object = None,
         got: object = None,
         hint: str | None = None,
+        excerpt: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -37,6 +38,8 @@ class TagloomError(Exception):
         self.required = required
         self.got = got
         self.hint = hint
+        self.excerpt = excerpt
+        """Lines of the text that is at fault, with a caret under the culprit."""
 
     def __str__(self) -> str:
         head = f"{self.rule}: {self.message}" if self.rule else self.message
@@ -44,6 +47,8 @@ class TagloomError(Exception):
             head += f" ({self.where})"
         if self.tag is not None:
             head += f" under {self.tag}"
+        if self.excerpt is not None:
+            head += f"\n{self.excerpt}"
         details = (("required", self.required), ("got", self.got), ("hint", self.hint))
         return "\n".join([head, *(f"  {word}: {said}" for word, said in details if said is not None)])
 

@@ -10,8 +10,9 @@ L7  A literal sits on a port and needs no token; a node with nothing but literal
 L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument,
     sent on the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
 
-Nodes are made in program order, so that their numbers order the firings of an activation as a sequential
-evaluation would.
+Nodes are made function by function: the entry merges, then the body in program order, so that their numbers order
+the firings of an activation as a sequential evaluation would. The returns to the environment come last. What goes from
+one function to another, to entry merges and to returns, is connected when all bodies stand.
 """
 
 from __future__ import annotations
@@ -93,41 +94,42 @@ class _Lowering:
         self.functions = program.reachable()
         self.needing = needing_triggers(program)
         self.builder = Builder(program.entry)
-        self.entries: dict[str, list[int]] = {}
-        """The entry merges of each function, the trigger's first if it has one."""
-        self.returns: dict[str, list[list[int]]] = {function.name: [] for function in self.functions}
-        """The return nodes of each site that calls a function."""
+        self.calls: list[tuple[str, list[Source]]] = []
+        """For each site the function that it calls, and what it sends there, the trigger first if it needs one."""
+        self.returns: list[tuple[str, list[int]]] = []
+        """For each site, and for the environment, the function that it calls and the return nodes."""
 
     def graph(self) -> Graph:
         main = self.program.main
+        arguments = [self.builder.argument(name, type_) for name, type_ in self._parameters(main)]
+        self.calls.append((main.name, arguments))
+        entries, results = {}, {}
         for function in self.functions:
-            self._entry_merges(function)
-        for number, (name, type_) in zip(self.entries[main.name], self._parameters(main), strict=True):
-            self.builder.extend(self.builder.argument(name, type_), number)
-        results = {function.name: self._function(function) for function in self.functions}
-        for name, sites in self.returns.items():
-            for site in sites:
-                for source, returned in zip(results[name], site, strict=True):
-                    self.builder.connect(source, returned, 0)
-        return self.builder.build(returned=self.returns[main.name][0], hidden=int(main.name in self.needing))
+            entries[function.name] = self._entry_merges(function)
+            results[function.name] = self._function(function, entries[function.name])
+        leaving = [Var("return", type_) for type_ in main.results]
+        returned = self._return_nodes(main, ENVIRONMENT, main.name, leaving, main.location)
+        for callee, sent in self.calls:
+            for source, entry in zip(sent, entries[callee], strict=True):
+                self.builder.extend(source, entry.node)
+        for callee, numbers in self.returns:
+            for source, number in zip(results[callee], numbers, strict=True):
+                self.builder.connect(source, number, 0)
+        return self.builder.build(returned=returned, hidden=int(main.name in self.needing))
 
     def _parameters(self, function: Function) -> list[Var]:
         hidden = [Var("trigger", _TRIGGER)] if function.name in self.needing else []
         return hidden + list(function.body.parameters)
 
-    def _entry_merges(self, function: Function) -> None:
-        """L2."""
-        self.entries[function.name] = [
-            self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0].node
+    def _entry_merges(self, function: Function) -> list[Source]:
+        """L2: fed once every body has been lowered."""
+        return [
+            self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0]
             for name, type_ in self._parameters(function)
         ]
-        if function.name == self.program.entry:
-            results = [Var("return", type_) for type_ in function.results]
-            self._return_nodes(function, ENVIRONMENT, function.name, results, function.location)
 
-    def _function(self, function: Function) -> list[Source]:
+    def _function(self, function: Function, merges: list[Source]) -> list[Source]:
         """Lower a body; its results."""
-        merges = [Source(number, 0) for number in self.entries[function.name]]
         scope = _Scope(function.name, lambda: merges[0])
         hidden = len(merges) - len(function.body.parameters)
         scope.bind(function.body.parameters, merges[hidden:])
@@ -220,10 +222,11 @@ class _Lowering:
         inputs = [scope.input(operand) for operand in node.inputs]
         if callee.name in self.needing:
             inputs.insert(0, Literal(True, _TRIGGER))
-        for data, parameter, entry in zip(inputs, self._parameters(callee), self.entries[callee.name], strict=True):
+        sent: list[Source] = []
+        for data, parameter in zip(inputs, self._parameters(callee), strict=True):
             name = f"{node.name}.call_{parameter.name}"
-            (sent,) = self._node(scope, "call", name, [data], [parameter.type], node, site=site)
-            self.builder.extend(sent, entry)
+            sent += self._node(scope, "call", name, [data], [parameter.type], node, site=site)
+        self.calls.append((callee.name, sent))
         made = self._return_nodes(callee, site, scope.function, node.results, node.location)
         return [Source(number, 0) for number in made]
 
@@ -235,7 +238,7 @@ class _Lowering:
             self.builder.node("return", name, [None], [type_], function=function, site=site, location=location)[0].node
             for name, type_ in results
         ]
-        self.returns[callee.name].append(made)
+        self.returns.append((callee.name, made))
         return made
 
     def _node(

@@ -4,9 +4,9 @@ V1  A name is defined before it is used, in the region that uses it.
 V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
 V3  A node's op exists, and the node has as many operands, results and regions as the op says.
 V4  Operands have types that the op takes; the results have the types that it makes.
-V5  Branches and loops fit: a predicate is one bool; branches take the operands and yield the results; loop
-    variables have the types of the results throughout.
-V6  A call names a function of the program, gives it its arguments and takes its results.
+V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
+    that admit what both branches yield; loop variables have the types of the results throughout.
+V6  A call names a function of the program and gives it its arguments; its results have the types of the function's.
 
 The rules of graphs, V7 on, are in `validate_graph`.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from . import dtypes
 from .errors import Invalid
@@ -51,7 +52,8 @@ class _Checker:
         yield from _duplicates(parameters + nodes, "value", function.location or function.name)
         yield from self.region(function.body, function.results, function.location or function.name)
 
-    def region(self, region: Region, results: Sequence[Type], where: object) -> Iterator[Invalid]:
+    def region(self, region: Region, results: Sequence[Type] | None, where: object) -> Iterator[Invalid]:
+        """What is wrong in a region; where `results` are given, it yields what they admit."""
         known = {parameter.name: parameter.type for parameter in region.parameters}
         for node in region.nodes:
             place = node.location or (node.name if node.results else node.op)
@@ -76,15 +78,15 @@ class _Checker:
             yield Invalid(
                 "a region yields a name it does not define", rule="V1", where=where, required=sorted(known), got=missing
             )
-        else:
+        elif results is not None:
             yield from _fit("V5", "results", results, [_type(result, known) for result in region.results], where)
 
     def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         regions = {"cond": 2, "while_loop": 2}.get(node.op, 0)
         if node.op not in OPS and node.op not in STRUCTURED:
-            yield Invalid(
-                f"there is no op {node.op!r}", rule="V3", where=where, required=", ".join([*OPS, *STRUCTURED])
-            )
+            close = get_close_matches(node.op, [*OPS, *STRUCTURED], 1, 0.5)
+            hint = f"do you mean {close[0]}?" if close else f"the ops are {', '.join([*OPS, *STRUCTURED])}"
+            yield Invalid(f"there is no op {node.op!r}", rule="V3", where=where, required="an op", hint=hint)
         elif len(node.regions) != regions or not node.results:
             yield Invalid(
                 f"{node.op} has the wrong number of regions or results",
@@ -144,7 +146,29 @@ class _Checker:
             return
         for region in node.regions:
             yield from _fit("V5", "operands", _types(region.parameters), operands[1:], where)
-            yield from self.region(region, _types(node.results), where)
+            yield from self.region(region, None, where)
+        yielded = [_yielded(region) for region in node.regions]
+        if yielded[0] is not None and yielded[1] is not None:
+            yield from self.joined(node, yielded[0], yielded[1], where)
+
+    def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
+        """The results of a cond are the joins of what its branches yield."""
+        if len(one) != len(other):
+            yield _misfit("V5", "results of the branches", one, other, where)
+            return
+        apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine.join(theirs) is None]
+        for mine, theirs in apart:
+            yield Invalid(
+                "the branches yield different types",
+                rule="V5",
+                where=where,
+                required="one dtype",
+                got=f"{mine} and {theirs}",
+                hint="convert one of them with astype",
+            )
+        made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
+        if not apart and made != _types(node.results):
+            yield _misfit("V5", "results of cond", [type_ for type_ in made if type_], _types(node.results), where)
 
     def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         condition, body = node.regions
@@ -163,7 +187,8 @@ class _Checker:
             return
         callee = self.functions[name]
         yield from _fit("V6", "arguments", _types(callee.body.parameters), operands, where)
-        yield from _fit("V6", "results", callee.results, _types(node.results), where)
+        if list(callee.results) != _types(node.results):
+            yield _misfit("V6", "results", callee.results, _types(node.results), where)
 
 
 def _types(variables: Sequence[Var]) -> list[Type]:
@@ -172,6 +197,14 @@ def _types(variables: Sequence[Var]) -> list[Type]:
 
 def _type(operand: Operand, known: dict[str, Type]) -> Type:
     return operand.type if isinstance(operand, Literal) else known[operand]
+
+
+def _yielded(region: Region) -> list[Type] | None:
+    """The types of what a region yields, or None where it yields a name it does not define."""
+    known = {name: type_ for node in region.nodes for name, type_ in node.results} | dict(region.parameters)
+    if any(isinstance(result, str) and result not in known for result in region.results):
+        return None
+    return [_type(result, known) for result in region.results]
 
 
 def _made(region: Region) -> set[str]:

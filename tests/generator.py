@@ -106,7 +106,7 @@ class Case:
         self.arguments = arguments
 
     def __repr__(self) -> str:
-        return f"{tl.print_program(self.program)}\non {self.arguments}"
+        return f"{tl.print_program(self.program, locations=False)}\non {self.arguments}"
 
 
 @dataclass

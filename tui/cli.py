@@ -21,8 +21,9 @@ from .. import __version__
 from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.graph import Graph
 from ..core.program import Program
-from ..core.text import print_graph, print_program
+from ..core.text import Document, print_case, print_graph, print_program
 from ..core.value import show as show_value
+from ..interp.corpus import try_cases
 from ..interp.documents import text_form, to_json
 from ..interp.function import Function
 from ..interp.log import SUFFIX
@@ -31,7 +32,7 @@ from ..interp.outcome import Outcome
 from ..interp.record import words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
-from .load import arguments, find, forms
+from .load import arguments, cases_of, find, forms, line_of_text
 from .report import stats_report
 
 app = typer.Typer(
@@ -56,7 +57,7 @@ class FormWord(StrEnum):
     graph = "graph"
 
 
-Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py or .json file, and what in it.")]
+Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
 Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
@@ -127,18 +128,23 @@ def check(
 ) -> None:
     """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ.
 
-    FILE may be a log of events, which is replayed: every event must be what the machine gives.
+    FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
+    NAME and ARGS all cases are tried.
     """
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
         print(_replayed(target))
         return
+    limits = Limits(max_firings, max_tokens, max_depth)
+    document = None if args else cases_of(target)
+    if document is not None:
+        raise typer.Exit(_check_cases(document, limits))
     subject = find(target)
     values = arguments(subject, args or [])
     program, graph = forms(subject, values)
     verdicts = []
-    for verdict in check_graph(graph, program, values, Limits(max_firings, max_tokens, max_depth)):
+    for verdict in check_graph(graph, program, values, limits):
         print(f"{verdict.way:10} {'differs' if verdict.difference else 'agrees':8} {verdict.status:10} {verdict.said}")
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
@@ -147,6 +153,19 @@ def check(
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
         print("a limit ended some of these runs: of them, only results that had come were compared", file=sys.stderr)
     raise typer.Exit(1 if differences else 0)
+
+
+def _check_cases(document: Document, limits: Limits) -> int:
+    """Print a line for each case; 1 if one differs."""
+    different = 0
+    for case, difference in try_cases(document, limits):
+        print(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}", flush=True)
+        if difference is not None:
+            different += 1
+            _complain(difference)
+    if different:
+        print(f"{different} of {counted(len(document.cases), 'case')} differ", file=sys.stderr)
+    return int(different > 0)
 
 
 def _replayed(file: str) -> str:
@@ -180,6 +199,19 @@ def show(
         raise Usage("this file cannot be written", got=output, hint=error.strerror) from None
 
 
+@app.command()
+def explain(
+    rule: Annotated[
+        str | None, typer.Argument(metavar="RULE", help="V3, S4, ...; without it, all in a line each.")
+    ] = None,
+) -> None:
+    """Say what a numbered rule asks for, with a right and a wrong example."""
+    from .explain import explain as explained
+    from .explain import listing
+
+    print(listing() if rule is None else explained(rule))
+
+
 def _text(subject: Program | Graph) -> str:
     return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
 
@@ -205,6 +237,7 @@ def _unicode() -> bool:
 
 
 def _complain(error: TagloomError) -> None:
+    error.excerpt = error.excerpt or line_of_text(error.where)
     print(words(error), file=sys.stderr)
 
 

@@ -1,11 +1,13 @@
 """Finding what a user names: `FILE[:NAME]`, and arguments as literals.
 
-A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph.
+A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph,
+a `.tl` file functions, graphs and cases in the text form.
 """
 
 from __future__ import annotations
 
 import inspect
+import linecache
 import runpy
 import sys
 import traceback
@@ -18,11 +20,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..core.errors import TagloomError, Usage
+from ..core.errors import Malformed, TagloomError, Usage
 from ..core.graph import Graph
 from ..core.literals import parse_literal, read
 from ..core.lower import lower
-from ..core.program import Program
+from ..core.program import Location, Program
+from ..core.text import Document, excerpt, parse
 from ..core.types import Type
 from ..core.validate import program_problems
 from ..core.value import Value, admit
@@ -47,10 +50,48 @@ def find(target: str) -> Runnable:
         raise Usage("there is no such file", got=file, hint=_stray(file))
     if path.suffix == ".json":
         return _document(path, name)
+    if path.suffix == ".tl":
+        return _in_text(read_text(path), name, path)
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if path.suffix == SUFFIX else None
-        raise Usage("this kind of file cannot be read", got=file, required="a .py or .json file", hint=hint)
+        raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
     return _choose(_programs(_execute(path), path), name, path)
+
+
+def read_text(path: Path) -> Document:
+    """What a file of the text form holds; raises Malformed where it is none."""
+    try:
+        return parse(path.read_bytes().decode(), str(path))
+    except OSError as error:
+        raise Usage("this file cannot be read", got=str(path), hint=error.strerror) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        got = f"the byte {error.object[error.start]:#04x}"
+        raise Malformed("this file is no text", where=f"{path.name}:{line}", required="UTF-8", got=got) from None
+
+
+def cases_of(target: str) -> Document | None:
+    """The document of a target that is a file of the text form with cases, and names nothing in it."""
+    path = Path(target)
+    document = read_text(path) if path.suffix == ".tl" and path.is_file() else None
+    return document if document is not None and document.cases else None
+
+
+def line_of_text(where: object) -> str | None:
+    """The line of a .tl file that an error speaks of, with a caret where it begins."""
+    if not isinstance(where, Location) or not where.file.endswith(".tl"):
+        return None
+    line = linecache.getline(where.file, where.line).rstrip("\n")
+    return excerpt(line, len(line) - len(line.lstrip()) + 1) if line.strip() else None
+
+
+def _in_text(document: Document, name: str | None, path: Path) -> Runnable:
+    """A function or graph of a text; the entry of its functions where there is nothing else."""
+    if name is None and document.program is not None and not document.graphs and "main" not in document.names:
+        name = document.program.entry
+    if not document.names:
+        raise Usage(f"{path.name} holds no function and no graph")
+    return _choose({each: document[each] for each in document.names}, name, path)
 
 
 def _split(target: str) -> tuple[str, str | None]:

@@ -133,9 +133,9 @@ def test_l2_a_parameter_is_an_entry_merge() -> None:
 def test_l3_a_result_has_a_return_for_each_site() -> None:
     """L3: every site has a return of its own, and so has the environment; all are fed by the one result."""
     returns = [node for node in fib.graph.nodes if node.op == "return"]
-    assert [node.site for node in returns] == [ENVIRONMENT, *(site for site, _ in fib.graph.calls)]
+    assert [node.site for node in returns] == [*(site for site, _ in fib.graph.calls), ENVIRONMENT]
     assert all(fed_by(fib.graph, node.name) == ["cond"] for node in returns)
-    assert fib.graph.results == (fib.graph.nodes.index(returns[0]),)
+    assert fib.graph.results == (fib.graph.nodes.index(returns[-1]),)
 
 
 def test_l3_several_results() -> None:
@@ -327,6 +327,24 @@ def test_program_order_is_a_fact(case: Case) -> None:
         if edge.node <= number
     }
     assert back <= {"next_iteration", "merge", "return"}
+
+
+@settings(max_examples=15)
+@given(cases())
+def test_functions_stand_one_after_another(case: Case) -> None:
+    """The nodes of a function have numbers in a row, its entry merges first, functions in the order of their first
+    call; only the returns to the environment come after all."""
+    graph = lower(case.program)
+    inside = graph.nodes[: len(graph.nodes) - len(graph.results)]
+    assert graph.results == tuple(range(len(inside), len(graph.nodes)))
+    order = list(dict.fromkeys(node.function for node in inside))
+    assert [node.function for node in inside] == sorted((node.function for node in inside), key=order.index)
+    assert set(order) <= {function.name for function in case.program.reachable()}
+    for name in order:
+        names = [node.name for node in inside if node.function == name]
+        parameters = [parameter.name for parameter in case.program[name].body.parameters]
+        hidden = ["trigger"] if name in needing_triggers(case.program) else []
+        assert names[: len(hidden + parameters)] == hidden + parameters
 
 
 @settings(max_examples=15)

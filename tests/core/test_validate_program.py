@@ -147,8 +147,20 @@ BROKEN: dict[str, tuple[str, Program, str, str]] = {
     "no predicate": ("V5", cond(inputs=""), "bool", "nothing"),
     "a branch that takes fewer": ("V5", cond(region("", [], [literal(1)])), "none", "int64"),
     "a branch that takes another type": ("V5", cond(INTO_B), "bool", "int64"),
-    "a branch that yields another type": ("V5", cond(region("n", [], [literal(True)])), "int64", "bool"),
-    "a branch that yields more": ("V5", cond(region("n", [], "n n")), "int64", "int64, int64"),
+    "a branch that yields another type": ("V5", cond(region("n", [], [literal(True)])), "one dtype", "bool and int64"),
+    "a branch that yields more": ("V5", cond(region("n", [], "n n")), "int64, int64", "int64"),
+    "a result of a cond of a wider type than the branches yield": (
+        "V5",
+        cond(results=[Var("c", Type(dtypes.int64, None))]),
+        "int64",
+        "int64[...]",
+    ),
+    "a result of a call of a wider type than the function's": (
+        "V6",
+        calling(node("call", ["n", literal(1.0)], [Var("x", Type(dtypes.int64, None)), PAIR[1]], function="g")),
+        "int64, bool",
+        "int64[...], bool",
+    ),
     "a loop whose condition is no bool": ("V5", loop(SAME), "bool", "int64"),
     "a loop whose condition takes another type": (
         "V5",

@@ -1,0 +1,173 @@
+"""Inferring types: of a program's nodes from what they consume, of a graph's outputs by a fixed point.
+
+A type that is to be inferred is HOLE; whatever else stands there is kept. Where no type can be inferred, because
+the program or the graph breaks a rule, a likely one stands in: this module complains of nothing, `validate` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TypeAlias
+
+from . import dtypes
+from .errors import Invalid
+from .op import OPS
+from .program import Function, Node, Operand, Program, Region, Var
+from .types import Type
+from .value import Literal
+
+HOLE = Type(dtypes.bool, (-1,))
+"""Stands, by identity, where a type is to be inferred."""
+
+Known: TypeAlias = Type | None
+"""A type so far: None is the bottom, below all types, where nothing has come yet."""
+
+STAND_IN = Type(dtypes.int64)
+
+
+def fill(program: Program) -> Program:
+    """The program with a type for every HOLE; Invalid where a function's results cannot be inferred, since it never
+    returns.
+
+    Results of functions are a fixed point: from the bottom up by `join`, so that it ends.
+    """
+    results = dict(_results(program))
+    return replace(program, functions=tuple(_Walk(results, each).filled(each) for each in program.functions))
+
+
+def made(program: Program) -> Iterator[list[Type]]:
+    """For every node, in program order, the types that its results would be given, were each of them a HOLE and all
+    other types as they are."""
+    results = {function.name: list(function.results) for function in program.functions}
+    for function in program.functions:
+        yield from ([type_ or STAND_IN for type_ in types] for types in _Walk(results, function).made)
+
+
+def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
+    """The types of every function's results."""
+    found: dict[str, list[Known]] = {function.name: list(function.results) for function in program.functions}
+    open_ = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
+    callers: dict[str, list[str]] = {name: [] for name in open_}
+    for name, function in open_.items():
+        found[name] = [None] * len(function.body.results)
+        for callee in _callees(function) & open_.keys():
+            callers[callee].append(name)
+    waiting = dict.fromkeys(reversed(open_))
+    while waiting:
+        name, _ = waiting.popitem()
+        leaving = [widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name]).leaving, strict=True)]
+        if leaving != found[name]:
+            found[name] = leaving
+            waiting.update(dict.fromkeys(callers[name]))
+    for name, types in found.items():
+        if None in types:
+            raise Invalid(
+                f"the types of what {name} returns cannot be inferred",
+                rule="V6",
+                where=open_[name].location or name,
+                hint=f"it seems never to return; say the types, as in func {name}(...) -> int64",
+            )
+        yield name, types
+
+
+def _callees(function: Function) -> set[str]:
+    return {str(dict(node.attributes).get("function")) for node in function.body.walk() if node.op == "call"}
+
+
+class _Walk:
+    """One walk through the body of a function: `made` has the types of every node's results in program order,
+    `leaving` those of the function's."""
+
+    def __init__(self, results: Mapping[str, Sequence[Known]], function: Function) -> None:
+        self.results = results
+        self.made: list[list[Known]] = []
+        self.leaving = self.region(function.body)
+
+    def region(self, region: Region) -> list[Known]:
+        known: dict[str, Known] = {parameter.name: parameter.type for parameter in region.parameters}
+        for node in region.nodes:
+            place = len(self.made)
+            self.made.append([])
+            sides = [self.region(inner) for inner in node.regions]
+            types = self.node(node, [_type(operand, known) for operand in node.inputs], sides)
+            self.made[place] = types
+            for result, type_ in zip(node.results, types, strict=True):
+                known[result.name] = type_ if result.type is HOLE else result.type
+        return [_type(result, known) for result in region.results]
+
+    def node(self, node: Node, operands: list[Known], sides: list[list[Known]]) -> list[Known]:
+        """As many types as the node has results."""
+        match node.op:
+            case "cond":
+                types = [widened(one, other) for one, other in zip_longest(*sides)] if len(sides) == 2 else []
+            case "while_loop":
+                types = [parameter.type for region in node.regions[-1:] for parameter in region.parameters]
+            case "call":
+                types = list(self.results.get(dict(node.attributes).get("function", ""), ()))
+            case _:
+                types = [computed(node.op, operands, node.attributes)]
+        missing = len(node.results) - len(types)
+        return types[: len(node.results)] + [likely(operands)] * missing
+
+    def filled(self, function: Function) -> Function:
+        """The function with its holes filled, where `leaving` and `made` have no bottom."""
+        types = iter(self.made)
+        results = function.results
+        if any(type_ is HOLE for type_ in results):
+            results = tuple(made or STAND_IN for made in self.leaving)
+        return replace(function, body=_filled(function.body, types), results=results)
+
+
+def _filled(region: Region, types: Iterator[list[Known]]) -> Region:
+    nodes = []
+    for node in region.nodes:
+        found = next(types)
+        results = tuple(
+            Var(name, (made or STAND_IN) if type_ is HOLE else type_)
+            for (name, type_), made in zip(node.results, found, strict=True)
+        )
+        regions = tuple(_filled(inner, types) for inner in node.regions)
+        nodes.append(replace(node, results=results, regions=regions))
+    return replace(region, nodes=tuple(nodes))
+
+
+def _type(operand: Operand, known: Mapping[str, Known]) -> Known:
+    """An operand's type; HOLE where no value has the name."""
+    return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
+
+
+def computed(op: str, operands: Sequence[Known], attributes: Iterable[tuple[str, object]]) -> Known:
+    """What an op that computes makes of these; where it takes no such operands, what it makes of others like them.
+
+    HOLE among the operands is a type that cannot be known; the bottom makes the bottom.
+    """
+    if None in operands:
+        return None
+    known = [type_ for type_ in operands if type_ is not None and type_ is not HOLE]
+    like = known[-1] if known else STAND_IN
+    exact = [like if type_ is HOLE else type_ for type_ in operands if type_ is not None]
+    row = OPS.get(op)
+    if row is None:
+        return likely(operands)
+    alike = [[type_] * row.arity for type_ in (like, *exact[:1])]
+    for guess in (exact, *alike, [Type(dtypes.bool), *alike[0][1:]]):
+        try:
+            return row.types(*guess, **dict(attributes))
+        except (Invalid, TypeError):
+            continue
+    return likely(operands)
+
+
+def likely(operands: Sequence[Known]) -> Known:
+    """A type that can stand in for the result of what breaks a rule: that of an operand."""
+    known = [type_ for type_ in operands if type_ is not HOLE]
+    return known[0] if known else STAND_IN
+
+
+def widened(old: Known, new: Known) -> Known:
+    """The narrowest type that admits both; the first where none does."""
+    if old is None or new is None or old is HOLE or new is HOLE:
+        return new if old is None or old is HOLE else old
+    return old.join(new) or old

@@ -1,0 +1,133 @@
+"""Documents: what a text holds, read and written as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import Malformed, Usage
+from ..graph import Graph
+from ..infer import fill
+from ..infer_graph import fill_graph
+from ..program import Function, Program
+from . import graphs, programs, syntax
+from .cases import Case, case
+from .fault import Fault, malformed
+from .names import Lines, name
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a text holds, in its order: the functions as one program, or None; graphs; cases."""
+
+    program: Program | None
+    graphs: tuple[Graph, ...] = ()
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """What can be run, functions first."""
+        functions = self.program.functions if self.program else ()
+        return [function.name for function in functions] + [graph.name for graph in self.graphs]
+
+    def __getitem__(self, name: str) -> Program | Graph:
+        """The graph of this name, or the program of this function and those that it may call; raises Usage where there
+        is none."""
+        if name not in self.names:
+            raise Usage(f"no function or graph is called {name!r}", required=", ".join(self.names) or "none")
+        for graph in self.graphs:
+            if graph.name == name:
+                return graph
+        assert self.program is not None
+        return Program(_called(self.program, name), name)
+
+
+def parse(text: str, file: str | None = None) -> Document:
+    """What a text holds. No code runs.
+
+    With `file`, the name of the file that the text comes from, nodes that name no line themselves come from the line
+    that they stand in.
+
+    Raises Malformed where the text cannot be read, with the line and what was expected there, and Invalid where the
+    types of a function's results cannot be inferred.
+
+    >>> parse("graph race(x: int64) { m = merge x, x; return m }")
+    Traceback (most recent call last):
+    tagloom.core.errors.Malformed: `;` cannot stand here (line 1, column 38)
+        graph race(x: int64) { m = merge x, x; return m }
+                                             ^
+      required: `,` or the end of the line
+      hint: a statement is a line
+    """
+    if not isinstance(text, str):
+        raise Usage("a text is a str", got=type(text).__name__)
+    lined = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
+    try:
+        return _read(lined, file)
+    except Fault as fault:
+        raise malformed(fault, lined, file) from None
+
+
+def parse_program(text: str, file: str | None = None) -> Program:
+    """The program that a text holds, and nothing else; raises as `parse` does."""
+    document = parse(text, file)
+    if document.program is None or document.graphs:
+        raise Malformed("this text is no program", where=file, required="functions, and no graphs")
+    return document.program
+
+
+def parse_graph(text: str, file: str | None = None) -> Graph:
+    """The one graph that a text holds; raises as `parse` does."""
+    document = parse(text, file)
+    if document.program is not None or len(document.graphs) != 1:
+        raise Malformed("this text is no graph", where=file, required="one graph, and no functions")
+    return document.graphs[0]
+
+
+def _read(text: str, file: str | None) -> Document:
+    from .reader import read_syntax  # the parser library takes its time, and most users read no text
+
+    lines = Lines(file)
+    entry: str | None = None
+    functions: list[Function] = []
+    found: list[Graph] = []
+    cases: list[Case] = []
+    for given in read_syntax(text):
+        match given:
+            case syntax.Function():
+                _once(given.body.word, found)
+                functions.append(programs.function(given, lines))
+            case syntax.Graph():
+                _once(given.name, [*found, *functions])
+                found.append(fill_graph(graphs.graph(given, lines)))
+            case syntax.Case():
+                cases.append(case(given, lines))
+            case syntax.From():
+                lines.enter(given)
+            case syntax.Entry():
+                entry = name(given.name)
+    program = _program(functions, entry)
+    return Document(program, tuple(found), tuple(cases))
+
+
+def _program(functions: list[Function], entry: str | None) -> Program | None:
+    if not functions and entry is None:
+        return None
+    return fill(Program(tuple(functions), functions[0].name if entry is None else entry))
+
+
+def _called(program: Program, entry: str) -> tuple[Function, ...]:
+    """The functions that the entry may call, and the entry, in their order; whatever is not there is left out."""
+    bodies = {function.name: function.body for function in program.functions}
+    called, waiting = {entry}, [entry]
+    while waiting:
+        nodes = bodies[waiting.pop()].walk()
+        found = {str(dict(node.attributes).get("function")) for node in nodes if node.op == "call"} & bodies.keys()
+        waiting += found - called
+        called |= found
+    return tuple(function for function in program.functions if function.name in called)
+
+
+def _once(word: syntax.Word, taken: Sequence[Graph | Function]) -> None:
+    if word.text in [subject.name for subject in taken]:
+        raise Fault("two graphs, or a graph and a function, have one name", word.spot)

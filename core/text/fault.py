@@ -1,0 +1,158 @@
+"""What is wrong with a text, and where, in words that people understand: the line, a caret under the culprit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Malformed
+
+_LITERAL = "a literal"
+_WORDS = {
+    "FUNC": "`func`",
+    "GRAPH": "`graph`",
+    "CASE": "`case`",
+    "NAME": "a name",
+    "DOTTED": "a name",
+    "RETURN": "`return`",
+    "RESULTS": "`results`",
+    "YIELD": "`yield`",
+    "TYPE": "a type",
+    "NUMBER": _LITERAL,
+    "WORD": _LITERAL,
+    "TYPED": _LITERAL,
+    "OPEN": _LITERAL,
+    "INT": "a number",
+    "STRING": "a text in double quotes",
+    "RULE": "a rule, such as V8 or S4",
+    "NOTHING": "`?`",
+    "RETURNS": "`returns`",
+    "TRAPS": "`traps`",
+    "EXHAUSTS": "`exhausts`",
+    "BREAKS": "`breaks`",
+    "DEADLOCKS": "`deadlocks`",
+    "REFUSED": "`refused`",
+    "FIRINGS": "`firings`",
+    "TOKENS": "`tokens`",
+    "DEPTH": "`depth`",
+    "CALLS": "`calls`",
+    "IN": "`in`",
+    "_ARROW": "`->`",
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "RSQB": "`]`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "EQUAL": "`=`",
+    "COLON": "`:`",
+    "COMMA": "`,`",
+    "VBAR": "`|`",
+    "MARK": "`@`",
+    "_NL": "the end of the line",
+}
+"""What each terminal of the grammar is called; others need not be named, since something beside them is."""
+_WIDTH = 100
+
+
+class Spot(NamedTuple):
+    """A place in a text, counted from 1."""
+
+    line: int
+    column: int
+
+
+class Fault(Exception):
+    """What is wrong at a spot of a text, for `malformed` to say."""
+
+    def __init__(self, message: str, spot: Spot, *, required: object = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.spot = spot
+        self.required = required
+        self.hint = hint
+
+
+def malformed(fault: Fault, text: str, file: str | None) -> Malformed:
+    """The error that shows the line and the culprit."""
+    line, column = fault.spot
+    where = f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}"
+    shown = excerpt(text.split("\n")[line - 1], column)
+    return Malformed(fault.message, where=where, required=fault.required, hint=fault.hint, excerpt=shown)
+
+
+def excerpt(line: str, column: int) -> str:
+    """A line of a text with a caret under a column; of a long line, what is around it.
+
+    >>> print(excerpt("m = subtract n )", 16))
+        m = subtract n )
+                       ^
+    """
+    printable = "".join(letter if letter.isprintable() else " " for letter in line)
+    begin = max(0, column - 1 - _WIDTH * 2 // 3)
+    cut = printable[begin : begin + _WIDTH]
+    before, after = "..." * (begin > 0), "..." * (begin + _WIDTH < len(printable))
+    return f"    {before}{cut}{after}".rstrip() + f"\n    {' ' * (len(before) + column - 1 - begin)}^"
+
+
+def expected(terminals: set[str], found: str, spot: Spot) -> Fault:
+    """The fault where the grammar wants one of these terminals, and something else stands there."""
+    wanted = _listed(terminals)
+    match found.strip(" \t"):
+        case "":
+            message = "the text ends too soon"
+        case str(rest) if rest.startswith(("\n", "#")):
+            message = "the line ends too soon"
+        case word:
+            message = f"{_quoted(word)} cannot stand here"
+    return Fault(message, spot, required=wanted, hint=_hint(terminals, found))
+
+
+def _listed(terminals: set[str]) -> str:
+    """The terminals in words; of many, those that say most."""
+    if {"COMMA", "_NL"} <= terminals:
+        return "`,` or the end of the line"
+    for leaving, word in _WORDS.items():
+        if leaving in terminals and leaving in ("RETURN", "YIELD"):
+            return f"a node, such as `y = add x, 1`, or {word}"
+    if "FUNC" in terminals:
+        return "`func`, `graph` or `case`"
+    *most, last = dict.fromkeys(word for terminal, word in _WORDS.items() if terminal in terminals) or ["nothing"]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _quoted(word: str) -> str:
+    return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
+
+
+def _hint(terminals: set[str], found: str) -> str | None:
+    ends_operands = {"COMMA", "_NL"} <= terminals
+    match found:
+        case "def" | "function" | "fn":
+            return "a function begins with `func`"
+        case ";":
+            return "a statement is a line"
+        case "'":
+            return "texts stand in double quotes"
+        case '"':
+            return "a text ends in the line in which it begins"
+        case "(" if "NAME" in terminals or "NUMBER" in terminals or ends_operands:
+            return "operands stand behind the op without brackets, as in `add x, 1`"
+        case "return" if "YIELD" in terminals:
+            return "a region ends with `yield`, a function with `return`"
+        case "yield" if "RETURN" in terminals:
+            return "a function ends with `return`, a region with `yield`"
+        case "}" if "RETURN" in terminals:
+            return "the last line in the braces says what leaves, as in `return r`"
+        case "}" if "YIELD" in terminals:
+            return "the last line in the braces says what leaves, as in `yield r`"
+        case "=" if "EQUAL" not in terminals:
+            return "a node is `y = add x, 1`; whether two values are equal is `equal x, y`"
+        case "+" | "-" | "*" | "/" | "%" | "<" | ">" | "<=" | ">=" | "!" | "&" | "^" | "~":
+            return "ops are written by name, as in `add x, y`"
+        case ")" | "," if terminals == {"COLON"}:
+            return "a parameter has a type, as in `x: int64`"
+        case "[" if "RPAR" in terminals:
+            return "sizes end with `]`, as in `float64[3, ?]`"
+    if (found[:1].isidentifier() or found[:1].isdigit()) and ends_operands:
+        return "operands are separated by commas"
+    return None

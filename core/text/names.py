@@ -1,0 +1,119 @@
+"""Reading the small things: names, types, literals, texts, and the lines that nodes come from."""
+
+from __future__ import annotations
+
+import difflib
+import json
+
+from .. import dtypes
+from ..errors import Malformed
+from ..literals import parse_literal
+from ..program import Location
+from ..tag import ENVIRONMENT
+from ..tag import Site as SiteOf
+from ..types import Type
+from ..value import Literal
+from .fault import Fault
+from .syntax import At, Attribute, From, Site, Word, Written
+
+
+def name(word: Word) -> str:
+    """An identifier."""
+    if not word.text.isidentifier():
+        raise Fault(f"{word.text!r} is no name", word.spot, required="letters, digits and _, as in Python")
+    return word.text
+
+
+def dotted(word: Word, owner: str) -> tuple[str, str]:
+    """The function and the name in `fib.loop.i`; a name without a dot stands in `owner`."""
+    if not all(part.isidentifier() for part in word.text.split(".")):
+        raise Fault(f"{word.text!r} is no name", word.spot, required="names with dots between them")
+    function, dot, rest = word.text.partition(".")
+    return (function, rest) if dot else (owner, function)
+
+
+def type_(word: Word) -> Type:
+    """A type as written: `float64[3, ?]`."""
+    head, bracket, rest = word.text.partition("[")
+    dtype = dtypes.BY_NAME.get(head.strip())
+    if dtype is None:
+        usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool"}
+        close = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
+        close = list(filter(None, close))
+        hint = f"do you mean {close[0]}?" if close else None
+        raise Fault(f"there is no dtype {head.strip()!r}", word.spot, required=", ".join(dtypes.BY_NAME), hint=hint)
+    if not bracket:
+        return Type(dtype)
+    inside = rest.removesuffix("]").strip()
+    if inside == "...":
+        return Type(dtype, None)
+    sizes = [size.strip() for size in inside.split(",")] if inside else []
+    if not all(size == "?" or (size.isascii() and size.isdigit() and len(size) < 16) for size in sizes):
+        wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
+        raise Fault(f"{word.text!r} is no type", word.spot, required=wanted)
+    return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
+
+
+def literal(written: Written) -> Literal:
+    """A literal with the type that it says."""
+    try:
+        return parse_literal(written.text)
+    except Malformed as error:
+        raise Fault(error.message, written.spot, required=error.required, hint=error.hint) from None
+
+
+def text(word: Word) -> str:
+    """What stands in double quotes, with the escapes of JSON."""
+    try:
+        return str(json.loads(word.text, strict=False))
+    except ValueError:
+        hint = r"escapes are \" \\ \n \t and \u00e9"
+        raise Fault("this text has an escape that does not exist", word.spot, hint=hint) from None
+
+
+def attribute(given: Attribute) -> tuple[str, object]:
+    """A static attribute: a dtype, a text, or the plain value of a literal."""
+    key, value = name(given.name), given.value
+    if isinstance(value, Written):
+        return key, literal(value).value
+    if value.text.startswith('"'):
+        return key, text(value)
+    if value.text not in dtypes.BY_NAME:
+        raise Fault(f"{value.text!r} is no dtype", value.spot, required=", ".join(dtypes.BY_NAME))
+    return key, dtypes.BY_NAME[value.text]
+
+
+def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:
+    """The site in brackets; `kind` is that of the op, where it has one."""
+    if given.name is None:
+        return None
+    if given.name.text == "@":
+        return ENVIRONMENT
+    function, rest = dotted(given.name, owner)
+    match given.kind.text if given.kind else kind:
+        case "call":
+            return SiteOf(function, rest, "call")
+        case "loop":
+            return SiteOf(function, rest, "loop")
+    raise Fault("this op has no sites", given.name.spot, hint="say the kind: [call f.g] or [loop f.g]")
+
+
+class Lines:
+    """Which line of which file a node comes from: as `from` and `at` say, else the line of the text itself, where it
+    is a file's."""
+
+    def __init__(self, file: str | None) -> None:
+        self.file = file
+        self.origin: str | None = None
+
+    def enter(self, statement: From) -> None:
+        self.origin = text(statement.file)
+
+    def at(self, at: At | None, line: int) -> Location | None:
+        if at is None:
+            return Location(self.file, line) if self.file is not None else None
+        origin = text(at.file) if at.file else self.origin
+        if origin is None:
+            hint = 'say it before, as in from "fib.py", or here: at "fib.py":12'
+            raise Fault("a line of which file?", at.spot, hint=hint)
+        return Location(origin, at.line)
