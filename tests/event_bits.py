@@ -1,0 +1,19 @@
+"""Events as something that can be compared, values by their bits: arrays have no equality of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tagloom.core.value import fingerprint
+from tagloom.interp.event import Event, Token
+
+
+def bits(event: Event) -> Any:
+    token, position, inputs, outputs, sent, trap, closed = event
+    operands = None if inputs is None else [fingerprint(value) for value in inputs]
+    results = [(output, fingerprint(value)) for output, value in outputs]
+    return _token(token), position, operands, results, list(map(_token, sent)), trap, closed
+
+
+def _token(token: Token) -> Any:
+    return token.node, token.port, token.tag, fingerprint(token.value)

@@ -1,0 +1,132 @@
+"""The published schemas and the code agree: all that is written fits them, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import tagloom as tl
+from generator import Case, cases
+from hypothesis import given, settings
+from json_edits import RUNS, documents, mutated
+from laws import LIMITS
+from referencing import Registry, Resource
+from tagloom.core import dtypes
+from tagloom.core.lower import lower
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
+SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+REGISTRY: Registry[Any] = Registry().with_resources(
+    (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values()
+)
+FORMS = {
+    form: jsonschema.Draft202012Validator(SCHEMAS[form], registry=REGISTRY)
+    for form in ("program", "graph", "outcome", "events")
+}
+
+
+def problem(form: str, document: Any) -> str | None:
+    """What the schema of a form has against a document."""
+    error = next(FORMS[form].iter_errors(document), None)
+    return None if error is None else f"{error.json_path}: {error.message[:200]}"
+
+
+@pytest.mark.parametrize("form", sorted(SCHEMAS))
+def test_schema(form: str) -> None:
+    """Each is a JSON Schema of draft 2020-12, with a version in its name, and describes itself."""
+    schema = SCHEMAS[form]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:tagloom:{form}:1"
+    assert schema["description"] and schema["title"]
+
+
+def test_dtypes() -> None:
+    """The schemas have every dtype that there is."""
+    assert SCHEMAS["common"]["$defs"]["dtype"]["enum"] == [repr(dtype) for dtype in dtypes.ALL]
+
+
+@given(cases())
+@settings(max_examples=12)
+def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
+    """A generated program, its graph, its outcome, and every line of its log fit their schemas."""
+    graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
+    outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, keep=path)
+    assert problem("program", tl.to_json(case.program)) is None
+    assert problem("graph", tl.to_json(graph)) is None
+    assert problem("outcome", tl.to_json(outcome)) is None
+    lines = path.read_text().splitlines()
+    for line in [*lines[:40], lines[-1]]:
+        assert problem("events", json.loads(line)) is None
+
+
+@pytest.mark.parametrize("number", range(len(RUNS)))
+def test_every_ending_fits(number: int, tmp_path: Path) -> None:
+    """So do traps, deadlocks and broken runs, and all lines of their logs."""
+    graph, arguments = RUNS[number]
+    path = tmp_path / "run.jsonl"
+    outcome = tl.run_graph(graph, arguments, keep=path, unchecked=True)
+    assert problem("outcome", tl.to_json(outcome)) is None
+    for line in path.read_text().splitlines():
+        assert problem("events", json.loads(line)) is None
+
+
+def assert_refused_alike(seeds: range) -> None:
+    """What the schema rejects the reader rejects: a Malformed, and nothing else."""
+    wrong = 0
+    originals = documents()
+    for seed in seeds:
+        dice = random.Random(seed)
+        original = dice.choice(originals)
+        document = mutated(dice, original, dice.choice([1, 1, 3]))
+        complaint = problem(original["tagloom"], document)
+        if complaint is None:
+            continue
+        wrong += 1
+        with pytest.raises(tl.Malformed):
+            tl.from_json(document)
+            pytest.fail(f"seed {seed}: read, though {complaint}")
+    assert wrong > len(seeds) / 4
+
+
+def test_readers_refuse_what_the_schemas_reject() -> None:
+    """The law, on documents with one to three mutations; the reader may refuse more."""
+    assert_refused_alike(range(1000))
+
+
+@pytest.mark.heavy
+def test_readers_refuse_what_the_schemas_reject_10_000() -> None:
+    """The same, on ten thousand more."""
+    assert_refused_alike(range(1000, 11_000))
+
+
+def assert_lines_refused_alike(seeds: range, path: Path) -> None:
+    """A log with a line that its schema rejects is not read."""
+    for number, (graph, arguments) in enumerate(RUNS):
+        tl.run_graph(graph, arguments, keep=path, unchecked=True)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for seed in seeds:
+            dice = random.Random(f"{number} {seed}")
+            where = dice.randrange(len(lines))
+            changed = mutated(dice, lines[where])
+            complaint = problem("events", changed)
+            if complaint is None:
+                continue
+            path.write_text("".join(json.dumps(line) + "\n" for line in [*lines[:where], changed, *lines[where + 1 :]]))
+            with pytest.raises(tl.TagloomError):
+                tl.read_events(path)
+                pytest.fail(f"run {number}, seed {seed}, line {where + 1}: read, though {complaint}")
+
+
+def test_logs_with_lines_that_the_schema_rejects(tmp_path: Path) -> None:
+    """The law, for the lines of logs."""
+    assert_lines_refused_alike(range(40), tmp_path / "run.jsonl")
+
+
+@pytest.mark.heavy
+def test_logs_with_lines_that_the_schema_rejects_1_000(tmp_path: Path) -> None:
+    """The same, on a thousand changes to each log."""
+    assert_lines_refused_alike(range(40, 1040), tmp_path / "run.jsonl")
