@@ -42,6 +42,8 @@ class Structure:
 
 
 LEAF = Structure()
+DEEPEST = 64
+"""How deep values nest: as deep as NumPy's arrays have dimensions."""
 
 
 class Form(NamedTuple):
@@ -93,10 +95,7 @@ def flatten(value: object) -> tuple[list[Any], Structure]:
     ([2, [3], 1], {'b': 1, 'a': (2, [3])})
     """
     leaves: list[Any] = []
-    try:
-        structure = _apart(value, leaves)
-    except RecursionError:
-        raise Invalid("a value is nested too deep, or contains itself", where=here()) from None
+    structure = _apart(value, leaves, 0)
     return leaves, structure
 
 
@@ -141,8 +140,10 @@ def check_class(kind: type, keys: tuple[str, ...]) -> None:
         ) from None
 
 
-def _apart(value: Any, leaves: list[Any]) -> Structure:
+def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
     kind: Any = type(value)
+    if depth > DEEPEST:
+        raise Invalid(f"a value is nested deeper than {DEEPEST}, or contains itself", where=here())
     if kind is tuple:
         parts = [(str(k), part) for k, part in enumerate(value)]
     elif kind is dict:
@@ -157,7 +158,7 @@ def _apart(value: Any, leaves: list[Any]) -> Structure:
     if kind not in (tuple, dict):
         check_class(kind, tuple(key for key, _ in parts))
     order = tuple(value) if kind is dict else ()
-    return Structure(kind, tuple((key, _apart(part, leaves)) for key, part in parts), order)
+    return Structure(kind, tuple((key, _apart(part, leaves, depth + 1)) for key, part in parts), order)
 
 
 def _items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
