@@ -30,7 +30,7 @@ from .inference import at
 from .source import here
 from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .symbol import Symbol
-from .tracing import NoTypeYet, current, number_of, to_operand
+from .tracing import NoTypeYet, RegionTrace, current, number_of, to_operand
 from .tracing import Value as Traced
 from .tracing import apply as apply_traced
 
@@ -117,7 +117,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         return foreseen_cond(region, one or other)
     pairs = _unified(one, other)
     yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
-    captured = list(dict.fromkeys(outer for branch in branches for outer in branch.captured))
+    captured = _captured(*branches)
     regions = tuple(
         branch.close(list(map(branch.local, captured)), results)
         for branch, results in zip(branches, yielded, strict=True)
@@ -148,6 +148,12 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     region = current()
     if region is None:
         return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
+    return _traced_loop(region, cond, body, leaves, structure)  # type: ignore[no-any-return]
+
+
+def _traced_loop(
+    region: RegionTrace, cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure
+) -> Any:
     starts = [to_operand(number_of(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
     deciding, going = subregion(region), subregion(region)
@@ -158,19 +164,23 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
         going_on = _predicate(run(deciding, cond, structure, own), "condition of while_loop")
         following = _following(structure, run(going, body, structure, mine), body)
     except NoTypeYet:
-        return foreseen(region, structure, [value.type for value in own], [None] * len(own))  # type: ignore[no-any-return]
-    yielded = [deciding.operand(going_on)], list(map(going.operand, _next_variables(following, mine)))
-    captured = list(dict.fromkeys([*deciding.captured, *going.captured]))
-    unchanged = [going.operand(value) for value in captured]
+        return foreseen(region, structure, [value.type for value in own], [None] * len(own))
+    decided, next_ones = deciding.operand(going_on), list(map(going.operand, _next_variables(following, mine)))
+    captured = _captured(deciding, going)
     regions = (
-        deciding.close([*own, *map(deciding.local, captured)], yielded[0]),
-        going.close([*mine, *map(going.local, captured)], [*yielded[1], *unchanged]),
+        deciding.close([*own, *map(deciding.local, captured)], [decided]),
+        going.close([*mine, *map(going.local, captured)], [*next_ones, *map(going.operand, captured)]),
     )
     inputs = [region.operand(value) for value in (*starts, *captured)]
     types = [value.type for value in (*own, *captured)]
     names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
     results = region.node("while_loop", inputs, types, names, regions)
-    return unflatten(structure, map(Symbol, results[: len(own)]))  # type: ignore[no-any-return]
+    return unflatten(structure, map(Symbol, results[: len(own)]))
+
+
+def _captured(*regions: RegionTrace) -> list[Traced]:
+    """What these regions use from around them."""
+    return list(dict.fromkeys(outer for region in regions for outer in region.captured))
 
 
 def _predicate(value: Any, of: str) -> Traced | Literal:
