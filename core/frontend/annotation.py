@@ -15,7 +15,18 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 from ..errors import TagloomError, Usage, counted
 from ..types import Type, as_type
 from .source import definition, here
-from .structure import Form, Structure, check_class, compound, flatten, is_named_tuple, leaf, leaf_names, unflatten
+from .structure import (
+    LEAF,
+    Form,
+    Structure,
+    check_class,
+    compound,
+    flatten,
+    is_named_tuple,
+    leaf,
+    leaf_names,
+    unflatten,
+)
 
 Declared = tuple[str, Form | None]
 """A parameter's name, and its form; None where the argument decides."""
@@ -81,6 +92,7 @@ class Source:
                     where=here(),
                     required=declared.structure,
                     got=structure,
+                    hint="an array is a list" if declared.structure == LEAF and structure.kind is tuple else None,
                 )
         return taken
 

@@ -39,6 +39,26 @@ SOURCES: dict[str, list[tuple[str, str, str, str]]] = {
     "a literal only": [("f", "n: tl.int64", "tl.int64", "tl.cond(n < 1, lambda: 1, lambda: f(n - 1))")],
     "an int and a float": [("f", "n: tl.int64", "tl.float64", "tl.cond(n < 1, lambda: 1, lambda: 0.5 * f(n - 1))")],
     "the first branch recurs": [("f", "n: tl.int64", "tl.int64", "tl.cond(n > 0, lambda: f(n - 1) + 2, lambda: n)")],
+    "a literal by way of another branch": [
+        (
+            "f",
+            "x: tl.float32",
+            "tl.float32",
+            "tl.cond(x < 1, lambda: 1, lambda: tl.cond(x < 2, lambda: f(x / 2), lambda: x * f(x / 2)))",
+        )
+    ],
+    "literals of three kinds": [
+        (
+            "f",
+            "x: tl.float32",
+            "tuple[tl.int64, tl.float64, tl.float32, tl.bool]",
+            "tl.cond(x < 1, lambda: (1, 1.0, 1, True), lambda: (*f(x / 2)[:2], x * f(x / 2)[2], f(x / 2)[3]))",
+        )
+    ],
+    "a literal that another function makes": [
+        ("f", "n: tl.int8", "tl.int8", "tl.cond(n < 1, lambda: g(n), lambda: n + f(n - 1) + g(n))"),
+        ("g", "n: tl.int8", "tl.int8", "tl.cond(n < 1, lambda: 1, lambda: n * g(n - 1))"),
+    ],
     "ackermann": [
         (
             "ack",

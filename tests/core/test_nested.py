@@ -318,6 +318,33 @@ def test_arguments_that_do_not_fit(arguments: Any, said: str) -> None:
     assert said in str(refused.value)
 
 
+def test_how_to_loosen_a_loop_variable() -> None:
+    """What the refusal of a loop variable whose size changes proposes is a program."""
+
+    @tl.function
+    def opened(a: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
+        return a
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        return tl.while_loop(lambda a, k: k < n, lambda a, k: (a + np.ones(3), k + 1), opened(np.zeros(1)), 0)[0]
+
+    assert same(f(2), np.full(3, 2.0)) and same(f(0), np.zeros(1))
+
+
+def test_a_tuple_is_no_array() -> None:
+    """A tuple is several values: where an array is wanted, a list is."""
+    norm = tl.function(lambda a: a * a)
+    assert same(norm([1, 2]), np.array([1, 4]))
+
+    @tl.function
+    def doubled(a: tl.Array[tl.int64, 2]):  # type: ignore[no-untyped-def]
+        return a + a
+
+    with pytest.raises(tl.Usage, match="hint: an array is a list"):
+        doubled((1, 2))
+
+
 def test_loops_outside_of_a_trace_keep_their_structure() -> None:
     """V5: outside of a trace, too, the next variables nest as those before, and have their types."""
     with pytest.raises(tl.Invalid, match="loop variable p changes its structure") as refused:
