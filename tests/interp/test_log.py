@@ -158,29 +158,31 @@ def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ({"position": 5}, tl.Disagreement, "the position is not what the machine gives", "below 1, the tokens in flight"),
-    ({"deliver": [9, 9, 9, {"dtype": "int64", "data": 3}]}, tl.Disagreement, "the deliver is not", "[0,0,0,"),
-    ({"inputs": [{"dtype": "int64", "data": 4}]}, tl.Disagreement, "the inputs is not", '[{"dtype":"int64","data":3}]'),
-    ({"outputs": []}, tl.Disagreement, "the outputs is not", '[[0,{"dtype":"int64","data":3}]]'),
-    ({"sent": []}, tl.Disagreement, "the sent is not", "[[1,0,0,"),
-    ({"closed": [[0, [1]]]}, tl.Disagreement, "the closed is not", "nothing"),
-    ({"trap": "for no reason"}, tl.Disagreement, "the trap is not", "nothing"),
-    ({"more": 1}, tl.Malformed, "does not fit its form", "no keys but"),
-    ({"position": "0"}, tl.Malformed, "does not fit its form", "an integer from 0 up"),
+    ({"position": 5}, tl.Disagreement, "below 1, the tokens in flight"),
+    ({"deliver": [9, 9, 9, {"dtype": "int64", "data": 3}]}, tl.Disagreement, "[0,0,0,"),
+    ({"inputs": [{"dtype": "int64", "data": 4}]}, tl.Disagreement, '[{"dtype":"int64","data":3}]'),
+    ({"outputs": []}, tl.Disagreement, '[[0,{"dtype":"int64","data":3}]]'),
+    ({"sent": []}, tl.Disagreement, "[[1,0,0,"),
+    ({"closed": [[0, [1]]]}, tl.Disagreement, "nothing"),
+    ({"trap": "for no reason"}, tl.Disagreement, "nothing"),
+    ({"more": 1}, tl.Malformed, "no keys but"),
+    ({"position": "0"}, tl.Malformed, "an integer from 0 up"),
 ]
 
 
-@pytest.mark.parametrize(("change", "error", "message", "required"), WRONG)
+@pytest.mark.parametrize(("change", "error", "required"), WRONG)
 def test_a_wrong_event_is_named(
-    change: dict[str, Any], error: type[tl.TagloomError], message: str, required: str, tmp_path: Path
+    change: dict[str, Any], error: type[tl.TagloomError], required: str, tmp_path: Path
 ) -> None:
     """The first line that is not what the machine gives is named, with what was required there and what was got."""
     path = tmp_path / "run.jsonl"
     fib.run(3, keep=path)
     first, event, *rest = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(line) + "\n" for line in [first, event | change, *rest]))
-    with pytest.raises(error, match=message) as raised:
+    with pytest.raises(error) as raised:
         tl.read_events(path)
+    (key,) = change
+    assert error is tl.Malformed or raised.value.message == f"not what the machine gives: {key}"
     assert str(raised.value.where).startswith("line 2")
     assert str(raised.value.required).startswith(required)
 
@@ -212,5 +214,5 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
     path.write_text(text.replace('"schedule":"random:5"', '"schedule":"hand"'))
     assert tl.read_events(path).events == fib.run(4, keep="events", schedule="random:5").events
     path.write_text(text.replace('"schedule":"random:5"', '"schedule":"lifo"'))
-    with pytest.raises(tl.Disagreement, match="the position"):
+    with pytest.raises(tl.Disagreement, match="gives: position"):
         tl.read_events(path)

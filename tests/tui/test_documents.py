@@ -1,0 +1,102 @@
+"""JSON on the command line: programs and graphs in, outcomes and logs out, logs checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+
+
+@pytest.fixture
+def shown(tagloom: Any) -> Any:
+    """fib.py in both forms, as JSON files."""
+    for form in ("program", "graph"):
+        assert tagloom("show", "fib.py:fib", "--form", form, "-o", f"{form}.json") == (0, "", "")
+    return tagloom
+
+
+def test_show_writes_what_can_be_read(shown: Any, folder: Path) -> None:
+    """`show -o x.json` writes the form that was asked for, and it is what the file defines."""
+    program, graph = (tl.read_json(folder / f"{form}.json") for form in ("program", "graph"))
+    assert isinstance(program, tl.Program) and isinstance(graph, tl.Graph)
+    assert tl.lower(program) == graph
+
+
+@pytest.mark.parametrize("file", ["program.json", "graph.json", "program.json:fib", "graph.json:fib"])
+def test_json_files_are_programs(shown: Any, file: str) -> None:
+    """run, check and show take a program or a graph from JSON, as from Python."""
+    assert shown("run", file, "10") == (0, "89\n", "")
+    code, out, err = shown("check", file, "5")
+    assert (code, err, out.count("agrees")) == (0, "", 9 if "program" in file else 8)
+    assert shown("show", file, "--form", "graph").out == shown("show", "fib.py:fib", "--form", "graph").out
+
+
+def test_a_program_of_json_is_shown_as_it_was(shown: Any) -> None:
+    """The structured form comes back; a graph has none."""
+    text = shown("show", "fib.py:fib", "--form", "program").out
+    assert shown("show", "program.json", "--form", "program") == (0, text, "")
+    assert shown("show", "graph.json", "--form", "program").code == 2
+
+
+def test_a_name_chooses_the_entry(tagloom: Any) -> None:
+    """A program's functions are all there; a name that is none of them is refused with those that are."""
+    tagloom("show", "fib.py:main", "--form", "program", "-o", "main.json")
+    assert tagloom("run", "main.json", "10").out == "90\n"
+    assert tagloom("run", "main.json:fib", "10").out == "89\n"
+    assert tagloom("run", "main.json:none", "10").err.startswith("no function is called 'none'\n  hint: there are main")
+
+
+def test_keep_and_check(tagloom: Any, folder: Path) -> None:
+    """`run --keep` writes a log, and prints what it always prints; `check` replays it and says how much it was."""
+    assert tagloom("run", "fib.py:fib", "6", "--keep", "run.jsonl") == tagloom("run", "fib.py:fib", "6")
+    events = len(tl.read_events(folder / "run.jsonl").events)
+    assert tagloom("check", "run.jsonl") == (0, f"waves      agrees   Returned   {events} events of fib\n", "")
+    lines = (folder / "run.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "cut.jsonl").write_bytes(b"".join(lines[:-1]))
+    assert tagloom("check", "cut.jsonl").out == f"waves      agrees   cut short  {events} events of fib\n"
+
+
+def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
+    """An event that the machine would not do is a difference: its line, required, got; what is no log is bad input."""
+    tagloom("run", "add.py", "2", "3", "--keep", "run.jsonl")
+    text = (folder / "run.jsonl").read_text()
+    (folder / "wrong.jsonl").write_text(text.replace('"data":5}', '"data":6}', 1))
+    code, out, err = tagloom("check", "wrong.jsonl")
+    assert (code, out) == (1, "")
+    assert err.startswith("not what the machine gives: outputs (line 5)\n  required: [[0,{")
+    (folder / "text.jsonl").write_text("hello\n")
+    code, out, err = tagloom("check", "text.jsonl")
+    assert (code, out) == (2, "") and err.startswith("this is no JSON (line 1: $)")
+    assert tagloom("check", "run.jsonl", "3").err.startswith("a log has its own arguments")
+    assert tagloom("run", "run.jsonl").err.endswith("hint: `tagloom check` reads a log of events\n")
+
+
+def test_outcomes_are_published(tagloom: Any) -> None:
+    """What `run --json` prints is an outcome, that can be read."""
+    document = json.loads(tagloom("run", "ends.py:divide", "3", "0", "--json").out)
+    again = tl.from_json(document)
+    assert isinstance(again, tl.OutcomeRecord)
+    assert (again.status, again.traps and again.traps[0].message) == ("Trapped", "integer division by zero")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "this is no JSON ($)\n  got: Expecting value"),
+        ('{"tagloom": "graph", "version": 1}', "the document does not fit its form ($)\n  required: the key name"),
+        ('{"tagloom": "graph", "version": 9}', "the document does not fit its form ($.version)\n  required: version 1"),
+        (json.dumps(tl.to_json(tl.run_graph(tl.Builder("x").build(), []))), "this document holds no program"),
+        (json.dumps(tl.to_json(tl.Program((), "main"))), "the program"),
+    ],
+)
+def test_bad_documents(tagloom: Any, folder: Path, text: str, said: str) -> None:
+    """What is no program is bad input, said in words; never a traceback."""
+    (folder / "x.json").write_text(text)
+    for command in ("run", "check", "show"):
+        code, out, err = tagloom(command, "x.json")
+        assert (code, out) == (2, "") and "Traceback" not in err
+        if said != "the program":
+            assert err.startswith(said)
