@@ -83,7 +83,7 @@ class _Walk:
     def __init__(self, results: Mapping[str, Sequence[Known]], function: Function) -> None:
         self.results = results
         self.made: list[list[Known]] = []
-        self.leaving = self.region(function.body)
+        self.leaving = list(map(_settled, self.region(function.body)))
 
     def region(self, region: Region) -> list[Known]:
         known: dict[str, Known] = {parameter.name: parameter.type for parameter in region.parameters}
@@ -109,7 +109,7 @@ class _Walk:
             case _:
                 types = [computed(node.op, operands, node.attributes)]
         missing = len(node.results) - len(types)
-        return types[: len(node.results)] + [likely(operands)] * missing
+        return list(map(_settled, types[: len(node.results)] + [likely(operands)] * missing))
 
     def filled(self, function: Function) -> Function:
         """The function with its holes filled, where `leaving` and `made` have no bottom."""
@@ -133,6 +133,11 @@ def _filled(region: Region, types: Iterator[list[Known]]) -> Region:
     return replace(region, nodes=tuple(nodes))
 
 
+def _settled(type_: Known) -> Known:
+    """A type for a value; what cannot be known gets the one that stands in."""
+    return STAND_IN if type_ is HOLE else type_
+
+
 def _type(operand: Operand, known: Mapping[str, Known]) -> Known:
     """An operand's type; HOLE where no value has the name."""
     return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
@@ -148,14 +153,15 @@ def computed(op: str, operands: Sequence[Known], attributes: Iterable[tuple[str,
     known = [type_ for type_ in operands if type_ is not None and type_ is not HOLE]
     like = known[-1] if known else STAND_IN
     exact = [like if type_ is HOLE else type_ for type_ in operands if type_ is not None]
-    row = OPS.get(op)
-    if row is None:
+    row, given = OPS.get(op), dict(attributes)
+    if row is None or tuple(given) != row.attributes:
         return likely(operands)
     alike = [[type_] * row.arity for type_ in (like, *exact[:1])]
     for guess in (exact, *alike, [Type(dtypes.bool), *alike[0][1:]]):
         try:
-            return row.types(*guess, **dict(attributes))
-        except (Invalid, TypeError):
+            if len(guess) == row.arity:
+                return row.types(*guess, **given)
+        except Invalid:
             continue
     return likely(operands)
 

@@ -27,6 +27,8 @@ def _same(x: Type) -> Type:
 
 
 def _converted(x: Type, dtype: DType) -> Type:
+    if not isinstance(dtype, DType):
+        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
     return Type(dtype, x.shape)
 
 

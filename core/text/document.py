@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import Malformed, Usage
@@ -89,16 +88,20 @@ def _read(text: str, file: str | None) -> Document:
 
     lines = Lines(file)
     entry: str | None = None
+    functions_named: set[str] = set()
+    graphs_named: set[str] = set()
     functions: list[Function] = []
     found: list[Graph] = []
     cases: list[Case] = []
     for given in read_syntax(text):
         match given:
             case syntax.Function():
-                _once(given.body.word, found)
+                _once(given.body.word, graphs_named)
+                functions_named.add(given.body.word.text)
                 functions.append(programs.function(given, lines))
             case syntax.Graph():
-                _once(given.name, [*found, *functions])
+                _once(given.name, graphs_named, functions_named)
+                graphs_named.add(given.name.text)
                 found.append(fill_graph(graphs.graph(given, lines)))
             case syntax.Case():
                 cases.append(case(given, lines))
@@ -128,6 +131,6 @@ def _called(program: Program, entry: str) -> tuple[Function, ...]:
     return tuple(function for function in program.functions if function.name in called)
 
 
-def _once(word: syntax.Word, taken: Sequence[Graph | Function]) -> None:
-    if word.text in [subject.name for subject in taken]:
+def _once(word: syntax.Word, *taken: set[str]) -> None:
+    if any(word.text in names for names in taken):
         raise Fault("two graphs, or a graph and a function, have one name", word.spot)

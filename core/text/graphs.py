@@ -32,6 +32,7 @@ class _Reading:
         self.name = name(given.name)
         self.written: list[syntax.GraphNode] = [line for line in given.lines if isinstance(line, syntax.GraphNode)]
         self.arguments = [(name(each.name), self.argument(each)) for each in given.arguments]
+        self.positions = {word: k for k, (word, _) in enumerate(self.arguments)}
         self.numbers: dict[tuple[str, str], int] = {}
         self.nodes: list[Node] = []
         self.edges: dict[Source, list[Edge]] = {}
@@ -68,14 +69,13 @@ class _Reading:
 
     def number_nodes(self) -> None:
         """Nodes may be used before their line."""
-        taken = {("", word) for word, _ in self.arguments}
-        if len(taken) < len(self.arguments):
+        if len(self.positions) < len(self.arguments):
             raise Fault("two arguments have one name", self.given.name.spot)
         for number, node in enumerate(self.written):
             key = dotted(node.name, self.name)
             if key in self.numbers:
                 raise Fault("two nodes have one name", node.name.spot)
-            if "." not in node.name.text and ("", node.name.text) in taken:
+            if node.name.text in self.positions:
                 hint = f"call the node {self.name}.{node.name.text}"
                 raise Fault("an argument has this name", node.name.spot, hint=hint)
             self.numbers[key] = number
@@ -116,9 +116,9 @@ class _Reading:
 
     def source(self, given: syntax.Output) -> Source:
         """What a name means: an argument, or an output of a node."""
-        names = [word for word, _ in self.arguments]
-        if given.name.text in names:
-            outputs, made = 1, Source(-1, names.index(given.name.text))
+        argument = self.positions.get(given.name.text)
+        if argument is not None:
+            outputs, made = 1, Source(-1, argument)
         else:
             number = self.numbers.get(dotted(given.name, self.name))
             if number is None:

@@ -11,8 +11,9 @@ from . import syntax
 from .fault import Fault
 from .names import Lines, attribute, literal, name, type_
 
-MOST_NESTED = 150
-"""How deep regions nest: what walks through programs walks down through regions, and Python's stack is finite."""
+MOST_NESTED = 100
+"""How deep regions nest: whatever walks through a program, and `==` of two, goes down Python's stack, which ends at
+about 120."""
 
 REGIONS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 """What the regions of an op are called."""

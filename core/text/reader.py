@@ -33,6 +33,9 @@ from .syntax import (
     Written,
 )
 
+MOST_BRACKETS = 64
+"""How many axes an array has at most."""
+
 
 def read_syntax(text: str) -> list[Any]:
     """The functions, graphs and cases of a text, in order, with what stands between them; raises Fault."""
@@ -236,11 +239,14 @@ class _Reader(Transformer[Token, Any]):
         first, *inside = _plain(children)
         if isinstance(children[0], Token) and children[0].type == "TYPED":
             return Written(f"{first.text}{inside[0].text if inside else ''})", first.spot)
-        return Written(*first)
+        return Written(first.text, first.spot)
 
     def array(self, children: list[Any]) -> Written:
         opening, *elements = _plain(children)
-        return Written(f"[{', '.join(element.text for element in elements)}]", opening.spot)
+        depth = 1 + max((each.depth for each in elements if isinstance(each, Written)), default=0)
+        if depth > MOST_BRACKETS:
+            raise Fault("brackets nest too deep", opening.spot, required=f"{MOST_BRACKETS} at most, as in arrays")
+        return Written(f"[{', '.join(element.text for element in elements)}]", opening.spot, depth)
 
 
 class _Arrow(NamedTuple):

@@ -15,10 +15,11 @@ class Word(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A literal as it is written, with one space after each comma."""
+    """A literal as it is written, with one space after each comma; `depth` counts its brackets."""
 
     text: str
     spot: Spot
+    depth: int = 0
 
 
 class At(NamedTuple):

@@ -1,0 +1,183 @@
+"""What the text form says of texts that cannot be read: the line, the culprit, what was expected, a hint."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from tagloom.core.text import parse
+from tagloom.core.validate import program_problems
+
+FUNCTION = "func f(x: int64) -> int64 {\n  y = BODY\n  return y\n}"
+
+
+def complaint(text: str, file: str | None = "f.tl") -> str:
+    with pytest.raises((tl.Malformed, tl.Invalid)) as raised:
+        parse(text, file)
+    assert raised.value.__cause__ is None and (raised.value.__suppress_context__ or not raised.value.__context__)
+    return str(raised.value)
+
+
+def test_to_the_letter() -> None:
+    """File, line and column; the line with a caret under the culprit; what was expected; a hint."""
+    assert complaint(FUNCTION.replace("BODY", "add x 1")) == "\n".join(
+        [
+            "`1` cannot stand here (f.tl:2:13)",
+            "      y = add x 1",
+            "                ^",
+            "  required: `,` or the end of the line",
+            "  hint: operands are separated by commas",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("def f(x: int64) {\n}", ["f.tl:1:1", "`func`, `graph` or `case`", "begins with `func`"]),
+        ("func f(x: int) {\n  return x\n}", ["f.tl:1:11", "no dtype 'int'", "do you mean int64?"]),
+        ("func f(x) {\n  return x\n}", ["f.tl:1:9", "a parameter has a type"]),
+        ("func f(x: float64[3,) {\n  return x\n}", ["f.tl:1:18", "sizes end with `]`"]),
+        ("func f(x: float64[3, y]) {\n  return x\n}", ["f.tl:1:11", "no type"]),
+        ("func f(x: int64) {\n  y = abs x\n}", ["f.tl:3:1", "as in `return r`"]),
+        ("func f(x: int64) {\n  # {\n  y = abs x\n  return x\n", ["f.tl:1:18", "this brace is not closed"]),
+        ("func f(x: int64)\n{\n  return x\n}", ["f.tl:1:17", "the line ends too soon", "`->` or `{`"]),
+        (FUNCTION.replace("BODY", "add(x, 1)"), ["f.tl:2:10", "without brackets"]),
+        (FUNCTION.replace("BODY", "x + 1"), ["f.tl:2:9", "ops are written by name"]),
+        (FUNCTION.replace("BODY", "add x, 1;"), ["f.tl:2:15", "a statement is a line"]),
+        (FUNCTION.replace("BODY", "add x,"), ["f.tl:2", "the line ends too soon", "a name or a literal"]),
+        (FUNCTION.replace("BODY", "add x, [1, [2]]"), ["f.tl:2:14", "rows of one length"]),
+        (FUNCTION.replace("BODY", "add x, int9(3)"), ["f.tl:2:14", "no such dtype"]),
+        (FUNCTION.replace("BODY", "add x, 99999999999999999999"), ["f.tl:2:14", "does not fit into int64"]),
+        (FUNCTION.replace("BODY", "astype dtype=bool, x"), ["f.tl:2:26", "operands come before attributes"]),
+        (FUNCTION.replace("BODY", "astype x, dtype=bol"), ["f.tl:2:23", "'bol' is no dtype"]),
+        (FUNCTION.replace("BODY", "cond x, x"), ["f.tl:2:7", "then and else", "braces behind it"]),
+        (
+            FUNCTION.replace("BODY", "cond x { then() { yield 1 } els() { yield 2 } }"),
+            ["f.tl:2:35", "then, then else", "not the regions of cond"],
+        ),
+        (FUNCTION.replace("BODY", "abs x { then() { yield 1 } }"), ["f.tl:2:15", "abs takes no regions"]),
+        (FUNCTION.replace("BODY", "abs x at 12"), ["f.tl:2:13", 'from "fib.py"']),
+        ('from "a\\q"\n', ["f.tl:1:6", "escape"]),
+        ("from 'a'\n", ["f.tl:1", "double quotes"]),
+        ("graph g(x: int64) {\n  m = merge z\n  return m\n}", ["f.tl:2:13", "nothing is called z"]),
+        ("graph g(x: int64) {\n  s = switch x, x\n  return s\n}", ["f.tl:3:10", "write s:0"]),
+        ("graph g(x: int64) {\n  m = merge x\n  return m:1\n}", ["f.tl:3:10", "no such output"]),
+        ("graph g(x: int64) {\n  x = merge x\n  return x\n}", ["f.tl:2:3", "call the node g.x"]),
+        ("graph g(x: int64) {\n  m = abs x\n  m = abs x\n  return m\n}", ["f.tl:3:3", "two nodes"]),
+        ("graph g(x: int64, x: bool) {\n  return x\n}", ["f.tl:1:7", "two arguments"]),
+        ("graph g(x) {\n  return x\n}", ["f.tl:1:9", "an argument has a type"]),
+        ("graph g(x: bool, @y) {\n  return x\n}", ["f.tl:1:19", "hidden arguments come first"]),
+        ("graph g(x: bool) {\n  m = abs[g.s] x\n  return m\n}", ["f.tl:2:11", "say the kind"]),
+        ("graph g(x: bool) -> bool, bool {\n  return x\n}", ["f.tl:2:3", "1 results, and 2 types"]),
+        ("graph g(x: bool) {\n  return x\n}\nfunc g(x: bool) {\n  return x\n}", ["f.tl:4:6", "one name"]),
+        ("case f(3 returns 4\n", ["f.tl:1:10", "`)` or `,`"]),
+        ("case f(3) return 4\n", ["f.tl:1:11", "`returns`"]),
+        ("case f(3) exhausts 4 bytes\n", ["f.tl:1:22", "`firings`, `tokens` or `depth`"]),
+        ("case f(3) refused 4\n", ["f.tl:1:19", "a rule, such as V8 or S4"]),
+        ("func f(x\u00b2: bool) {\n  return x\n}", ["f.tl:1:8", "no name"]),
+        ("func f(x: bool) {\n  return x\n}\x00", ["f.tl:3:2", "'\\x00' cannot stand here"]),
+        ("func f(x: int64) {\n  y = call f x\n  return y\n}", ["f.tl:1", "V6", "never to return", "func f(...) ->"]),
+    ],
+)
+def test_a_mistake_is_named(text: str, wanted: list[str]) -> None:
+    """Mistakes that people make: each is shown where it is, with words that help."""
+    said = complaint(text)
+    assert all(words in said for words in wanted), said
+    assert "V6" in wanted or said.splitlines()[2].strip() == "^"
+
+
+def test_without_a_file() -> None:
+    """A text that comes from no file has lines and columns all the same."""
+    assert "(line 1, column 1)" in complaint("hello", None)
+
+
+def test_the_caret_stands_under_the_culprit() -> None:
+    """Of a long line what is around the culprit is shown; tabs do not move the caret away."""
+    lines = complaint(FUNCTION.replace("BODY", f"add {'x' * 300}, !")).splitlines()
+    assert lines[1][lines[2].index("^")] == "!" and len(lines[1]) < 120 and lines[1].strip().startswith("...")
+    lines = complaint("func\tf(x: int64)\t!").splitlines()
+    assert lines[1][lines[2].index("^")] == "!"
+
+
+@pytest.mark.parametrize("text", ["\ufeffFUNC", "FUNC\r\n", "FUNC\t\n", "\n\n  # note\n\tFUNC # more", "FUNC\r\r\n"])
+def test_white_space(text: str) -> None:
+    """A byte order mark, the line ends of other systems, tabs, blank lines and comments change nothing."""
+    plain = FUNCTION.replace("BODY", "abs x")
+    written = text.replace("FUNC", plain.replace("\n", "\r\n" if "\r" in text else "\n"))
+    assert parse(written) == parse(plain)
+
+
+WORDS = [
+    "then",
+    "else",
+    "while",
+    "do",
+    "func",
+    "graph",
+    "case",
+    "entry",
+    "at",
+    "calls",
+    "site",
+    "call",
+    "loop",
+    "results",
+    "in",
+    "e1",
+    "été",
+]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_are_reserved_only_where_they_stand(word: str) -> None:
+    """A value, a function and a node may be called like a word of the language."""
+    body = f"  y = call {word} {word}\n  z = abs y\n  return {word}\n"
+    program = tl.parse_program(f"func {word}({word}: int64) -> int64 {{\n{body}}}".replace("z", f"{word}_"))
+    assert tl.parse_program(tl.print_program(program)) == program
+    graph = tl.parse_graph(f"graph {word}(x: int64) {{\n  {word} = abs x\n  y = add {word}, x\n  return y\n}}")
+    assert tl.parse_graph(tl.print_graph(graph)) == graph and len(graph.nodes) == 3
+
+
+def nested(depth: int) -> str:
+    opening, closing = "", ""
+    for k in range(depth):
+        opening += f"r{k} = cond p, p {{\nthen(p: bool) {{\n"
+        closing = f"}}\nelse(p: bool) {{ yield p }}\n}}\n{'yield' if k else 'return'} r{k}\n" + closing
+    return f"func f(p: bool) {{\n{opening}yield p\n{closing}}}"
+
+
+def test_deep_nesting() -> None:
+    """Regions nest 100 deep, which validates, lowers, prints and runs; deeper ones, and brackets without end, are
+    refused in words: Python's stack is not what ends them."""
+    program = tl.parse_program(nested(100))
+    assert program_problems(program) == [] and tl.parse_program(tl.print_program(program)) == program
+    graph = tl.lower(program)
+    assert tl.parse_graph(tl.print_graph(graph)) == graph and tl.run_graph(graph, [True]).value is True
+    for depth in (101, 3_000):
+        assert "regions nest too deep" in complaint(nested(depth))
+    assert "brackets nest too deep" in complaint(FUNCTION.replace("BODY", f"abs {'[' * 5000}{']' * 5000}"))
+    assert "the line ends too soon" in complaint(FUNCTION.replace("BODY", f"abs {'[' * 5000}"))
+
+
+def test_lines_of_the_text_itself() -> None:
+    """With `file` a node that names no line comes from the line of the text; without it from none."""
+    text = FUNCTION.replace("BODY", "floor_divide 1, x")
+    program = tl.parse_program(text, "dir/f.tl")
+    assert str(program.main.location) == "f.tl:1" and str(program.main.body.nodes[0].location) == "f.tl:2"
+    trapped = tl.run_graph(tl.lower(program), [0])
+    assert "(f.tl:2)" in str(trapped.error)
+    assert tl.parse_program(text).main.body.nodes[0].location is None
+
+
+def test_one_text_of_each() -> None:
+    """parse_program takes functions only, parse_graph one graph."""
+    graph = "graph g(x: int64) {\n  return x\n}\n"
+    for read, text in (
+        (tl.parse_program, graph),
+        (tl.parse_graph, graph + graph.replace("g(", "h(")),
+        (tl.parse_graph, ""),
+    ):
+        with pytest.raises(tl.Malformed):
+            read(text)
+    with pytest.raises(tl.Usage):
+        parse(b"func")  # type: ignore[arg-type]
