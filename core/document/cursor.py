@@ -117,10 +117,14 @@ class Cursor:
             for key, value in self.record().items()
         ]
 
-    def entries(self) -> list[Cursor]:
+    def raw(self) -> list[object]:
+        """A list as it is, nothing in it checked."""
         if type(self.data) is not list:
             self.refuse("a list")
-        return [self._inner(item, f"[{number}]") for number, item in enumerate(self.data)]
+        return self.data
+
+    def entries(self) -> list[Cursor]:
+        return [self._inner(item, f"[{number}]") for number, item in enumerate(self.raw())]
 
     def row(self, *names: str) -> tuple[Cursor, ...]:
         """A list with exactly these entries."""
