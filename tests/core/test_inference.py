@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tagloom as tl
+from hypothesis import given
+from hypothesis import strategies as st
 from tagloom.core.frontend import inference
 from tagloom.core.program import Function, Program, Region
 from tagloom.core.value import same
@@ -149,6 +151,61 @@ def test_the_program_is_that_of_the_annotation(name: str) -> None:
     assert unplaced(inferred.program) == unplaced(annotated.program)
     two = [2] * len(inferred.source.parameters)
     assert same(inferred.run(*two).results[0], annotated.run(*two).results[0])
+
+
+NAMES = ("f", "g", "h")
+Written = tuple[str, frozenset[str], Callable[[set[str]], bool]]
+"""An expression as text, the functions that it calls, and whether it has a type when those of a set have one."""
+
+
+def _sum(one: Written, other: Written) -> Written:
+    return f"({one[0]} + {other[0]})", one[1] | other[1], lambda typed: one[2](typed) and other[2](typed)
+
+
+def _cond(one: Written, other: Written) -> Written:
+    text = f"tl.cond(n < 2, lambda: {one[0]}, lambda: {other[0]})"
+    return text, one[1] | other[1], lambda typed: one[2](typed) or other[2](typed)
+
+
+def _loop(one: Written, other: Written) -> Written:
+    text = f"tl.while_loop(lambda i, s: i < {one[0]}, lambda i, s: (i + 1, s + {other[0]}), 0, 1)[1]"
+    return text, one[1] | other[1], lambda typed: True
+
+
+def _call(name: str) -> Written:
+    return f"{name}(n - 1)", frozenset({name}), lambda typed: name in typed
+
+
+def _grown(inner: st.SearchStrategy[Written]) -> st.SearchStrategy[Written]:
+    return st.one_of(*(st.builds(grow, inner, inner) for grow in (_sum, _cond, _cond, _cond, _loop)))
+
+
+SIMPLE: st.SearchStrategy[Written] = st.sampled_from(("n", "1")).map(
+    lambda text: (text, frozenset(), lambda typed: True)
+)
+WRITTEN = st.recursive(SIMPLE | st.sampled_from(NAMES).map(_call), _grown, max_leaves=6)
+
+
+@given(st.tuples(WRITTEN, WRITTEN, WRITTEN))
+def test_generated_functions(bodies: tuple[Written, Written, Written]) -> None:
+    """Of any three functions that call each other inference makes the program of the annotated ones, or refuses them:
+    exactly where one that is called has no branch that ends."""
+    written = dict(zip(NAMES, bodies, strict=True))
+    called, typed = {"f"}, set[str]()
+    for _ in NAMES:
+        called |= {callee for name in called for callee in written[name][1]}
+        typed |= {name for name in NAMES if written[name][2](typed)}
+    scopes: list[dict[str, Any]] = []
+    for result in ("", " -> tl.int64"):
+        scopes.append({"tl": tl})
+        for name in NAMES:
+            exec(f"@tl.function\ndef {name}(n: tl.int64){result}:\n    return {written[name][0]}\n", scopes[-1])
+    inferred, annotated = (scope["f"] for scope in scopes)
+    if called <= typed:
+        assert unplaced(inferred.program) == unplaced(annotated.program)
+    else:
+        with pytest.raises(tl.Invalid, match="never returns"):
+            inferred.program  # noqa: B018
 
 
 def test_an_annotation_in_the_midst() -> None:
