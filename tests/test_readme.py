@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import tagloom as tl
+from tagloom.interp.corpus import try_cases
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -37,6 +38,18 @@ def test_the_first_program(tmp_path: Path) -> None:
     assert (fib(10), out.status, out.value, out.firings) == (89, "Returned", 89, 1591)
     shown = {str(tag): value for tag, value in out.values("add").items()}
     assert (shown["main"], shown["main/fib"], shown["main/fib_1"]) == (89, 55, 34)
+
+
+def test_the_text(tmp_path: Path) -> None:
+    """The cases of the text agree with the machine; the mistake is refused in the words that stand below it."""
+    (text,) = blocks("tl")
+    assert [trial.difference for trial in try_cases(tl.parse(text))] == [None] * text.count("case ")
+    file = tmp_path / "fac.tl"
+    file.write_text(text.replace("subtract n, 1", "subtract n, 1.0"))
+    command = [sys.executable, "-m", "tagloom", "run", f"{file}:fac", "3"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, env=_utf8())
+    (said,) = (block for block in blocks("") if block.startswith("V4"))
+    assert ran.returncode == 2 and ran.stderr.startswith(said.rstrip("\n")), ran.stderr
 
 
 def test_the_commands_are_two() -> None:
