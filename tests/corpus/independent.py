@@ -1,0 +1,971 @@
+"""What the programs of the corpus compute, once more: in plain Python and NumPy, from the comments at their heads.
+
+Nothing here comes from tagloom, and nothing was copied from its answers. Arguments are plain: a scalar is a Python
+number, an array NumPy's. A result is a Python bool or int, a Python float where it is float64, `np.float32`, an array,
+or a tuple of several. Where a run traps, `Trap` is raised, with the message of the first trap in program order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+PROGRAMS: dict[tuple[str, str], Callable[..., Any]] = {}
+"""By file and function."""
+
+BY_ZERO, REMAINDER, POWER = "integer division by zero", "integer remainder by zero", "integer to a negative power"
+
+
+class Trap(Exception):
+    """The first trap of a run."""
+
+
+def program(file: str, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say which function of which file is meant; without names, the one that is called as here."""
+
+    def note(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names or (function.__name__,):
+            assert (file, name) not in PROGRAMS
+            PROGRAMS[file, name] = function
+        return function
+
+    return note
+
+
+# What the comments say of numbers
+
+
+def wrap(number: int, bits: int = 64, signed: bool = True) -> int:
+    number %= 2**bits
+    return number - 2**bits if signed and number >= 2 ** (bits - 1) else number
+
+
+def quotient(x: int, y: int) -> int:
+    if y == 0:
+        raise Trap(BY_ZERO)
+    return math.floor(Fraction(x, y))
+
+
+def rest(x: int, y: int) -> int:
+    if y == 0:
+        raise Trap(REMAINDER)
+    return x - y * math.floor(Fraction(x, y))
+
+
+def power_of(x: int, y: int) -> int:
+    if y < 0:
+        raise Trap(POWER)
+    return pow(x, y, 2**64) if y > 5000 else x**y
+
+
+def f32(number: float) -> np.float32:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.float32(number)
+
+
+def over(x: float, y: float) -> float:
+    """IEEE division."""
+    with np.errstate(all="ignore"):
+        return float(np.float64(x) / np.float64(y))
+
+
+def smaller(x: float, y: float) -> float:
+    return math.nan if math.isnan(x) or math.isnan(y) else min(x, y)
+
+
+def larger_of(x: float, y: float) -> float:
+    return math.nan if math.isnan(x) or math.isnan(y) else max(x, y)
+
+
+def toward_zero(x: float, low: int, high: int) -> int:
+    if math.isnan(x):
+        return 0
+    if math.isinf(x):
+        return high if x > 0 else low
+    return min(max(math.trunc(x), low), high)
+
+
+def shape(x: Any) -> str:
+    return str(np.shape(x))
+
+
+def each(function: Callable[..., Any], dtype: Any, *operands: Any) -> Any:
+    """Element by element, once the operands have been repeated to one shape."""
+    try:
+        arrays = np.broadcast_arrays(*operands)
+    except ValueError:
+        raise Trap(f"shapes {' and '.join(map(shape, operands))} do not broadcast") from None
+    values = [function(*items) for items in zip(*(array.ravel().tolist() for array in arrays), strict=True)]
+    made = np.array(values, dtype=dtype).reshape(arrays[0].shape)
+    return made if made.ndim else made[()].item()
+
+
+# Arithmetic
+
+
+def _all_of(bits: int, signed: bool) -> Callable[[int, int], tuple[int, ...]]:
+    def all_of(x: int, y: int) -> tuple[int, ...]:
+        exact = (x + y, x - y, x * y, quotient(x, y), rest(x, y), -x, abs(x), min(x, y), max(x, y))
+        return tuple(wrap(number, bits, signed) for number in exact)
+
+    return all_of
+
+
+program("int8_arithmetic", "all_of")(_all_of(8, True))
+program("uint8_arithmetic", "all_of")(_all_of(8, False))
+
+
+@program("int16_polynomial")
+def polynomial(x: int) -> int:
+    return wrap(3 * x**3 - 200 * x**2 + 7 * x - 5, 16)
+
+
+@program("int32_random_numbers")
+def generate(x: int, n: int) -> int:
+    for _ in range(n):
+        x = 1664525 * x + 1013904223
+    return wrap(x, 32)
+
+
+@program("int64_wraps")
+def square(x: int) -> int:
+    return wrap(x**2)
+
+
+@program("int64_wraps")
+def double(x: int) -> int:
+    return wrap(2 * x)
+
+
+@program("int64_wraps", "power")
+def int64_power(x: int, y: int) -> int:
+    return wrap(power_of(x, y))
+
+
+@program("int64_wraps")
+def lowest_by(y: int) -> tuple[int, int]:
+    return wrap(quotient(-(2**63), y)), rest(-(2**63), y)
+
+
+@program("uint16_checksum")
+def checksum(k: int, n: int) -> tuple[int, int]:
+    words = [i * k for i in range(n)]
+    return sum(words) % 2**16, sum(sum(words[: i + 1]) for i in range(n)) % 2**16
+
+
+@program("uint32_hash", "hash")
+def hashed(n: int) -> int:
+    h = 7
+    for digit in reversed(str(n) if n else ""):
+        h = 31 * h + int(digit)
+    return h % 2**32
+
+
+@program("uint64_random_numbers", "next")
+def following(x: int) -> int:
+    return (6364136223846793005 * x + 1442695040888963407) % 2**64
+
+
+@program("uint64_random_numbers")
+def highest() -> int:
+    return 2**64 - 1
+
+
+@program("uint64_random_numbers", "half")
+def halves(x: int) -> tuple[int, int]:
+    return x // 2, x % 2
+
+
+@program("uint64_random_numbers", "by")
+def rest_by(x: int, y: int) -> int:
+    return rest(x, y)
+
+
+@program("float32_rounds")
+def total(x: float, y: float) -> np.float32:
+    return f32(x + y)
+
+
+@program("float32_rounds")
+def product(x: float, y: float) -> np.float32:
+    return f32(x * y)
+
+
+@program("float32_rounds", "quotient")
+def float32_quotient(x: float, y: float) -> np.float32:
+    return f32(over(x, y))
+
+
+@program("float32_rounds")
+def lost(x: float) -> float:
+    return x - float(f32(x))
+
+
+@program("harmonic_sum")
+def harmonic(n: int) -> tuple[np.float32, float]:
+    short, long = np.float32(0), 0.0
+    for k in range(1, n + 1):
+        short = np.float32(short + np.float32(1) / np.float32(k))
+        long += 1 / k
+    return short, long
+
+
+@program("float64_specials")
+def sums(x: float, y: float) -> tuple[float, ...]:
+    return x + y, x - y, x * y, over(x, y)
+
+
+@program("float64_specials")
+def extremes(x: float, y: float) -> tuple[float, float]:
+    return smaller(x, y), larger_of(x, y)
+
+
+@program("float64_specials")
+def compared(x: float, y: float) -> tuple[bool, ...]:
+    return x < y, x <= y, x > y, x >= y, x == y, x != y
+
+
+@program("negative_zero")
+def ways(x: float) -> tuple[float, ...]:
+    return over(1.0, x), -x, abs(x), math.sqrt(x), 2 * x, x + 0.0
+
+
+@program("negative_zero", "same")
+def same_zeros(x: float, y: float) -> tuple[bool, bool]:
+    return x == y, over(1.0, x) == over(1.0, y)
+
+
+@program("promotion", "narrow")
+def promoted_narrow(x: int, y: int) -> int:
+    return wrap(x + y, 8)
+
+
+@program("promotion", "mixed8")
+def promoted_sum(x: int, y: int) -> int:
+    return x + y
+
+
+@program("promotion", "mixed16", "mixed32")
+def promoted_product(x: int, y: int) -> int:
+    return x * y
+
+
+@program("promotion", "unsigned")
+def promoted_difference(x: int, y: int) -> int:
+    return (x - y) % 2**64
+
+
+@program("promotion", "floats")
+def promoted_floats(x: float, y: float) -> float:
+    return float(np.float32(x)) * y
+
+
+@program("promotion", "compared")
+def promoted_comparison(x: int, y: int) -> bool:
+    return x < y
+
+
+@program("promotion", "chosen")
+def promoted_choice(p: bool, x: int, y: int) -> int:
+    return x if p else y
+
+
+@program("floor_and_remainder")
+def parts(x: int, y: int) -> tuple[int, int, bool]:
+    q, r = quotient(x, y), rest(x, y)
+    return wrap(q), r, q * y + r == x
+
+
+@program("floor_and_remainder")
+def modulo_first(x: int, y: int) -> int:
+    return rest(x, y) + quotient(x, y)
+
+
+@program("float_division")
+def rounded_down(x: float, y: float) -> tuple[float, float]:
+    if y == 0:
+        return over(x, y), math.nan
+    q = math.floor(Fraction(x) / Fraction(y))
+    return float(q), float(Fraction(x) - q * Fraction(y))
+
+
+@program("float_division", "power")
+def float_power(x: float, y: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(x) ** np.float64(y))
+
+
+@program("elementary_functions", "all_of")
+def elementary(x: float) -> tuple[np.float32, ...]:
+    with np.errstate(all="ignore"):
+        return tuple(f32(f(np.float64(x))) for f in (np.sqrt, np.exp, np.log, np.sin, np.cos, np.tanh))
+
+
+@program("logic")
+def table(x: bool, y: bool) -> tuple[bool, ...]:
+    return x and y, x or y, x is not y, not x
+
+
+@program("logic")
+def majority(x: bool, y: bool, z: bool) -> bool:
+    return x + y + z >= 2
+
+
+@program("logic")
+def alike(x: bool, y: bool) -> tuple[bool, bool]:
+    return x is y, x is not y
+
+
+@program("comparisons")
+def code(x: int, y: int) -> int:
+    return 1 * (x < y) + 2 * (x <= y) + 4 * (x > y) + 8 * (x >= y) + 16 * (x == y) + 32 * (x != y)
+
+
+@program("where_and_cond")
+def with_where(x: int, y: int) -> int:
+    return quotient(x, y)
+
+
+@program("where_and_cond")
+def with_cond(x: int, y: int) -> int:
+    return quotient(x, y) if y else 0
+
+
+@program("where_arrays", "chosen")
+def chosen_elements(p: Any, x: Any, y: int) -> Any:
+    return each(lambda p, x, y: x if p else y, np.int64, p, x, y)
+
+
+@program("where_arrays")
+def positive(x: Any) -> Any:
+    return np.array([number if number > 0 else 0.0 for number in x], np.float64)
+
+
+@program("conversions")
+def to_int64(x: float) -> int:
+    return toward_zero(x, -(2**63), 2**63 - 1)
+
+
+@program("conversions")
+def to_int8(x: float) -> int:
+    return toward_zero(x, -128, 127)
+
+
+@program("conversions")
+def to_uint8(x: float) -> int:
+    return toward_zero(x, 0, 255)
+
+
+@program("conversions")
+def narrowed(x: int) -> tuple[int, ...]:
+    wanted = ((8, True), (8, False), (16, True), (16, False), (32, True), (32, False), (64, False))
+    return tuple(wrap(x, bits, signed) for bits, signed in wanted)
+
+
+@program("conversions")
+def to_floats(x: int) -> tuple[np.float32, float]:
+    return f32(float(x)), float(x)
+
+
+@program("conversions")
+def to_bool(x: float) -> bool:
+    return x != 0
+
+
+@program("conversions")
+def elements(x: Any) -> tuple[Any, Any]:
+    return each(lambda x: toward_zero(x, -128, 127), np.int8, x), each(lambda x: x != 0, np.bool_, x)
+
+
+program("literals", "signed")(lambda: tuple(-(2 ** (bits - 1)) for bits in (8, 16, 32, 64)))
+program("literals", "unsigned")(lambda: tuple(2**bits - 1 for bits in (8, 16, 32, 64)))
+program("literals", "others")(lambda: (True, False, np.float32(0.1), 0.1))
+
+
+@program("literals")
+def specials() -> tuple[Any, ...]:
+    return math.inf, -math.inf, math.nan, -0.0, np.float32(math.nan), np.float32(-math.inf)
+
+
+@program("literals")
+def arrays() -> tuple[Any, ...]:
+    square, short = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.5, math.nan], np.float32)
+    return np.array([1, 2]), square, np.array([False]), np.array([1, -2, 3], np.int8), short
+
+
+@program("literals", "empty")
+def empty_literals() -> tuple[Any, ...]:
+    return np.zeros(0), np.zeros((2, 0)), np.zeros((0, 3), np.int8)
+
+
+@program("literals")
+def one_float() -> Any:
+    return np.array([1.0, 2.5, -0.0])
+
+
+@program("empty_arrays")
+def divided(x: Any, y: int) -> Any:
+    return each(quotient, np.int64, x, y)
+
+
+@program("empty_arrays")
+def outer(x: Any, y: Any) -> Any:
+    return each(lambda x, y: x * y, np.float64, x, y)
+
+
+@program("empty_arrays", "total")
+@program("broadcasting", "table")
+def added(x: Any, y: Any) -> Any:
+    return each(lambda x, y: x + y, np.int64, x, y)
+
+
+@program("broadcasting")
+def scaled(x: Any, y: float) -> Any:
+    return each(lambda x: x * y, np.float64, x)
+
+
+@program("broadcasting")
+def mix(x: Any, y: Any, z: Any) -> Any:
+    return each(lambda x, y, z: wrap(x * y + z, 8), np.int8, x, y, z)
+
+
+@program("unknown_sizes")
+def mean(x: Any, y: Any) -> Any:
+    return each(lambda x, y: (x + y) / 2, np.float64, x, y)
+
+
+@program("unknown_sizes")
+def matrix(x: Any, y: Any) -> Any:
+    return each(lambda x, y: x * y, np.int64, x, y)
+
+
+@program("unknown_shape")
+def distance(x: Any, y: Any) -> Any:
+    return each(lambda x, y: abs(x - y), np.float64, x, y)
+
+
+@program("clamp")
+def clamp(x: int, low: int, high: int) -> int:
+    return min(max(x, low), high)
+
+
+@program("clamp")
+def clamp_all(x: Any, low: float, high: float) -> Any:
+    return each(lambda x: smaller(larger_of(x, low), high), np.float64, x)
+
+
+@program("identity", "scalar", "array")
+def unchanged(x: Any) -> Any:
+    return x
+
+
+@program("identity", "literal")
+def seven() -> int:
+    return 7
+
+
+# Conditionals
+
+
+@program("absolute_value")
+def absolute(x: int) -> int:
+    return wrap(abs(x))
+
+
+@program("fizz_buzz")
+def fizz(n: int) -> int:
+    return math.gcd(n, 15) if math.gcd(n, 15) > 1 else n
+
+
+@program("sorted_pair", "sorted")
+def sorted_pair(x: int, y: int) -> tuple[int, ...]:
+    return tuple(sorted((x, y)))
+
+
+@program("used_in_one_branch")
+def choose(p: bool, a: int, b: int, c: int) -> int:
+    return -a if p else b * b + 1
+
+
+@program("literal_results")
+def sign_word(x: float) -> tuple[int, Any]:
+    return (-1, np.array([-1.0, 0.5])) if x < 0 else (1, np.array([1.0, math.inf]))
+
+
+@program("literal_results")
+def decided(x: int) -> int:
+    return x + 1
+
+
+@program("guarded_division")
+def guarded(x: int, y: int) -> int:
+    if y == 0:
+        return -1
+    return quotient(x, y) if x > y else rest(x, y)
+
+
+@program("guarded_division")
+def wrong_way_round(x: int, y: int) -> int:
+    return quotient(x, y) if y == 0 else 0
+
+
+@program("unknown_size_of_cond")
+def joined(p: bool, q: bool) -> Any:
+    a, b = np.arange(1, 3 if p else 4), 10 * np.arange(1, 3 if q else 4)
+    return added(a, b)
+
+
+# Loops
+
+
+@program("sum_below")
+def sum_below(n: int) -> int:
+    return sum(range(n))
+
+
+@program("sum_with_literal_bound")
+def sum_to_ten() -> tuple[int, int]:
+    return 45, 10
+
+
+@program("zero_trips")
+def never(x: float) -> float:
+    return x
+
+
+@program("zero_trips")
+def halve(n: int) -> int:
+    while n % 2 == 0:
+        n //= 2
+    return n
+
+
+@program("multiplication_by_addition", "product")
+def times(n: int, m: int) -> int:
+    return n * m
+
+
+@program("triangular_loop")
+def triangle(n: int) -> int:
+    return n * (n - 1) // 2
+
+
+@program("smallest_divisor")
+def smallest(n: int) -> int:
+    return next(d for d in range(2, n + 1) if n % d == 0)
+
+
+@program("only_read")
+def axpy(n: int, x: Any, a: float, b: Any) -> Any:
+    for _ in range(n):
+        x = np.array([a * x[0] + b[0], a * x[1] + b[1]])
+    return x
+
+
+@program("greatest_common_divisor_loop", "gcd")
+def euclid(a: int, b: int) -> int:
+    return math.gcd(a, b)
+
+
+@program("loop_in_cond_in_loop")
+def odd_triangles(n: int) -> int:
+    return sum(i * (i + 1) // 2 for i in range(1, n, 2))
+
+
+@program("integer_square_root")
+def root(n: int) -> int:
+    return math.isqrt(n)
+
+
+def fibonacci_number(n: int) -> int:
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+
+
+@program("fibonacci_loop", "fibonacci")
+def fibonacci_modulo(n: int) -> int:
+    return fibonacci_number(n) % 2**64
+
+
+@program("vector_iteration")
+def settle(x: Any, a: Any) -> Any:
+    for _ in range(8):
+        x = each(lambda a, x: a * x / 2 + 1, np.float64, a, x)
+    return x
+
+
+@program("power_by_squaring", "power")
+def power_by_squaring(x: int, n: int) -> int:
+    return wrap(pow(x, max(n, 0), 2**64))
+
+
+# Recursion
+
+
+@program("factorial")
+def factorial(n: int) -> int:
+    return wrap(math.factorial(max(n, 0)))
+
+
+@program("fibonacci", "fib")
+@program("limits", "fib")
+def fib(n: int) -> int:
+    return fibonacci_number(n)
+
+
+@program("ackermann")
+def ack(m: int, n: int) -> int:
+    return {0: n + 1, 1: n + 2, 2: 2 * n + 3}[m]
+
+
+@program("takeuchi")
+def tak(x: int, y: int, z: int) -> int:
+    if x <= y:
+        return z
+    return tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y))
+
+
+@program("range_sum")
+def range_sum(a: int, b: int) -> int:
+    return sum(range(a, b))
+
+
+@program("greatest_common_divisor")
+def gcd(a: int, b: int) -> int:
+    return math.gcd(a, b)
+
+
+@program("binomial")
+def binomial(n: int, k: int) -> int:
+    return math.comb(n, k)
+
+
+@program("hanoi")
+def hanoi(n: int, a: int, b: int) -> tuple[int, int]:
+    """The moves themselves, tower by tower, with disks that are really there."""
+    pegs: dict[int, list[int]] = {1: [], 2: [], 3: []}
+    pegs[a] = list(range(n, 0, -1))
+    ends: list[int] = []
+
+    def move(count: int, start: int, end: int) -> None:
+        if count:
+            spare = ({1, 2, 3} - {start, end}).pop()
+            move(count - 1, start, spare)
+            disk = pegs[start].pop()
+            assert disk == count and all(disk < other for other in pegs[end])
+            pegs[end].append(disk)
+            ends.append(end)
+            move(count - 1, spare, end)
+
+    move(n, a, b)
+    return len(ends), sum(ends)
+
+
+@program("even_or_odd")
+def even(n: int) -> bool:
+    return n % 2 == 0
+
+
+@program("even_or_odd")
+def odd(n: int) -> bool:
+    return n % 2 == 1
+
+
+def _ring(start: int) -> Callable[[int, int], int]:
+    steps = (lambda x: 3 * x, lambda x: x - 1, lambda x: x // 2)
+
+    def go(n: int, x: int) -> int:
+        for k in range(n):
+            x = steps[(start + k) % 3](x)
+        return x
+
+    return go
+
+
+program("three_way_recursion", "triple")(_ring(0))
+program("three_way_recursion", "halve")(_ring(2))
+
+
+@program("recursion_in_loop_in_recursion")
+def catalan(n: int) -> int:
+    return math.comb(2 * n, n) // (n + 1)
+
+
+@program("mccarthy_91")
+def f(n: int) -> int:
+    return n - 10 if n > 100 else 91
+
+
+@program("collatz")
+def steps(n: int) -> int:
+    count = 0
+    while n != 1:
+        n = 3 * n + 1 if n % 2 else n // 2
+        count += 1
+    return count
+
+
+@program("tail_recursion")
+def sum_to(n: int) -> int:
+    return n * (n + 1) // 2
+
+
+@program("deep_recursion")
+def depth(n: int) -> int:
+    return n
+
+
+@program("two_sites")
+def main(x: int) -> int:
+    b = (x - 1) ** 3
+    return x**6 + b**3 + b
+
+
+program("two_sites", "cube")(lambda x: x**3)
+program("two_sites", "square")(lambda x: x**2)
+program("unused_arguments", "main")(lambda x, y, z: y)
+program("unused_arguments", "second")(lambda a, b, c: b)
+program("unused_arguments", "constant")(lambda a: 7)
+
+
+@program("not_strict", "main")
+def not_strict(a: int, b: int) -> int:
+    quotient(a, b)
+    return 10 * a
+
+
+program("without_parameters", "repeat")(lambda n: 42 * n)
+program("without_parameters", "answer")(lambda: 42)
+program("without_parameters", "half")(lambda: 21)
+program("without_parameters", "only_if")(lambda p: 42 if p else 0)
+
+
+@program("several_results_of_a_call")
+def digits(n: int) -> tuple[int, int, int]:
+    return n % 10, n // 10 % 10, n // 100
+
+
+@program("several_results_of_a_call")
+def divide_by(n: int, d: int) -> tuple[int, int]:
+    return quotient(n, d), rest(n, d)
+
+
+@program("several_results_of_a_call")
+def swap(x: int, y: int) -> tuple[int, int]:
+    return y, x
+
+
+@program("loop_of_calls")
+def digital_root(n: int) -> int:
+    return 1 + (n - 1) % 9
+
+
+@program("loop_of_calls")
+def digit_sum(n: int) -> int:
+    return sum(map(int, str(n)))
+
+
+@program("array_recursion")
+def doubled(x: Any, n: int) -> Any:
+    with np.errstate(over="ignore"):
+        made = np.asarray(x, np.float64) * 2.0**n
+        return made.astype(np.float32) if made.ndim else np.float32(made)
+
+
+# Graphs by hand
+
+
+@program("graph_counter")
+def count(n: int) -> tuple[int, int]:
+    return max(n, 0), max(n, 0)
+
+
+@program("graph_conditional")
+def larger(x: float, y: float) -> float:
+    return y if x < y else x
+
+
+@program("graph_conditional")
+def three_ways(x: int) -> int:
+    return -x if x < 0 else 2 * x if x else 100
+
+
+@program("graph_call")
+def twice(x: int) -> int:
+    return wrap(2 * (2 * x + 1))
+
+
+@program("graph_recursion")
+def sum_down(n: int) -> int:
+    return n * (n + 1) // 2 if n > 0 else n
+
+
+@program("graph_triggers")
+def constants() -> tuple[int, Any]:
+    return 13, np.array([1 / 3, 2 / 3], np.float32)
+
+
+@program("graph_triggers")
+def on_anything(x: Any) -> int:
+    return 2
+
+
+@program("graph_two_loops")
+def doublings(x: int, limit: int) -> int:
+    return 10 * next(k for k in range(64) if x * 2**k >= limit)
+
+
+@program("loop_without_tags")
+def right(x: int) -> int:
+    return max(x, 10)
+
+
+@program("one_site_twice")
+def apart(x: int) -> int:
+    return 2 * x + 2 * (x + 1)
+
+
+@program("deadlock_one_side")
+def merged(x: int) -> int:
+    return x + 1 if x < 3 else x
+
+
+# Traps, and what comes where nothing traps
+
+
+@program("trap_division_by_zero")
+def scalar(x: int, y: int) -> tuple[int, int]:
+    return quotient(x, y), x + y
+
+
+@program("trap_division_by_zero")
+def scalar32(x: int, y: int) -> int:
+    return wrap(quotient(x, y), 32)
+
+
+@program("trap_division_by_zero")
+def unsigned(x: int, y: int) -> int:
+    return rest(x, y)
+
+
+@program("trap_division_by_zero")
+def array(x: Any, y: Any) -> Any:
+    return each(quotient, np.int64, x, y)
+
+
+@program("trap_division_by_zero")
+def by_scalar(x: Any, y: int) -> Any:
+    return each(rest, np.int8, x, y)
+
+
+@program("trap_division_by_zero")
+def floats(x: float, y: float) -> tuple[float, float]:
+    return rounded_down(x, y)
+
+
+@program("trap_negative_power")
+def power(x: int, y: int) -> int:
+    return wrap(power_of(x, y), 16)
+
+
+@program("trap_negative_power")
+def powers(x: int, y: Any) -> Any:
+    return each(power_of, np.int64, x, y)
+
+
+@program("trap_negative_power", "unsigned")
+def unsigned_power(x: int, y: int) -> int:
+    return power_of(x, y) % 2**8
+
+
+@program("trap_negative_power")
+def falling(n: int) -> int:
+    return sum(power_of(2, 3 - i) for i in range(n))
+
+
+@program("trap_shapes")
+def chain(x: Any, y: Any, z: Any) -> Any:
+    return each(lambda a, z: -(a * z), np.float64, each(lambda x, y: x + y, np.float64, x, y), z)
+
+
+@program("trap_shapes")
+def chosen(p: Any, x: Any, y: Any) -> Any:
+    return each(lambda p, x, y: x if p else y, np.int8, p, x, y)
+
+
+@program("trap_shapes", "compared")
+def compared_arrays(x: Any, y: Any) -> Any:
+    return each(lambda x, y: x == y, np.bool_, x, y)
+
+
+@program("trap_shapes")
+def logical(x: Any, y: Any) -> Any:
+    return each(lambda x, y: x != y, np.bool_, x, y)
+
+
+@program("trap_order")
+def three(x: int, z: int, e: int) -> tuple[int, int, int]:
+    late, early, last = quotient(x + 3, z), rest(x, z), power_of(x, e)
+    return last, early, late
+
+
+@program("trap_order", "main")
+def two_calls(x: int, y: int) -> int:
+    return quotient(x, y) + quotient(y, x) + rest(x, 0)
+
+
+@program("trap_order")
+def in_branch(p: bool, x: int) -> tuple[int, int]:
+    return power_of(x, -1) if p else quotient(x, 0), rest(x, 0)
+
+
+@program("trap_in_loop")
+def sum_of_quotients(n: int) -> tuple[int, int]:
+    return sum(quotient(12, 3 - i) for i in range(n)), n
+
+
+@program("trap_in_recursion")
+def quotients(n: int, m: int) -> int:
+    return sum(quotient(60, k) for k in range(n, m - 1, -1))
+
+
+@program("trap_in_condition", "decided")
+def decided_by_remainder(x: int, y: int) -> int:
+    return x if rest(x, y) == 0 else -x
+
+
+@program("trap_in_condition")
+def looped(x: int, step: int) -> int:
+    while quotient(100, x) > 1:
+        x += step
+    return x
+
+
+@program("trap_not_taken")
+def safe(x: int) -> int:
+    """A power of two ends at 1. Anything else comes to an odd number, and that to a negative power."""
+    if x == 0:
+        return 0
+    while x % 2 == 0:
+        x //= 2
+    return x if x == 1 else power_of(x, -x)
+
+
+@program("endless_loop")
+def up_to(x: int, top: int) -> int:
+    return max(x, top + 1)
+
+
+@program("not_lazy", "f")
+def one(x: int, y: int) -> int:
+    return 1
+
+
+program("refused_v01_used_too_early", "helper")(lambda x: x)
+program("refused_v06_arguments", "sum")(lambda x, y: x + y)

@@ -1,0 +1,359 @@
+"""The corpus: every case ends as it says, its values are those of independent Python, and its formulas hold."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from corpus.independent import PROGRAMS, Trap, fibonacci_number
+from tagloom.core import dtypes
+from tagloom.core.control import CONTROL
+from tagloom.core.graph import Graph
+from tagloom.core.literals import read
+from tagloom.core.lower import lower
+from tagloom.core.op import OPS
+from tagloom.core.program import STRUCTURED, Program
+from tagloom.core.text import Case, Document, parse, print_document
+from tagloom.core.types import Type
+from tagloom.core.validate import program_problems
+from tagloom.core.validate_graph import graph_problems
+from tagloom.interp.corpus import try_cases
+from tagloom.interp.reference import run_graph
+
+FOLDER = Path(__file__).parent / "corpus"
+INDEPENDENT = FOLDER / "independent.py"
+FILES = sorted(path.stem for path in FOLDER.glob("*.tl"))
+RULES = [f"V{number}" for number in range(1, 16)]
+
+in_files = pytest.mark.parametrize("file", FILES)
+
+
+@functools.cache
+def document(file: str) -> Document:
+    return parse((FOLDER / f"{file}.tl").read_text())
+
+
+@functools.cache
+def graph_of(file: str, name: str) -> Graph:
+    subject = document(file)[name]
+    return subject if isinstance(subject, Graph) else lower(subject)
+
+
+def every_case() -> Iterator[tuple[str, Case]]:
+    for file in FILES:
+        for case in document(file).cases:
+            yield file, case
+
+
+def values(texts: Sequence[str], types: Sequence[Type]) -> list[Any]:
+    """Literals of these types, scalars as Python's own numbers."""
+    found = [read(text, type_) for text, type_ in zip(texts, types, strict=True)]
+    return [value.item() if isinstance(value, np.generic) else value for value in found]
+
+
+def argument_types(graph: Graph) -> list[Type]:
+    return [argument.type for _, argument in graph.arguments[graph.hidden :]]
+
+
+def result_types(graph: Graph) -> list[Type]:
+    return [graph.nodes[number].outputs[0].type for number in graph.results]
+
+
+def agree(wanted: Any, found: Any, type_: Type) -> bool:
+    """Whether independent Python gives this value: the same shape, the same bits, and of floats and arrays the same
+    dtype. A scalar integer of Python's has no dtype, but must be in the range of the wanted one."""
+    mine, theirs = np.asarray(wanted), np.asarray(found)
+    kind = type_.dtype.kind
+    if mine.shape != theirs.shape or (theirs.dtype.kind == "b") != (kind == "b"):
+        return False
+    if kind in "iu" and not mine.ndim:
+        low, high = type_.dtype.range
+        return low <= int(found) <= high and int(wanted) == int(found)
+    if type_.dtype.numpy != theirs.dtype:
+        return False
+    theirs = theirs.astype(mine.dtype)
+    return mine.tobytes() == theirs.tobytes() if kind != "f" else _same_floats(mine, theirs)
+
+
+def _same_floats(one: np.ndarray, other: np.ndarray) -> bool:
+    """Bit by bit, but that all NaNs are one."""
+    nan = np.isnan(one)
+    return bool((nan == np.isnan(other)).all()) and one[~nan].tobytes() == other[~nan].tobytes()
+
+
+@in_files
+def test_cases(file: str) -> None:
+    """Every case ends as it says, with the values and firings it says: under every schedule, and by the evaluator."""
+    wrong = [f"{difference}" for _, difference in try_cases(document(file)) if difference is not None]
+    assert not wrong, "\n".join(wrong)
+
+
+@in_files
+def test_values_are_independent(file: str) -> None:
+    """What `returns` and `traps` say is what plain Python computes, which knows nothing of tagloom."""
+    for case in document(file).cases:
+        if case.kind not in ("returns", "traps"):
+            continue
+        graph = graph_of(file, case.name)
+        arguments = values(case.arguments, argument_types(graph))
+        try:
+            given = PROGRAMS[file, case.name](*arguments)
+        except Trap as trap:
+            assert (case.kind, case.details) == ("traps", (str(trap),)), case
+            continue
+        assert case.kind == "returns", case
+        types = result_types(graph)
+        results = given if isinstance(given, tuple) else (given,)
+        assert len(results) == len(types) == len(case.details), case
+        for said, found, type_ in zip(case.details, results, types, strict=True):
+            assert agree(read(said, type_), found, type_), (case, said, found)
+
+
+@in_files
+def test_printed(file: str) -> None:
+    """What a file holds, printed and read again, is the same; and what is printed again is the same text."""
+    printed = print_document(document(file))
+    assert parse(printed) == document(file)
+    assert print_document(parse(printed)) == printed
+
+
+@in_files
+def test_says_what_it_shows(file: str) -> None:
+    """A file begins with a comment, and has cases for each of its functions that nothing else calls."""
+    text = (FOLDER / f"{file}.tl").read_text()
+    assert text.startswith("# ") and max(map(len, text.splitlines())) <= 120
+    found = document(file)
+    assert found.cases and {case.name for case in found.cases} <= set(found.names)
+    functions = found.program.functions if found.program else ()
+    called = {str(dict(node.attributes).get("function")) for each in functions for node in each.body.walk()}
+    assert set(found.names) - called <= {case.name for case in found.cases}
+
+
+def test_independent_of_tagloom() -> None:
+    """The independent Python imports nothing of tagloom, and has no function that no case uses."""
+    imports = [
+        node for node in ast.walk(ast.parse(INDEPENDENT.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    found = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
+    assert found == {"__future__", "collections.abc", "fractions", "math", "numpy", "typing"}
+    assert set(PROGRAMS) == {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
+
+
+# What the corpus covers
+
+
+def test_size() -> None:
+    """At least 40 programs, and of the cases a quarter that do not return, in at least 12 programs."""
+    kinds = [case.kind for _, case in every_case()]
+    assert len(FILES) >= 40
+    assert len({file for file, case in every_case() if case.kind != "returns"}) >= 12
+    assert 4 * sum(kind != "returns" for kind in kinds) >= len(kinds)
+    assert set(kinds) == {"returns", "traps", "exhausts", "breaks", "deadlocks", "refused"}
+
+
+def test_every_op_fires() -> None:
+    """Every op, every structure and every routing op occurs in a program or graph that is run."""
+    run = {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
+    graphs = [graph_of(*key) for key in run]
+    assert {node.op for graph in graphs for node in graph.nodes} >= {*OPS, *CONTROL}
+    programs = [document(file)[name] for file, name in run]
+    walks = (f.body.walk() for program in programs if isinstance(program, Program) for f in program.functions)
+    assert {node.op for walk in walks for node in walk} >= set(STRUCTURED)
+
+
+def test_every_dtype() -> None:
+    """Values of every dtype come in, go out and are computed: scalars and arrays."""
+    run = [graph_of(file, case.name) for file, case in every_case() if case.kind == "returns"]
+    computed = {output.type.dtype for graph in run for n in graph.nodes if n.op in OPS for output in n.outputs}
+    assert computed == set(dtypes.ALL)
+    assert {type_.dtype for graph in run for type_ in argument_types(graph)} == set(dtypes.ALL)
+    assert {type_.dtype for graph in run for type_ in result_types(graph)} == set(dtypes.ALL)
+
+
+def test_every_rule_of_form() -> None:
+    """Every rule V1 to V15 refuses something; and what a rule refuses breaks that rule and no other."""
+    refused = [(file, case) for file, case in every_case() if case.kind == "refused"]
+    assert {case.details[0] for _, case in refused} == set(RULES)
+    for file, case in refused:
+        subject = document(file)[case.name]
+        problems = graph_problems(subject) if isinstance(subject, Graph) else program_problems(subject)
+        assert {problem.rule for problem in problems} == {case.details[0]}, (file, case.name)
+
+
+# Formulas
+
+
+class Formula(NamedTuple):
+    """How many firings a function takes, on each of these arguments."""
+
+    file: str
+    name: str
+    firings: Callable[..., int]
+    arguments: Sequence[tuple[Any, ...]]
+
+
+def each(*numbers: int) -> list[tuple[int]]:
+    return [(n,) for n in numbers]
+
+
+def divisions(a: int, b: int) -> int:
+    return 0 if b == 0 else 1 + divisions(b, a % b)
+
+
+def doublings(x: int, limit: int) -> int:
+    return 0 if x >= limit else 1 + doublings(2 * x, limit)
+
+
+def trial_divisions(n: int) -> int:
+    return next(d for d in itertools.count(2) if d * d > n or n % d == 0) - 2
+
+
+def newton_steps(n: int) -> int:
+    x, y, count = n, (n + 1) // 2, 0
+    while y < x:
+        x, y, count = y, (y + n // y) // 2, count + 1
+    return count
+
+
+def collatz(n: int) -> tuple[int, int]:
+    """Steps from an even number, and from an odd one."""
+    even = odd = 0
+    while n != 1:
+        even, odd, n = (even, odd + 1, 3 * n + 1) if n % 2 else (even + 1, odd, n // 2)
+    return even, odd
+
+
+def tak_calls(x: int, y: int, z: int) -> tuple[int, int]:
+    """The value, and the inner calls."""
+    if x <= y:
+        return z, 0
+    parts = [tak_calls(x - 1, y, z), tak_calls(y - 1, z, x), tak_calls(z - 1, x, y)]
+    value, count = tak_calls(*(value for value, _ in parts))
+    return value, 1 + count + sum(count for _, count in parts)
+
+
+def ackermann(m: int, n: int) -> tuple[int, np.ndarray]:
+    """The value, and the calls with m = 0, with n = 0, and all others."""
+    if m == 0:
+        return n + 1, np.array([1, 0, 0])
+    if n == 0:
+        value, calls = ackermann(m - 1, 1)
+        return value, calls + [0, 1, 0]
+    inner, some = ackermann(m, n - 1)
+    value, more = ackermann(m - 1, inner)
+    return value, some + more + [0, 0, 1]
+
+
+def fizz(n: int) -> int:
+    return 8 if n % 15 == 0 else 13 if n % 5 == 0 else 18 if n % 3 == 0 else 17
+
+
+_DRAW = random.Random(0)
+SMALL = each(*range(12), 20, 37)
+PAIRS = [(_DRAW.randrange(1, 10**6), _DRAW.randrange(10**6)) for _ in range(12)]
+LARGE = each(*(_DRAW.randrange(2**62) for _ in range(12)))
+
+FORMULAS = (
+    Formula("int32_random_numbers", "generate", lambda x, n: 13 * n + 17, [(x, n) for x, n in enumerate(range(12))]),
+    Formula("uint16_checksum", "checksum", lambda k, n: 20 * n + 26, [(k, k) for k in range(12)]),
+    Formula("uint32_hash", "hash", lambda n: 11 * len(str(n)) + 12, each(1, 9, 10, 99, 100, 12345, 2**32 - 1)),
+    Formula("harmonic_sum", "harmonic", lambda n: 20 * n + 21, SMALL),
+    Formula("fizz_buzz", "fizz", fizz, each(*range(31))),
+    Formula("sum_below", "sum_below", lambda n: 12 * n + 16, SMALL),
+    Formula(
+        "multiplication_by_addition",
+        "product",
+        lambda n, m: 12 * n * m + 27 * n + 21,
+        list(itertools.product(range(5), range(5))),
+    ),
+    Formula("triangular_loop", "triangle", lambda n: 6 * n * (n - 1) + 24 * n + 16, each(*range(10))),
+    Formula("smallest_divisor", "smallest", lambda n: 12 * trial_divisions(n) + 21, each(*range(2, 40), 397)),
+    Formula("only_read", "axpy", lambda n, *_: 16 * n + 22, [(n, [1.0, 2.0], 0.5, [0.0, 1.0]) for n in range(9)]),
+    Formula("greatest_common_divisor_loop", "gcd", lambda a, b: 8 * divisions(a, b) + 12, PAIRS),
+    Formula(
+        "loop_in_cond_in_loop",
+        "odd_triangles",
+        lambda n: 9 * (n // 2) * (n // 2 + 1) + 16 * n + 16,
+        each(*range(10)),
+    ),
+    Formula("integer_square_root", "root", lambda n: 13 * newton_steps(n) + 17, [*SMALL, *LARGE]),
+    Formula("fibonacci_loop", "fibonacci", lambda n: 12 * n + 16, SMALL),
+    Formula(
+        "power_by_squaring", "power", lambda x, n: 17 + 17 * n.bit_length() + n.bit_count(), [(3, n) for (n,) in SMALL]
+    ),
+    Formula("factorial", "factorial", lambda n: 9 * n + 7, SMALL),
+    Formula("fibonacci", "fib", lambda n: 15 * fibonacci_number(n + 1) - 10, each(*range(12))),
+    Formula("ackermann", "ack", lambda m, n: 27 * n + 24, [(1, n) for n in range(12)]),
+    Formula(
+        "ackermann",
+        "ack",
+        lambda m, n: int(ackermann(m, n)[1] @ [7, 16, 20]) + 1,
+        list(itertools.product(range(3), range(4))),
+    ),
+    Formula(
+        "takeuchi",
+        "tak",
+        lambda x, y, z: 51 * tak_calls(x, y, z)[1] + 9,
+        list(itertools.product(range(4), repeat=3)),
+    ),
+    Formula("range_sum", "range_sum", lambda a, b: 23 * (b - a) - 15, [(-k, k * k) for k in range(1, 9)]),
+    Formula("greatest_common_divisor", "gcd", lambda a, b: 10 * divisions(a, b) + 7, PAIRS),
+    Formula(
+        "binomial",
+        "binomial",
+        lambda n, k: 28 * math.comb(n, k) - 17,
+        [(n, k) for n in range(7) for k in range(n + 1)],
+    ),
+    Formula("hanoi", "hanoi", lambda n, a, b: 39 * 2**n - 25, [(n, a, 4 - a) for n in range(7) for a in (1, 3)]),
+    Formula("even_or_odd", "even", lambda n: 8 * n + 7, SMALL),
+    Formula("even_or_odd", "odd", lambda n: 8 * n + 7, SMALL),
+    Formula("three_way_recursion", "triple", lambda n, x: 11 * n + 7, [(n, 7 - n) for (n,) in SMALL]),
+    Formula("three_way_recursion", "halve", lambda n, x: 11 * n + 7, [(n, n - 7) for (n,) in SMALL]),
+    Formula("recursion_in_loop_in_recursion", "catalan", lambda n: (39 * 3**n - 17) // 2, each(*range(1, 6))),
+    Formula("mccarthy_91", "f", lambda n: 14 * (101 - n) + 6, each(*range(60, 102))),
+    Formula(
+        "collatz",
+        "steps",
+        lambda n: int(np.array(collatz(n)) @ [13, 14]) + 7,
+        each(*range(1, 27)),
+    ),
+    Formula("tail_recursion", "sum_to", lambda n: 11 * n + 12, SMALL),
+    Formula("deep_recursion", "depth", lambda n: 9 * n + 7, SMALL),
+    Formula("without_parameters", "repeat", lambda n: 24 * n + 16, SMALL),
+    Formula("loop_of_calls", "digit_sum", lambda n: 9 * len(str(n)) - 4, [*SMALL, *LARGE]),
+    Formula("array_recursion", "doubled", lambda x, n: 11 * n + 7, [([1.0] * n, n) for (n,) in SMALL]),
+    Formula("graph_counter", "count", lambda n: 8 * n + 11, SMALL),
+    Formula("graph_recursion", "sum_down", lambda n: 8 * n + 5, SMALL),
+    Formula("graph_two_loops", "doublings", lambda x, limit: 17 * doublings(x, limit) + 17, [(3, n) for (n,) in SMALL]),
+    Formula("loop_without_tags", "right", lambda x: 5 * max(10 - x, 0) + 6, each(*range(13))),
+    Formula("trap_in_loop", "sum_of_quotients", lambda n: 14 * n + 17, each(0, 1, 2, 3)),
+    Formula("limits", "fib", lambda n: 15 * fibonacci_number(n + 1) - 10, each(*range(9))),
+)
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: f"{formula.file}-{formula.name}")
+def test_firings(formula: Formula) -> None:
+    """The closed formula that a file's comment derives from the rules of lowering holds far beyond its cases, and the
+    values are those of independent Python."""
+    assert "# Firings" in (FOLDER / f"{formula.file}.tl").read_text()
+    graph = graph_of(formula.file, formula.name)
+    types = result_types(graph)
+    for arguments in formula.arguments:
+        run = run_graph(graph, arguments)
+        assert (run.status, run.firings) == ("Returned", formula.firings(*arguments)), arguments
+        given = PROGRAMS[formula.file, formula.name](*arguments)
+        results = given if isinstance(given, tuple) else (given,)
+        assert all(map(agree, run.results, results, types)), (arguments, run.results, results)
+
+
+def test_enough_formulas() -> None:
+    """At least ten programs have a formula."""
+    assert len({formula.file for formula in FORMULAS}) >= 10
