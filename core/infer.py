@@ -156,8 +156,8 @@ def computed(op: str, operands: Sequence[Known], attributes: Iterable[tuple[str,
     row, given = OPS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
         return likely(operands)
-    alike = [[type_] * row.arity for type_ in (like, *exact[:1])]
-    for guess in (exact, *alike, [Type(dtypes.bool), *alike[0][1:]]):
+    alike = [[type_] * row.arity for type_ in (*exact[:1], like)]
+    for guess in (exact, *alike, [Type(dtypes.bool), *alike[-1][1:]]):
         try:
             if len(guess) == row.arity:
                 return row.types(*guess, **given)

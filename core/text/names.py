@@ -16,9 +16,14 @@ from ..value import Literal
 from .fault import Fault
 from .syntax import At, Attribute, From, Site, Word, Written
 
+LITERALS = ("true", "false", "nan", "inf")
+"""Words that mean values, and name none."""
+
 
 def name(word: Word) -> str:
     """An identifier."""
+    if word.text in LITERALS:
+        raise Fault(f"{word.text} is a literal, and no name", word.spot)
     if not word.text.isidentifier():
         raise Fault(f"{word.text!r} is no name", word.spot, required="letters, digits and _, as in Python")
     return word.text
@@ -26,7 +31,7 @@ def name(word: Word) -> str:
 
 def dotted(word: Word, owner: str) -> tuple[str, str]:
     """The function and the name in `fib.loop.i`; a name without a dot stands in `owner`."""
-    if not all(part.isidentifier() for part in word.text.split(".")):
+    if not all(part.isidentifier() and part not in LITERALS for part in word.text.split(".")):
         raise Fault(f"{word.text!r} is no name", word.spot, required="names with dots between them")
     function, dot, rest = word.text.partition(".")
     return (function, rest) if dot else (owner, function)

@@ -10,8 +10,8 @@ from ..errors import Usage
 from ..program import Location
 from ..types import Type
 from ..value import show
+from .names import LITERALS
 
-_LITERALS = ("true", "false", "nan", "inf")
 _WIDEST = 72
 """Where the lines of source stand that nodes come from, unless all text ends before."""
 
@@ -44,7 +44,7 @@ class Page:
 
 def named(word: str) -> str:
     """A name, if it is one; raises Usage where the text form cannot write it."""
-    if not word.isidentifier() or word in _LITERALS:
+    if not word.isidentifier() or word in LITERALS:
         raise Usage("the text form cannot write this name", got=repr(word), required="a name as in Python")
     return word
 

@@ -1,0 +1,95 @@
+"""Files of the text form on the command line: run, shown, checked; what is wrong in them is shown in its line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+
+TEXT = """func ratio(n: int64) {
+  y = floor_divide 10, n
+  return y
+}
+func broken(n: int64) {
+  y = ad n, 1
+  return y
+}
+graph race(x: int64) -> int64 {
+  m = merge x, x
+  return m
+}
+"""
+
+
+def tagloom(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tagloom", *words], capture_output=True, text=True)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "f.tl"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def test_run(file: str) -> None:
+    """FILE.tl:NAME runs a function; a trap names the line of the file and shows it."""
+    ran = tagloom("run", f"{file}:ratio", "3")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "3\n", "")
+    ran = tagloom("run", f"{file}:ratio", "0")
+    assert ran.returncode == 1 and "(f.tl:2)" in ran.stderr and "\n      y = floor_divide 10, n\n      ^" in ran.stderr
+
+
+def test_what_breaks_rules_is_refused(file: str) -> None:
+    """With the rule, the line and a hint; a graph runs with --unchecked."""
+    ran = tagloom("run", f"{file}:broken", "0")
+    assert ran.returncode == 2 and ran.stderr.startswith("V3: there is no op 'ad' (f.tl:6)\n      y = ad n, 1\n")
+    assert "do you mean add?" in ran.stderr
+    ran = tagloom("run", f"{file}:race", "0")
+    assert ran.returncode == 2 and ran.stderr.startswith("V11:") and "m = merge x, x" in ran.stderr
+    ran = tagloom("run", f"{file}:race", "0", "--unchecked")
+    assert ran.returncode == 1 and ran.stderr.startswith("S4:") and "(f.tl:10)" in ran.stderr
+
+
+def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
+    """`show -o x.tl` writes the text form, which is read again."""
+    for form in ("program", "graph"):
+        out = tmp_path / f"{form}.tl"
+        assert tagloom("show", f"{file}:ratio", "--form", form, "-o", str(out)).returncode == 0
+        document = tl.parse(out.read_text())
+        assert document.names == ["ratio"]
+        assert tagloom("run", str(out), "5").stdout == "2\n"
+
+
+def test_check_tries_the_cases(file: str) -> None:
+    """`check FILE.tl` tries every case, a line each; 1 where one differs. With NAME and ARGS it checks that run."""
+    path = Path(file)
+    path.write_text(f'{TEXT}case ratio(2) returns 5\ncase ratio(0) traps "integer division by zero"\n')
+    ran = tagloom("check", file)
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [["agrees", "ratio(2)"], ["agrees", "ratio(0)"]]
+    assert tagloom("check", f"{file}:ratio", "2").stdout.startswith("waves      agrees")
+    path.write_text(f"{TEXT}case ratio(2) returns 4\n")
+    ran = tagloom("check", file)
+    assert ran.returncode == 1 and ran.stdout.startswith("differs") and "(f.tl:13)" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (b"func f(x: int64) {\n  y = add x 1\n  return y\n}", "f.tl:2:13"),
+        (b"\n\xff", "this file is no text (f.tl:2)"),
+        (b"", "holds no function and no graph"),
+        (b"# nothing", "holds no function and no graph"),
+        (b"func f(x: int64) {\n  y = call f x\n  return y\n}", "(f.tl:1)"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: Path, written: bytes, said: str) -> None:
+    """Bad input is exit code 2 and words, never a traceback."""
+    path = tmp_path / "f.tl"
+    path.write_bytes(written)
+    ran = tagloom("run", str(path), "1")
+    assert ran.returncode == 2 and said in ran.stderr and "Traceback" not in ran.stderr
