@@ -66,17 +66,19 @@ class Type:
 
 
 class Array:
-    """Annotations for arrays: `Array[float64, 3, None]` is a matrix of three rows.
+    """Annotations for arrays: `Array[float64, 3, None]` is a matrix of three rows, `Array[float64, ...]` of any shape.
 
     >>> from tagloom.core.dtypes import float64
-    >>> print(Array[float64, 3, None])
-    float64[3, ?]
+    >>> print(Array[float64, 3, None], Array[float64, ...])
+    float64[3, ?] float64[...]
     """
 
     def __class_getitem__(cls, item: object) -> Type:
         dtype, *shape = item if isinstance(item, tuple) and item else (item, None)
         if not isinstance(dtype, DType):
             raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype))
+        if shape == [...]:
+            return Type(dtype, None)
         if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
             raise Usage("a size is a non-negative integer, or None if unknown", got=repr(tuple(shape)))
         return Type(dtype, tuple(shape))

@@ -106,6 +106,7 @@ def test_how_a_type_is_written(type_: Type, said: str) -> None:
         (bool, Type(dtypes.bool)),
         (Array[tl.float64, 3, None], Type(dtypes.float64, (3, None))),
         (Array[tl.float64], Type(dtypes.float64, (None,))),
+        (Array[tl.float64, ...], Type(dtypes.float64, None)),
         (Array[tl.int64, 0], Type(dtypes.int64, (0,))),
         (Array[tl.int64, None], Type(dtypes.int64, (None,))),
     ],
