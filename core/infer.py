@@ -107,7 +107,8 @@ class _Walk:
             case "call":
                 types = list(self.results.get(dict(node.attributes).get("function", ""), ()))
             case _:
-                types = [computed(node.op, operands, node.attributes)]
+                named = [type_ for given, type_ in zip(node.inputs, operands, strict=True) if isinstance(given, str)]
+                types = [computed(node.op, operands, node.attributes, like=named)]
         missing = len(node.results) - len(types)
         return list(map(_settled, types[: len(node.results)] + [likely(operands)] * missing))
 
@@ -143,20 +144,23 @@ def _type(operand: Operand, known: Mapping[str, Known]) -> Known:
     return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
 
 
-def computed(op: str, operands: Sequence[Known], attributes: Iterable[tuple[str, object]]) -> Known:
+def computed(
+    op: str, operands: Sequence[Known], attributes: Iterable[tuple[str, object]], like: Sequence[Known] = ()
+) -> Known:
     """What an op that computes makes of these; where it takes no such operands, what it makes of others like them.
 
-    HOLE among the operands is a type that cannot be known; the bottom makes the bottom.
+    HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `like` are the operands whose
+    types count where not all can: those that are no literals.
     """
     if None in operands:
         return None
-    known = [type_ for type_ in operands if type_ is not None and type_ is not HOLE]
-    like = known[-1] if known else STAND_IN
-    exact = [like if type_ is HOLE else type_ for type_ in operands if type_ is not None]
+    known = [type_ for type_ in (*like, *operands) if type_ is not None and type_ is not HOLE]
+    first = known[0] if known else STAND_IN
+    exact = [first if type_ is HOLE else type_ for type_ in operands if type_ is not None]
     row, given = OPS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
         return likely(operands)
-    alike = [[type_] * row.arity for type_ in (*exact[:1], like)]
+    alike = [[type_] * row.arity for type_ in (first, *exact[-1:])]
     for guess in (exact, *alike, [Type(dtypes.bool), *alike[-1][1:]]):
         try:
             if len(guess) == row.arity:

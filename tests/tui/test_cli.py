@@ -290,10 +290,11 @@ def test_show_prints_the_text_form(tagloom: Any) -> None:
     """Without a file, show prints the graph, or the program, in the text form."""
     code, out, err = tagloom("show", "add.py")
     assert (code, err) == (0, "")
-    assert out.startswith("graph add(x: int64, y: int64) -> int64 {\n") and out.endswith("}\n")
+    assert out.startswith('from "add.py"\ngraph add(x: int64, y: int64) -> int64 {\n') and out.endswith("}\n")
     assert tagloom("show", "add.py", "--form", "graph").out == out
     assert tagloom("show", "add.py", "--form", "program").out == (
-        "func add(x: int64, y: int64) -> int64 {\n  add = add x, y\n  return add\n}\n"
+        'from "add.py"\nfunc add(x: int64, y: int64) -> int64 {  at 4\n'
+        "  add = add x, y                         at 6\n  return add\n}\n"
     )
     assert tagloom("show", "graphs.py:double").out.startswith("graph double(")
     assert tagloom("show", "graphs.py:race").code == 0, "what breaks the rules can be looked at"
@@ -312,7 +313,7 @@ def test_show_draws(tagloom: Any, folder: Path, form: str, suffix: str, begins: 
     assert (
         (folder / f"drawn.{suffix.upper()}")
         .read_bytes()
-        .startswith(begins or {"program": b"func", "graph": b"graph"}[form])
+        .startswith(begins or {"program": b'from "fib.py"\nfunc', "graph": b'from "fib.py"\ngraph'}[form])
     )
 
 
