@@ -252,6 +252,39 @@ def ackermann(m: int, n: int) -> tuple[int, np.ndarray]:
     return value, some + more + [0, 0, 1]
 
 
+def float_newton_steps(a: float, start: float) -> int:
+    x, y, count = start, (start + a / start) / 2, 0
+    while y < x:
+        x, y, count = y, (y + a / y) / 2, count + 1
+    return count
+
+
+def partitions(n: int, k: int) -> np.ndarray:
+    """The ways, and the calls that come to nothing."""
+    if n == 0:
+        return np.array([1, 0])
+    return np.array([0, 1]) if n < 0 or k == 0 else partitions(n - k, k) + partitions(n, k - 1)
+
+
+def hofstadter(which: str, n: int) -> tuple[int, int]:
+    """The value, and the inner calls; `which` is the sequence, and then the other one."""
+    if n == 0:
+        return int(which[0] == "F"), 0
+    own, some = hofstadter(which, n - 1)
+    other, more = hofstadter(which[::-1], own)
+    return n - other, some + more + 1
+
+
+def leaves(a: float, b: float, eps: float) -> int:
+    """Of the tree of calls that halves an interval."""
+    bell, middle = PROGRAMS["adaptive_integral", "f"], (a + b) / 2
+    ends, width = bell(a) + bell(b), b - a
+    halves = width * ((bell(a) + bell(middle)) + (bell(middle) + bell(b))) / 4
+    if abs(halves - width * ends / 2) <= eps:
+        return 1
+    return leaves(a, middle, eps / 2) + leaves(middle, b, eps / 2)
+
+
 def fizz(n: int) -> int:
     return 8 if n % 15 == 0 else 13 if n % 5 == 0 else 18 if n % 3 == 0 else 17
 
@@ -330,6 +363,36 @@ FORMULAS = (
     Formula("without_parameters", "repeat", lambda n: 24 * n + 16, SMALL),
     Formula("loop_of_calls", "digit_sum", lambda n: 9 * len(str(n)) - 4, [*SMALL, *LARGE]),
     Formula("array_recursion", "doubled", lambda x, n: 11 * n + 7, [([1.0] * n, n) for (n,) in SMALL]),
+    Formula("trigger_through_recursion", "counted", lambda n: 16 * n + 13, SMALL),
+    Formula("same_value_twice", "swapping", lambda n, a, b: 11 * n + 18, [(n, 3, 4) for (n,) in SMALL]),
+    Formula(
+        "newton_square_root",
+        "root",
+        lambda a, start: 13 * float_newton_steps(a, start) + 19,
+        [(_DRAW.random(), 2.0 ** _DRAW.randrange(-9, 10)) for _ in range(12)],
+    ),
+    Formula("compensated_sum", "sums", lambda x, n: 25 * n + 30, [(1 / 3, n) for (n,) in SMALL]),
+    Formula(
+        "mandelbrot",
+        "steps",
+        lambda a, b, limit: 32 * PROGRAMS["mandelbrot", "steps"](a, b, limit) + 35,
+        [(_DRAW.uniform(-2, 1), _DRAW.uniform(-1, 1), 9) for _ in range(12)],
+    ),
+    Formula(
+        "partitions",
+        "partitions",
+        lambda n, k: int(partitions(n, k) @ [31, 38]) - 22,
+        list(itertools.product(range(6), range(6))),
+    ),
+    Formula("hofstadter_sequences", "female", lambda n: 17 * hofstadter("FM", n)[1] + 7, each(*range(9))),
+    Formula("hofstadter_sequences", "male", lambda n: 17 * hofstadter("MF", n)[1] + 7, each(*range(9))),
+    Formula(
+        "adaptive_integral",
+        "integral",
+        lambda a, b, eps: 92 * leaves(a, b, eps) - 50,
+        [(a, a + 1.0, eps) for a in (-1.0, 0.0, 2.5) for eps in (1.0, 0.1, 0.01, 0.001)],
+    ),
+    Formula("josephus", "left", lambda n, k: 13 * n - 4, [(n, 3) for n in range(1, 15)]),
     Formula("graph_counter", "count", lambda n: 8 * n + 11, SMALL),
     Formula("graph_recursion", "sum_down", lambda n: 8 * n + 5, SMALL),
     Formula("graph_two_loops", "doublings", lambda x, limit: 17 * doublings(x, limit) + 17, [(3, n) for (n,) in SMALL]),

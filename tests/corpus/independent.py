@@ -969,3 +969,124 @@ def one(x: int, y: int) -> int:
 
 program("refused_v01_used_too_early", "helper")(lambda x: x)
 program("refused_v06_arguments", "sum")(lambda x, y: x + y)
+
+
+# Longer ones
+
+
+@program("loop_in_condition")
+def next_prime(n: int) -> int:
+    while any(n % d == 0 for d in range(2, n)):
+        n += 1
+    return n
+
+
+@program("trigger_through_recursion")
+def counted(n: int) -> int:
+    return max(n, 0)
+
+
+program("same_value_twice", "results")(lambda x: (x, 2 * x, 2 * x, x))
+program("same_value_twice", "branch")(lambda p, x: (x, x) if p else (x * x, x))
+program("same_value_twice", "swapping")(lambda n, a, b: (b, a) if n % 2 else (a, b))
+program("same_value_twice", "once")(lambda x: (2 * x, False))
+program("graph_literals", "choice")(lambda p: 7 if p else 8)
+program("graph_literals", "call_of_literal")(lambda x: 2.5)
+program("graph_literals", "returned")(lambda x: (True, x))
+
+
+@program("newton_square_root", "root")
+def newton(a: float, start: float) -> float:
+    x, y = start, (start + a / start) / 2
+    while y < x:
+        x, y = y, (y + over(a, y)) / 2
+    return x
+
+
+@program("compensated_sum", "sums")
+def plain_and_kahan(x: float, n: int) -> tuple[float, float]:
+    plain = total = lost = 0.0
+    for _ in range(n):
+        plain += x
+        more = x - lost
+        lost = ((total + more) - total) - more
+        total += more
+    return plain, total
+
+
+@program("mandelbrot", "steps")
+def escape(a: float, b: float, limit: int) -> int:
+    x = y = 0.0
+    for k in range(limit):
+        if not x * x + y * y <= 4:
+            return k
+        x, y = (x + y) * (x - y) + a, 2 * (x * y) + b
+    return limit
+
+
+@program("partitions")
+def partitions(n: int, k: int) -> int:
+    """By the other way of counting: one part after another, as with coins."""
+    found = [1] + [0] * n
+    for part in range(1, k + 1):
+        for whole in range(part, n + 1):
+            found[whole] += found[whole - part]
+    return found[n]
+
+
+@program("hofstadter_sequences")
+def female(n: int) -> int:
+    return _hofstadter(n)[0]
+
+
+@program("hofstadter_sequences")
+def male(n: int) -> int:
+    return _hofstadter(n)[1]
+
+
+def _hofstadter(n: int) -> tuple[int, int]:
+    """By tables."""
+    f, m = [1], [0]
+    for k in range(1, n + 1):
+        m.append(k - f[m[k - 1]])
+        f.append(k - m[f[k - 1]])
+    return f[n], m[n]
+
+
+@program("adaptive_integral")
+def integral(a: float, b: float, eps: float) -> float:
+    middle = (a + b) / 2
+    ends, between = bell(a) + bell(b), bell(middle)
+    whole = (b - a) * ends / 2
+    halves = (b - a) * ((bell(a) + between) + (between + bell(b))) / 4
+    if abs(halves - whole) <= eps:
+        return halves
+    return integral(a, middle, eps / 2) + integral(middle, b, eps / 2)
+
+
+@program("adaptive_integral", "f")
+def bell(x: float) -> float:
+    return 1 / (x * x + 1)
+
+
+@program("josephus")
+def left(n: int, k: int) -> int:
+    """With people who are really there."""
+    ring = list(range(n))
+    while len(ring) > 1:
+        out = (k - 1) % len(ring)
+        ring = ring[out + 1 :] + ring[:out]
+    return ring[0]
+
+
+@program("trap_everywhere")
+def many(n: int) -> int:
+    for i in range(n):
+        bad(i)
+        rest(i, 0)
+    return n
+
+
+@program("trap_everywhere")
+def bad(i: int) -> int:
+    return power_of(2, i - 3) + quotient(6, 1 - i)
