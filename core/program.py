@@ -26,6 +26,10 @@ from .value import Literal
 STRUCTURED = ("cond", "while_loop", "call")
 """The ops with structure; every other op of a program is a row of the registry."""
 
+MOST_NESTED = 100
+"""How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends
+at about 120."""
+
 
 class Location(NamedTuple):
     """A line of the source that made a node."""

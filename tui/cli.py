@@ -237,7 +237,7 @@ def _unicode() -> bool:
 
 
 def _complain(error: TagloomError) -> None:
-    error.excerpt = error.excerpt or line_of_text(error.where)
+    error.excerpt = error.excerpt or line_of_text(error)
     print(words(error), file=sys.stderr)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import runpy
 import sys
 import traceback
@@ -77,12 +78,17 @@ def cases_of(target: str) -> Document | None:
     return document if document is not None and document.cases else None
 
 
-def line_of_text(where: object) -> str | None:
-    """The line of a .tl file that an error speaks of, with a caret where it begins."""
+def line_of_text(error: TagloomError) -> str | None:
+    """The line of a .tl file that an error speaks of, with a caret under what came, or under the op."""
+    where = error.where
     if not isinstance(where, Location) or not where.file.endswith(".tl"):
         return None
     line = linecache.getline(where.file, where.line).rstrip("\n")
-    return excerpt(line, len(line) - len(line.lstrip()) + 1) if line.strip() else None
+    for word in (str(error.got), *re.findall(r"\w+", error.message), line.strip()):
+        found = re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line)
+        if found and word:
+            return excerpt(line, found.start() + 1)
+    return None
 
 
 def _in_text(document: Document, name: str | None, path: Path) -> Runnable:

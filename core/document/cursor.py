@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeVar
 
 from ..errors import Malformed, TagloomError, Usage
+from ..program import MOST_NESTED
 
 T = TypeVar("T")
 VERSION = 1
 """The version of every form."""
 WORD = 2**63
 """Integers of the forms themselves (numbers of nodes, sizes, lines) are below this, and from its negative up."""
-DEEPEST = 400
-"""How many objects and lists may stand inside each other, four to a region of a program."""
+DEEPEST = 4 * MOST_NESTED + 20
+"""How many objects and lists may stand inside each other: four to a region of a program, and what is around and in
+them."""
 
 
 class _Twice(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Invalid, Usage, counted
-from ..program import Location
+from ..program import MOST_NESTED, Location
 from ..types import Type
 from ..value import Literal
 from .inference import at
@@ -57,6 +57,14 @@ def traced_branch(region: RegionTrace, python: Callable[..., Any]) -> Returned |
 
 
 def subregion(region: RegionTrace) -> RegionTrace:
+    """A region inside of one; raises Invalid where they nest too deep."""
+    if sum(1 for _ in region.around()) >= MOST_NESTED:
+        raise Invalid(
+            "branches and loops nest too deep",
+            where=here(),
+            required=f"{MOST_NESTED} regions at most",
+            hint="a plain function that calls itself is traced for ever; make it a tl.function",
+        )
     return RegionTrace(region.instance, region.names, parent=region)
 
 

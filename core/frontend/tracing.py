@@ -22,7 +22,7 @@ from .source import here
 if TYPE_CHECKING:
     from .inference import Instance
 
-_RESERVED = {"true", "false", "nan", "inf", "func", "graph", "site"}
+_RESERVED = {"true", "false", "nan", "inf"}
 
 
 @dataclass(slots=True, eq=False)

@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 
 from ..infer import made
-from ..program import Function, Node, Operand, Program, Region, Var
+from ..program import MOST_NESTED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from .page import Page, arrow, attributes, named, typed, unwritable
-from .programs import MOST_NESTED, REGIONS
+from .programs import REGIONS
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:

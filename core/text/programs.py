@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..infer import HOLE
-from ..program import Function, Location, Node, Operand, Region, Var
+from ..program import MOST_NESTED, Function, Location, Node, Operand, Region, Var
 from ..types import Type
 from . import syntax
 from .fault import Fault
 from .names import Lines, attribute, literal, name, type_
-
-MOST_NESTED = 100
-"""How deep regions nest: whatever walks through a program, and `==` of two, goes down Python's stack, which ends at
-about 120."""
 
 REGIONS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 """What the regions of an op are called."""

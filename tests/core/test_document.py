@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import PROGRAMS, RUNS, documents, fib
 from tagloom.core import dtypes
-from tagloom.core.document.cursor import DEEPEST, Cursor, parse
+from tagloom.core.document.cursor import Cursor, parse
 from tagloom.core.document.value import read_type, read_value, type_form, value_form, value_text
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
-from tagloom.core.program import Location, Program
+from tagloom.core.program import MOST_NESTED, Location, Program
 from tagloom.core.types import Type
 from tagloom.core.value import normal, same
 
@@ -262,13 +262,13 @@ def test_regions_nest_as_deep_as_they_may() -> None:
 
         return main.program
 
-    deepest = (DEEPEST - 8) // 4
-    program = tl.from_json(tl.to_json(nested(deepest)))
+    program = tl.from_json(json.dumps(tl.to_json(nested(MOST_NESTED))))
     assert isinstance(program, Program)
     assert tl.run_graph(lower(program), [0]).value == 0
-    assert tl.print_program(program)
-    with pytest.raises(tl.Malformed, match="at most 400 objects"):
-        tl.from_json(tl.to_json(nested(deepest + 3)))
+    assert tl.parse_program(tl.print_program(program)) == program
+    with pytest.raises(tl.Invalid, match="branches and loops nest too deep") as refused:
+        nested(MOST_NESTED + 1)
+    assert "test_document.py" in str(refused.value.where)
 
 
 def test_numbers_are_parsed_once() -> None:
