@@ -129,7 +129,8 @@ def test_printed(file: str) -> None:
 def test_says_what_it_shows(file: str) -> None:
     """A file begins with a comment, and has cases for each of its functions that nothing else calls."""
     text = (FOLDER / f"{file}.tl").read_text()
-    assert text.startswith("# ") and max(map(len, text.splitlines())) <= 120
+    assert text.startswith("# ")
+    assert max(len(line) for line in text.splitlines() if not line.startswith("case ")) <= 120
     found = document(file)
     assert found.cases and {case.name for case in found.cases} <= set(found.names)
     functions = found.program.functions if found.program else ()

@@ -290,7 +290,8 @@ def rounded_down(x: float, y: float) -> tuple[float, float]:
     if y == 0:
         return over(x, y), math.nan
     q = math.floor(Fraction(x) / Fraction(y))
-    return float(q), float(Fraction(x) - q * Fraction(y))
+    r = Fraction(x) - q * Fraction(y)
+    return float(q) if q else math.copysign(0.0, x) * math.copysign(1.0, y), math.copysign(float(r), y)
 
 
 @program("float_division", "power")
@@ -1090,3 +1091,84 @@ def many(n: int) -> int:
 @program("trap_everywhere")
 def bad(i: int) -> int:
     return power_of(2, i - 3) + quotient(6, 1 - i)
+
+
+# All ops, by dtype
+
+
+def _power(bits: int, signed: bool) -> Callable[[int, int], int]:
+    return lambda x, y: wrap(power_of(x, y), bits, signed)
+
+
+for _bits in (16, 32, 64):
+    program("signed_arithmetic", f"int{_bits}_all")(_all_of(_bits, True))
+    program("signed_arithmetic", f"int{_bits}_power")(_power(_bits, True))
+    program("unsigned_arithmetic", f"uint{_bits}_all")(_all_of(_bits, False))
+    program("unsigned_arithmetic", f"uint{_bits}_power")(_power(_bits, False))
+
+
+@program("float32_arithmetic", "all_of")
+def float32_all_of(x: float, y: float) -> tuple[np.float32, ...]:
+    """In NumPy's own float32, which rounds once."""
+    a, b = np.float32(x), np.float32(y)
+    with np.errstate(all="ignore"):
+        exact = not any(map(math.isnan, (x, y))) and not math.isinf(x)
+        q, r = rounded_down(x, y) if exact else (math.nan, math.nan)
+        least, most = smaller(x, y), larger_of(x, y)
+        return a + b, a - b, a * b, a / b, f32(q), f32(r), f32(least), f32(most), abs(a)
+
+
+@program("float32_arithmetic", "powers")
+def float32_powers(x: float) -> tuple[np.float32, ...]:
+    a = np.float32(x)
+    with np.errstate(all="ignore"):
+        return a * a, np.sqrt(a), np.float32(1) / a, -a
+
+
+program("comparisons_by_dtype", "bytes", "words", "halves", "longs", "floats")(compared)
+program("comparisons_by_dtype", "truths")(alike)
+
+
+@program("comparisons_by_dtype", "arrays")
+def compared_elements(x: Any, y: Any) -> tuple[Any, Any]:
+    return each(lambda x, y: x < y, np.bool_, x, y), each(lambda x, y: x == y, np.bool_, x, y)
+
+
+@program("array_arithmetic")
+def ints(x: Any, y: Any) -> tuple[Any, ...]:
+    def op(function: Callable[..., int], *operands: Any) -> Any:
+        return each(lambda *items: wrap(function(*items), 16), np.int16, *operands)
+
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    both = [op(f, x, y) for f in (add, lambda x, y: x - y, lambda x, y: x * y, quotient, rest)]
+    return *both, op(lambda x: -x, x), op(abs, x), op(min, x, y)
+
+
+@program("array_arithmetic", "floats")
+def float_elements(x: Any, y: float) -> tuple[Any, ...]:
+    def down(x: float) -> tuple[float, float]:
+        return (math.nan, math.nan) if math.isinf(x) else rounded_down(x, y)
+
+    functions = (
+        lambda x: x + y,
+        lambda x: x - y,
+        lambda x: x * y,
+        lambda x: over(x, y),
+        lambda x: down(x)[0],
+        lambda x: down(x)[1],
+    )
+    return tuple(each(function, np.float64, x) for function in functions)
+
+
+@program("array_arithmetic")
+def functions(x: Any) -> tuple[Any, ...]:
+    columns = list(zip(*map(elementary, x.tolist()), strict=True)) if len(x) else [()] * 6
+    return tuple(np.array(column, np.float32) for column in columns)
+
+
+@program("array_arithmetic")
+def truths(x: Any, y: Any) -> tuple[Any, ...]:
+    table = each(lambda x, y: x and y, np.bool_, x, y), each(lambda x, y: x or y, np.bool_, x, y)
+    return *table, each(lambda x, y: x is not y, np.bool_, x, y), each(lambda x: not x, np.bool_, x)
