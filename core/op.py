@@ -157,13 +157,16 @@ def _strong(operand: Value) -> Any:
 def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     """Why the op has no value for these operands, or None where it has one.
 
-    Sizes that types leave unknown may turn out not to broadcast: that is a trap of every op.
+    Sizes that types leave unknown may turn out not to broadcast: that is a trap of every op. A result without
+    elements has none that could trap.
     """
-    if len(operands) > 1 and any(isinstance(operand, np.ndarray) for operand in operands):
+    if any(isinstance(operand, np.ndarray) for operand in operands):
         try:
-            np.broadcast_shapes(*map(np.shape, operands))
+            shape = np.broadcast_shapes(*map(np.shape, operands))
         except ValueError:
             return f"shapes {' and '.join(str(np.shape(operand)) for operand in operands)} do not broadcast"
+        if 0 in shape:
+            return None
     undefined = row.undefined
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None

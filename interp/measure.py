@@ -6,8 +6,10 @@ the parallelism and the profiles exist for runs under the schedule `waves`, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..core.tag import Site
 from .event import Event
 from .state import State
 
@@ -23,9 +25,10 @@ class Stats:
     profile          P(t): firings in each wave
     waiting          W(t): tokens waiting at the end of each wave
     largest_store    the most tokens that waited at once, after any step
-    largest_flight   the most tokens in flight, after any step
+    largest_flight   the most tokens in flight, at the beginning or after any step
     deepest_tag      the longest path of a tag; the root's is 0
     by_node          firings of each node, by its number in the graph
+    opened           activations of each site: calls, or iterations of a loop
     """
 
     firings: int
@@ -38,6 +41,7 @@ class Stats:
     largest_flight: int
     deepest_tag: int
     by_node: tuple[int, ...]
+    opened: Mapping[Site, int]
 
 
 class Meter:
@@ -97,4 +101,5 @@ class Meter:
             largest_flight=self.largest_flight,
             deepest_tag=self.deepest,
             by_node=tuple(state.counts),
+            opened=dict(state.opened),
         )

@@ -114,13 +114,9 @@ class Outcome:
 
     def activations(self) -> dict[str, int]:
         """How often each function was called, the first call included."""
-        sent: dict[Site, int] = {}
-        for node, count in zip(self.graph.nodes, self.stats.by_node, strict=True):
-            if node.op == "call" and node.site is not None:
-                sent[node.site] = max(count, sent.get(node.site, 0))
         entered = {self.graph.name: 1}
         for site, callee in self.graph.calls:
-            entered[callee] = entered.get(callee, 0) + sent.get(site, 0)
+            entered[callee] = entered.get(callee, 0) + self.stats.opened.get(site, 0)
         return entered
 
 

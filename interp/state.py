@@ -69,6 +69,8 @@ class State:
         self.traps: list[Event] = []
         self.counts = [0] * len(graph.nodes)
         """Firings by node."""
+        self.opened: dict[Site, int] = {}
+        """How many activations each site has had: calls, or iterations of a loop."""
         self.firings = 0
         self.steps = 0
         self.waiting = 0
@@ -159,7 +161,7 @@ class State:
         if node < 0:
             self.results[position] = value
             return
-        target = record if tag is record.tag else self.records.get(tag) or self._open(tag)
+        target = record if tag is record.tag else self.records.get(tag) or self._begin(tag)
         target.tokens += len(sent)
         target.arrived += arrives
         self.flight.extend(sent)
@@ -176,6 +178,11 @@ class State:
         target.arrived -= arrives
         if target.is_blank() and tag is not ROOT:
             self._close(target)
+            self.opened[tag.site] -= 1
+
+    def _begin(self, tag: Tag) -> Record:
+        self.opened[tag.site] = self.opened.get(tag.site, 0) + 1
+        return self._open(tag)
 
     def _open(self, tag: Tag) -> Record:
         parent = self.records.get(tag.parent) if tag.parent else None
@@ -197,7 +204,9 @@ class State:
         flight = [(token.node, token.port, token.tag, fingerprint(token.value)) for token in self.flight]
         records = {tag: record.snapshot() for tag, record in self.records.items()}
         results = {position: fingerprint(value) for position, value in self.results.items()}
-        return flight, records, results, list(self.traps), list(self.counts), self.firings, self.steps, self.waiting
+        opened = {site: count for site, count in self.opened.items() if count}
+        counts = list(self.counts), opened, self.firings, self.steps, self.waiting
+        return flight, records, results, list(self.traps), counts
 
 
 def _signatures(graph: Graph) -> dict[Site, tuple[int, int]]:

@@ -25,6 +25,15 @@ def _negative_exponent(x: Any, y: Any) -> Any:
     return y < 0
 
 
+def _smaller(x: Any, y: Any) -> Any:
+    """NumPy's own leaves the sign of equal zeros to the processor."""
+    return np.where((x <= y) | (x != x), x, y)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    return np.where((x >= y) | (x != x), x, y)
+
+
 add = op(
     "add",
     arity=2,
@@ -150,10 +159,10 @@ minimum = op(
     "minimum",
     arity=2,
     types=_NUMBERS,
-    numpy=np.minimum,
+    numpy=_smaller,
     scalar=guarded.minimum,
     symbol="min",
-    doc="""The smaller of two. NaN if either is NaN; of equal zeros either sign may come.
+    doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.minimum(2, 3)
 2
@@ -163,10 +172,10 @@ maximum = op(
     "maximum",
     arity=2,
     types=_NUMBERS,
-    numpy=np.maximum,
+    numpy=_larger,
     scalar=guarded.maximum,
     symbol="max",
-    doc="""The larger of two. NaN if either is NaN; of equal zeros either sign may come.
+    doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.maximum(2, 3)
 3
