@@ -219,6 +219,12 @@ def sums(x: float, y: float) -> tuple[float, ...]:
     return x + y, x - y, x * y, over(x, y)
 
 
+@program("negative_zero")
+def extremes32(x: Any, y: float) -> tuple[Any, Any]:
+    return each(lambda x: smaller(x, y), np.float32, x), each(lambda x: larger_of(x, y), np.float32, x)
+
+
+@program("negative_zero")
 @program("float64_specials")
 def extremes(x: float, y: float) -> tuple[float, float]:
     return smaller(x, y), larger_of(x, y)
@@ -411,6 +417,16 @@ def one_float() -> Any:
 @program("empty_arrays")
 def divided(x: Any, y: int) -> Any:
     return each(quotient, np.int64, x, y)
+
+
+@program("empty_arrays", "power")
+def power_elements(x: Any, y: int) -> Any:
+    return each(lambda x: wrap(power_of(x, y)), np.int64, x)
+
+
+@program("empty_arrays", "rest")
+def rest_elements(x: Any, y: Any) -> Any:
+    return each(rest, np.int8, x, y)
 
 
 @program("empty_arrays")
