@@ -5,6 +5,7 @@ In a program a literal says its own type (`parse_literal`); an argument takes it
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 from . import dtypes
 from .dtypes import DType
 from .errors import Malformed, Usage
-from .types import Shape, Type
+from .types import MOST_AXES, Shape, Type
 from .value import Literal, Value, admit, literal, normal
 
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,100}")
+_INTEGER_WORD = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|nan)", re.I | re.A)
 _TYPED = re.compile(r"\s*([a-z]+[0-9]*)\s*(\[[^\]]*\])?\s*\((.*)\)\s*", re.S)
 _WORDS = {"true": True, "True": True, "false": False, "False": False}
@@ -97,8 +99,8 @@ def _shape(brackets: str | None, text: str) -> Shape:
     if brackets is None:
         return None
     sizes = [size.strip() for size in brackets[1:-1].split(",")]
-    if not all(size.isascii() and size.isdigit() and len(size) < 10 for size in sizes):
-        raise Malformed("not a shape", required="[3] or [2, 0]", got=text)
+    if not all(size.isascii() and size.isdigit() and len(size) < 10 for size in sizes) or len(sizes) > MOST_AXES:
+        raise Malformed("not a shape", required=f"[3] or [2, 0], of at most {MOST_AXES} sizes", got=text)
     return tuple(map(int, sizes))
 
 
@@ -116,7 +118,10 @@ def _empty(shape: tuple[int, ...], wanted: Type) -> Value:
     """An array without elements, of the wanted shape where that says one: brackets cannot write all of them."""
     sizes = [size for size in wanted.shape or () if size is not None]
     if shape == (0,) and 0 in sizes and len(sizes) == len(wanted.shape or ()):
-        return normal(np.zeros(sizes), wanted)
+        try:
+            return normal(np.zeros(sizes), wanted)
+        except ValueError:
+            raise Usage("no array is as large as these sizes say, but for the empty one") from None
     return admit(np.zeros(shape, wanted.dtype.numpy), wanted)
 
 
@@ -160,18 +165,22 @@ def _number(word: str, text: str) -> Any:
         return _WORDS[word]
     if _INTEGER.fullmatch(word):
         return int(word)
-    if _FLOAT.fullmatch(word):
-        return float(word)
+    if _FLOAT.fullmatch(word) and not _INTEGER_WORD.fullmatch(word):
+        number = float(word)
+        if math.isfinite(number) or word.strip("+-").lower() in ("inf", "nan"):
+            return number
+        raise Malformed("this number does not fit into float64", got=text)
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 
 
 def _even(value: object, text: str) -> object:
     """The nested lists, where they are an array at all."""
-    required, level, rows = "rows of one length, at most 64 deep, of numbers or of truth values", 0, [value]
+    required = f"rows of one length, at most {MOST_AXES} deep, of numbers or of truth values"
+    level, rows = 0, [value]
     while any(isinstance(row, list) for row in rows):
         lengths = {len(row) if isinstance(row, list) else -1 for row in rows}
         level += 1
-        if len(lengths) > 1 or level > 64:
+        if len(lengths) > 1 or level > MOST_AXES:
             raise Malformed("not an array", required=required, got=text)
         rows = [item for row in rows if isinstance(row, list) for item in row]
     if len({type(row) is bool for row in rows}) > 1:

@@ -12,6 +12,8 @@ from . import dtypes
 from .dtypes import DType
 from .errors import Invalid, Usage
 
+MOST_AXES = 64
+"""How many axes an array has at most: NumPy's limit."""
 Shape: TypeAlias = tuple[int | None, ...] | None
 
 
@@ -81,6 +83,8 @@ class Array:
             return Type(dtype, None)
         if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
             raise Usage("a size is a non-negative integer, or None if unknown", got=repr(tuple(shape)))
+        if len(shape) > MOST_AXES:
+            raise Usage(f"an array has at most {MOST_AXES} axes", got=len(shape))
         return Type(dtype, tuple(shape))
 
 
@@ -157,14 +161,13 @@ def type_of(value: object) -> Type:
 
 
 def kinds_in(rows: object) -> set[type]:
-    """The types of the elements of a nested list, or of a value alone. NumPy's arrays have at most 64 dimensions, and
-    what is nested deeper counts as a list.
+    """The types of the elements of a nested list, or of a value alone; lists, of what is nested deeper than arrays.
 
     >>> sorted(map(str, kinds_in([[1, 2.5]])))
     ["<class 'float'>", "<class 'int'>"]
     """
     items = [rows]
-    for _ in range(65):
+    for _ in range(MOST_AXES + 1):
         if not any(isinstance(item, list | tuple) for item in items):
             break
         items = [inner for item in items for inner in (item if isinstance(item, list | tuple) else (item,))]

@@ -60,10 +60,14 @@ def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         if dtype.kind != "f":
             return np.asarray(value, dtype=dtype.numpy)
         with np.errstate(over="ignore"):
-            return np.asarray(value, dtype=np.float64).astype(dtype.numpy)
+            wide = np.asarray(value, dtype=np.float64)
+            made = wide.astype(dtype.numpy)
+        if np.any(np.isinf(made) & np.isfinite(wide)):
+            raise OverflowError
+        return made
     except OverflowError:
         got = size(value) if isinstance(value, int) else reprlib.repr(value)
-        raise Usage(f"this integer does not fit into {dtype!r}", got=got) from None
+        raise Usage(f"this number does not fit into {dtype!r}", got=got) from None
     except ValueError:
         what = "rows of different lengths, or nested deeper than 64, are no array"
         raise Usage(what, got=reprlib.repr(value)) from None

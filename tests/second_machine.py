@@ -49,11 +49,12 @@ for row in """
 
 OF_C = {name: of_c(name) for name in ("pow", "sqrt", "exp", "log", "sin", "cos", "tanh")}
 OF_NUMPY = {name: getattr(np, name) for name in TAKES if name not in ("pow", "identity", "astype")}
-OF_NUMPY |= {"pow": np.power, "minimum": lambda a, b: np.where((a <= b) | (a != a), a, b)}
-OF_NUMPY |= {"identity": np.copy, "maximum": lambda a, b: np.where((a >= b) | (a != a), a, b)}
-TRAPS: dict[str, tuple[Any, str]] = {"floor_divide": (np.logical_not, "integer division by zero")}
-TRAPS |= {"remainder": (np.logical_not, "integer remainder by zero")}
-TRAPS |= {"pow": (lambda b: b < 0, "integer to a negative power")}
+OF_NUMPY |= {"pow": lambda a, b: np.power(a, b + np.zeros_like(a)), "identity": np.copy}  # not one exponent for all
+OF_NUMPY |= {"minimum": lambda a, b: np.where((a <= b) | (a != a), a, b)}
+OF_NUMPY |= {"maximum": lambda a, b: np.where((a >= b) | (a != a), a, b)}
+TRAPS: dict[str, tuple[Any, str]] = {"pow": (lambda b: b < 0, "integer to a negative power")}
+for name, what in (("floor_divide", "division"), ("remainder", "remainder")):
+    TRAPS[name] = np.logical_not, f"integer {what} by zero"
 
 
 def read_value(document: Json) -> Value:
@@ -291,9 +292,7 @@ class Machine:
 
     def done(self, frame: Frame) -> bool:
         """Whether nothing is in a frame or below it, all its arguments have come and all its results have gone."""
-        entrance = "call"
-        if frame.site[2] == "loop":
-            entrance = "next_iteration" if frame.iteration else "enter"
+        entrance = "call" if frame.site[2] == "call" else "next_iteration" if frame.iteration else "enter"
         came = frame is self.root or frame.came == self.members[entrance, frame.site]
         return came and frame.went == self.members["return", frame.site] and not frame.alive and not frame.below
 

@@ -25,6 +25,11 @@ def _negative_exponent(x: Any, y: Any) -> Any:
     return y < 0
 
 
+def _power(x: Any, y: Any) -> Any:
+    """NumPy's own takes the square root where one exponent is for all, and differs from pow at -0.0 and -inf."""
+    return np.power(x, np.ascontiguousarray(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y)))))
+
+
 def _smaller(x: Any, y: Any) -> Any:
     """NumPy's own leaves the sign of equal zeros to the processor."""
     return np.where((x <= y) | (x != x), x, y)
@@ -118,7 +123,7 @@ pow = op(
     "pow",
     arity=2,
     types=_NUMBERS,
-    numpy=np.power,
+    numpy=_power,
     scalar=guarded.power,
     symbol="**",
     undefined=Undefined(_negative_exponent, "integer to a negative power"),

@@ -209,13 +209,17 @@ SHAPES: list[tuple[tuple[int, ...], ...]] = [
 def test_arrays_broadcast(signature: Signature) -> None:
     """Arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
     scalar kernel's, of the row's dtype, and no one can write to it."""
-    for shapes in [((), (), ()), *SHAPES]:
-        broadcast(signature, shapes)
+    for seed, shapes in enumerate([((), (), ()), *SHAPES, ((8,), (), ()), ((8,), (8,), (1,))]):
+        broadcast(signature, shapes, np.random.default_rng(seed))
 
 
-def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...]) -> None:
-    dice = np.random.default_rng(0)
-    kinds = {"b": [False, True], "i": [1, 2, 3, 7, 20], "u": [1, 2, 3, 7, 20], "f": [0.5, 1.0, -2.5, INF, NAN]}
+def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...], dice: np.random.Generator) -> None:
+    kinds = {
+        "b": [False, True],
+        "i": [1, 2, 3, 7, 20],
+        "u": [1, 2, 3, 7, 20],
+        "f": [0.5, 1.0, -2.5, -0.0, INF, -INF, NAN],
+    }
     given = [
         np.asarray(dice.choice(np.array(kinds[type_.dtype.kind], type_.dtype.numpy), size=shape))
         for type_, shape in zip(signature.operands, shapes, strict=False)
