@@ -1,0 +1,26 @@
+"""The corpus as pictures: whatever can be read can be drawn, graphs that break rules too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tagloom.core.lower import lower
+from tagloom.core.text import parse
+from tagloom.core.validate import program_problems
+from tagloom.viz.dot import graph_dot, program_dot
+
+FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
+
+
+def test_every_text_can_be_drawn() -> None:
+    """Every graph of the corpus, every program, and the graph of every valid one, gives DOT that names it."""
+    drawn = 0
+    for file in FILES:
+        document = parse(file.read_text())
+        graphs = list(document.graphs)
+        if document.program is not None:
+            assert document.program.entry in program_dot(document.program)
+            graphs += [] if program_problems(document.program) else [lower(document.program)]
+        assert all(graph.name in graph_dot(graph) for graph in graphs), file.name
+        drawn += len(graphs)
+    assert drawn > 150
