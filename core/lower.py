@@ -118,8 +118,11 @@ class _Lowering:
         return self.builder.build(returned=returned, hidden=int(main.name in self.needing))
 
     def _parameters(self, function: Function) -> list[Var]:
-        hidden = [Var("trigger", _TRIGGER)] if function.name in self.needing else []
-        return hidden + list(function.body.parameters)
+        """The parameters of a function; the hidden one has a name that no other has."""
+        parameters, name = list(function.body.parameters), "trigger"
+        while name in [parameter.name for parameter in parameters]:
+            name += "_"
+        return [Var(name, _TRIGGER), *parameters] if function.name in self.needing else parameters
 
     def _entry_merges(self, function: Function) -> list[Source]:
         """L2: fed once every body has been lowered."""

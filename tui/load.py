@@ -92,8 +92,8 @@ def line_of_text(error: TagloomError) -> str | None:
 
 
 def _in_text(document: Document, name: str | None, path: Path) -> Runnable:
-    """A function or graph of a text; the entry of its functions where there is nothing else."""
-    if name is None and document.program is not None and not document.graphs and "main" not in document.names:
+    """A function or graph of a text; without a name the entry of its functions, where it has some."""
+    if name is None and document.program is not None:
         name = document.program.entry
     if not document.names:
         raise Usage(f"{path.name} holds no function and no graph")

@@ -4,7 +4,7 @@ grammar.lark         what stands where
 syntax               a text as data that knows where it stands; nothing else knows the parser library
 names, programs, graphs, cases   what it means
 document             all of a text, read and written
-printer, print_graph the way back
+page, print_program, print_graph, print_document   the way back
 """
 
 from .cases import Case

@@ -108,6 +108,9 @@ def _read(text: str, file: str | None) -> Document:
             case syntax.From():
                 lines.enter(given)
             case syntax.Entry():
+                if entry is not None:
+                    hint = "one function is the entry; run another as FILE:NAME"
+                    raise Fault("the entry is said twice", given.name.spot, hint=hint)
                 entry = name(given.name)
     program = _program(functions, entry)
     return Document(program, tuple(found), tuple(cases))

@@ -64,11 +64,14 @@ class Spot(NamedTuple):
 class Fault(Exception):
     """What is wrong at a spot of a text, for `malformed` to say."""
 
-    def __init__(self, message: str, spot: Spot, *, required: object = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, spot: Spot, *, required: object = None, got: object = None, hint: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.spot = spot
         self.required = required
+        self.got = got
         self.hint = hint
 
 
@@ -77,7 +80,7 @@ def malformed(fault: Fault, text: str, file: str | None) -> Malformed:
     line, column = fault.spot
     where = f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}"
     shown = excerpt(text.split("\n")[line - 1], column)
-    return Malformed(fault.message, where=where, required=fault.required, hint=fault.hint, excerpt=shown)
+    return Malformed(fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=shown)
 
 
 def excerpt(line: str, column: int) -> str:

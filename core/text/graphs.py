@@ -82,8 +82,7 @@ class _Reading:
 
     def calling(self, line: syntax.SiteLine) -> SiteOf:
         found = site(line.site, "call", self.name)
-        if found is None:
-            raise Fault("which site?", line.callee.spot, required="site f.g calls h")
+        assert found is not None, "the grammar asks for its name"
         return found
 
     def node(self, given: syntax.GraphNode, lines: Lines) -> Node:

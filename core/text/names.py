@@ -6,18 +6,21 @@ import difflib
 import json
 
 from .. import dtypes
+from ..dtypes import DType
 from ..errors import Malformed
 from ..literals import parse_literal
+from ..op import wrap
 from ..program import Location
 from ..tag import ENVIRONMENT
 from ..tag import Site as SiteOf
-from ..types import Type
+from ..types import MOST_AXES, Type
 from ..value import Literal
 from .fault import Fault
 from .syntax import At, Attribute, From, Site, Word, Written
 
 LITERALS = ("true", "false", "nan", "inf")
 """Words that mean values, and name none."""
+ATTRIBUTES = "a dtype, a text, true or false, an int64, or a float64 that is no nan"
 
 
 def name(word: Word) -> str:
@@ -53,6 +56,8 @@ def type_(word: Word) -> Type:
     if inside == "...":
         return Type(dtype, None)
     sizes = [size.strip() for size in inside.split(",")] if inside else []
+    if len(sizes) > MOST_AXES:
+        raise Fault("too many sizes", word.spot, required=f"{MOST_AXES} at most", got=len(sizes))
     if not all(size == "?" or (size.isascii() and size.isdigit() and len(size) < 16) for size in sizes):
         wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
         raise Fault(f"{word.text!r} is no type", word.spot, required=wanted)
@@ -80,12 +85,23 @@ def attribute(given: Attribute) -> tuple[str, object]:
     """A static attribute: a dtype, a text, or the plain value of a literal."""
     key, value = name(given.name), given.value
     if isinstance(value, Written):
-        return key, literal(value).value
+        plain = literal(value).value
+        if not is_attribute(plain):
+            raise Fault("this is no attribute", value.spot, required=ATTRIBUTES)
+        return key, plain
     if value.text.startswith('"'):
         return key, text(value)
     if value.text not in dtypes.BY_NAME:
         raise Fault(f"{value.text!r} is no dtype", value.spot, required=", ".join(dtypes.BY_NAME))
     return key, dtypes.BY_NAME[value.text]
+
+
+def is_attribute(value: object) -> bool:
+    """Whether a value can be an attribute in the text form: attributes are compared with `==`, and a nan or an array
+    would equal nothing."""
+    if type(value) is int:
+        return wrap(value) == value
+    return value == value if type(value) is float else isinstance(value, bool | str | DType)
 
 
 def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:

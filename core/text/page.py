@@ -10,7 +10,7 @@ from ..errors import Usage
 from ..program import Location
 from ..types import Type
 from ..value import show
-from .names import LITERALS
+from .names import ATTRIBUTES, LITERALS, is_attribute
 
 _WIDEST = 72
 """Where the lines of source stand that nodes come from, unless all text ends before."""
@@ -62,14 +62,11 @@ def attributes(given: Iterable[tuple[str, object]]) -> list[str]:
 
 
 def _attribute(value: object) -> str:
-    match value:
-        case DType():
-            return repr(value)
-        case str():
-            return quoted(value)
-        case bool() | int() | float():
-            return show(value)
-    raise Usage("the text form cannot write this attribute", got=repr(value), required="a dtype, a number or a text")
+    if not is_attribute(value):
+        raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTES)
+    if isinstance(value, str):
+        return quoted(value)
+    return repr(value) if isinstance(value, DType) else show(value)
 
 
 def quoted(text: str) -> str:

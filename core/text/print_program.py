@@ -52,31 +52,36 @@ def _program(program: Program, page: Page) -> Page:
 def _function(page: Page, function: Function, types: Iterator[list[Type]]) -> None:
     results = arrow(function.results) if function.results or function.body.results else ""
     page.add(f"func {named(function.name)}({_parameters(function.body)}){results} {{", function.location)
-    _body(page, function.body, "return", types, 1)
+    _body(page, function.body, "return", types, 0)
     page.add("}")
 
 
 def _body(page: Page, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
-    if depth > 2 * MOST_NESTED + 1:
-        raise unwritable(f"more than {MOST_NESTED} nested regions", leave)
+    """What stands in a region that `depth` others are around."""
     for node in region.nodes:
         _node(page, node, types, depth)
-    page.add(f"{'  ' * depth}{leave} {_operands(region.results)}".rstrip())
+    page.add(f"{_indent(depth)}{leave} {_operands(region.results)}".rstrip())
+
+
+def _indent(depth: int) -> str:
+    return "  " * (2 * depth + 1)
 
 
 def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> None:
-    indent = "  " * depth
+    indent = _indent(depth)
     head = f"{indent}{_targets(node, next(types))} = {_operation(node)}"
     if not node.regions and node.op not in REGIONS:
         page.add(head, node.location)
         return
+    if node.regions and depth == MOST_NESTED:
+        raise unwritable(f"more than {MOST_NESTED} nested regions", node.op)
     page.add(f"{head} {{", node.location)
     words = REGIONS.get(node.op, ())
     for word, region in zip(words if len(words) == len(node.regions) else repeat("region"), node.regions, strict=False):
         opening = f"{indent}  {word}({_parameters(region)}) {{"
         if region.nodes:
             page.add(opening)
-            _body(page, region, "yield", types, depth + 2)
+            _body(page, region, "yield", types, depth + 1)
             page.add(f"{indent}  }}")
         else:
             page.add(f"{opening} {' '.join(filter(None, ['yield', _operands(region.results)]))} }}")

@@ -190,7 +190,7 @@ class _Reader(Transformer[Token, Any]):
         return Argument(bool(_words(children, "MARK")), name, types[0] if types else None)
 
     def site_line(self, children: list[Any]) -> SiteLine:
-        return SiteLine(_first(children, Site), *_words(children, "NAME"))
+        return SiteLine(self.site(children), *_words(children, "NAME"))
 
     def site(self, children: list[Any]) -> Site:
         kinds, names = _words(children, "KIND"), _words(children, "DOTTED", "MARK")

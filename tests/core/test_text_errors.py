@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import tagloom as tl
+from tagloom.core.program import Program, Region
 from tagloom.core.text import parse
 from tagloom.core.validate import program_problems
 
@@ -38,6 +41,9 @@ def test_to_the_letter() -> None:
         ("func f(x) {\n  return x\n}", ["f.tl:1:9", "a parameter has a type"]),
         ("func f(x: float64[3,) {\n  return x\n}", ["f.tl:1:18", "sizes end with `]`"]),
         ("func f(x: float64[3, y]) {\n  return x\n}", ["f.tl:1:11", "no type"]),
+        (f"func f(x: bool[{', '.join('1' * 65)}]) {{\n  return x\n}}", ["f.tl:1:11", "64 at most", "got: 65"]),
+        ("entry f\nfunc f(x: bool) {\n  return x\n}\nentry f", ["f.tl:5:7", "the entry is said twice"]),
+        ("graph g(x: bool) {\n  site calls g\n  return x\n}", ["f.tl:2:14", "required: `calls`"]),
         ("func f(x: int64) {\n  y = abs x\n}", ["f.tl:3:1", "as in `return r`"]),
         ("func f(x: int64) {\n  # {\n  y = abs x\n  return x\n", ["f.tl:1:18", "this brace is not closed"]),
         ("func f(x: int64)\n{\n  return x\n}", ["f.tl:1:17", "the line ends too soon", "`->` or `{`"]),
@@ -144,6 +150,30 @@ def nested(depth: int) -> str:
         opening += f"r{k} = cond p, p {{\nthen(p: bool) {{\n"
         closing = f"}}\nelse(p: bool) {{ yield p }}\n}}\n{'yield' if k else 'return'} r{k}\n" + closing
     return f"func f(p: bool) {{\n{opening}yield p\n{closing}}}"
+
+
+def too_deep(program: Program, inner: Region) -> Program:
+    """The program with another region where its last one stands innermost."""
+
+    def region(given: Region) -> Region:
+        if not given.nodes:
+            return inner
+        (node,) = given.nodes
+        return replace(given, nodes=(replace(node, regions=(region(node.regions[0]), *node.regions[1:])),))
+
+    return replace(program, functions=(replace(program.main, body=region(program.main.body)),))
+
+
+def test_what_nests_too_deep_is_not_written() -> None:
+    """What could not be read again is refused, whether there are nodes in the innermost region or not."""
+    program = tl.parse_program(nested(100))
+    one = tl.parse_program(nested(1)).main.body
+    for inner in (one, replace(one, nodes=())):
+        if inner.nodes:
+            with pytest.raises(tl.Usage, match="more than 100 nested regions"):
+                tl.print_program(too_deep(program, inner))
+        else:
+            assert parse(tl.print_program(too_deep(program, inner)))
 
 
 def test_deep_nesting() -> None:

@@ -16,8 +16,9 @@ from handmade import counting_loop, race, stuck, sum_graph, untyped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.graph import Graph
+from tagloom.core.literals import parse_literal
 from tagloom.core.lower import lower
-from tagloom.core.program import Location, Node, Program, Region
+from tagloom.core.program import Location, Node, Operand, Program, Region, Var
 from tagloom.core.text import Case as Written
 from tagloom.core.text import Document, parse, parse_graph, parse_program, print_document
 from tagloom.core.validate import program_problems
@@ -64,6 +65,120 @@ def test_a_lowered_graph_comes_back(case: Case) -> None:
     assert parse_graph(text) == graph
     assert tl.print_graph(parse_graph(text)) == text
     assert parse_graph(tl.print_graph(graph, locations=False)) == bare_graph(graph)
+
+
+_ODD = """
+func graph case entry from at return yield results call calls site loop then else while do region cond
+while_loop returns traps exhausts breaks deadlocks refused in firings tokens depth int64 float64 bool int8 add
+merge dtype trigger switch enter exit literal True None e1 E5 nan1 infx true_ _ x0 été ª 变量 ℌ f
+"""
+ODD = _ODD.split()
+
+
+def renamed(program: Program, names: dict[str, str]) -> Program:
+    """The program with other names for its functions and values."""
+
+    def variables(given: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple(Var(names[name], type_) for name, type_ in given)
+
+    def operands(given: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        return tuple(names[each] if isinstance(each, str) else each for each in given)
+
+    def region(given: Region) -> Region:
+        return Region(variables(given.parameters), tuple(map(node, given.nodes)), operands(given.results))
+
+    def node(given: Node) -> Node:
+        attributes = tuple((k, names[v] if k == "function" else v) for k, v in given.attributes)
+        inner = tuple(map(region, given.regions))
+        return replace(
+            given,
+            inputs=operands(given.inputs),
+            results=variables(given.results),
+            regions=inner,
+            attributes=attributes,
+        )
+
+    functions = tuple(replace(f, name=names[f.name], body=region(f.body)) for f in program.functions)
+    return Program(functions, names[program.entry])
+
+
+def names_of(program: Program) -> list[str]:
+    """The names of functions and values, each once."""
+    found = dict.fromkeys(function.name for function in program.functions)
+    for function in program.functions:
+        regions = [function.body, *(inner for node in function.body.walk() for inner in node.regions)]
+        found |= dict.fromkeys(parameter.name for region in regions for parameter in region.parameters)
+        found |= dict.fromkeys(result.name for node in function.body.walk() for result in node.results)
+    return list(found)
+
+
+@settings(max_examples=60)
+@given(cases(), st.integers(0, 2**32))
+def test_odd_names_come_back(case: Case, seed: int) -> None:
+    """Programs and their graphs come back whatever functions and values are called: words of the grammar, of another
+    script, or what looks like a number or a literal. The names change nothing else."""
+    found = names_of(case.program)
+    pool = [*ODD, *(f"{word}_{k}" for k in range(1, 2 + len(found) // len(ODD)) for word in ODD)]
+    names = dict(zip(found, random.Random(seed).sample(pool[: max(len(ODD), len(found))], len(found)), strict=True))
+    program = renamed(case.program, names)
+    assert parse_program(tl.print_program(program)) == program
+    graph = lower(program)
+    assert parse_graph(tl.print_graph(graph)) == graph
+    assert len(graph.nodes) == len(lower(case.program).nodes)
+
+
+SITES = {
+    "site calls.a calls calls": ("call", "calls.a", "calls"),
+    "site calls calls f": ("call", "f.calls", "f"),
+    "site call calls f": ("call", "f.call", "f"),
+    "site loop calls call": ("call", "f.loop", "call"),
+    "site call calls calls f": ("call", "f.calls", "f"),
+    "site loop call calls f": ("loop", "f.call", "f"),
+    "site loop calls calls calls": ("loop", "f.calls", "calls"),
+    "site @ calls site": ("call", ".main", "site"),
+}
+
+
+@pytest.mark.parametrize("line", SITES)
+def test_odd_sites_come_back(line: str) -> None:
+    """The words of a line that says whom a site calls may be names in it, whether a kind stands before or not; those
+    in the brackets behind an op, too."""
+    graph = parse_graph(f"graph f(x: int64) {{\n  {line}\n  y = call[call] x\n  z = add[loop loop] y\n  return z\n}}")
+    ((site, callee),) = graph.calls
+    assert (site.kind, str(site), callee) == SITES[line]
+    assert [str(node.site) for node in graph.nodes] == ["f.call", "f.loop", ".main"]
+    assert parse_graph(tl.print_graph(graph)) == graph
+
+
+ATTRIBUTES = ["true", "-3", "2.5", "-0.0", "inf", "-inf", '"a \\"b\\""', "float32", "int64(3)"]
+
+
+@pytest.mark.parametrize("value", ATTRIBUTES)
+@pytest.mark.parametrize("word", ["func", "graph"])
+def test_attributes_come_back(word: str, value: str) -> None:
+    """An attribute is a dtype, a text, a truth value or a plain number, and comes back."""
+    document = parse(f"{word} f(x: int64) {{\n  y = add x, x, k={value}\n  return y\n}}")
+    assert parse(print_document(document)) == document
+
+
+@pytest.mark.parametrize("value", ["nan", "[1, 2]", "uint8(3)", "float32(1)", "float64([])", "float64(nan)"])
+@pytest.mark.parametrize("word", ["func", "graph"])
+def test_what_equals_nothing_is_no_attribute(word: str, value: str) -> None:
+    """Where it is read and where it is written: a nan, an array, and what has no form of its own."""
+    text = f"{word} f(x: int64) {{\n  y = add x, x, k={value}\n  return y\n}}"
+    with pytest.raises(tl.Malformed, match="this is no attribute"):
+        parse(text)
+    document = parse(text.replace(value, "1"))
+    attributes = (("k", parse_literal(value).value),)
+    subject = document[document.names[0]]
+    if isinstance(subject, Program):
+        (old,) = subject.main.body.nodes
+        body = replace(subject.main.body, nodes=(replace(old, attributes=attributes),))
+        subject = replace(subject, functions=(replace(subject.main, body=body),))
+    else:
+        subject = replace(subject, nodes=(replace(subject.nodes[0], attributes=attributes), *subject.nodes[1:]))
+    with pytest.raises(tl.Usage, match="cannot write this attribute"):
+        print_document(Document(*((subject, ()) if isinstance(subject, Program) else (None, (subject,)))))
 
 
 @settings(max_examples=25)

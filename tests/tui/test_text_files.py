@@ -43,6 +43,32 @@ def test_run(file: str) -> None:
     assert ran.returncode == 1 and "(f.tl:2)" in ran.stderr and "\n      y = floor_divide 10, n\n      ^" in ran.stderr
 
 
+ONE = """func f(x: int64) -> int64 {
+  return x
+}
+"""
+MAIN = ONE.replace("f(", "main(").replace("return x", "y = negative x\n  return y")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (ONE + MAIN, "5"),
+        (f"entry f\n{MAIN}{ONE}", "5"),
+        (f"{ONE}{MAIN}entry main", "-5"),
+        (ONE + MAIN.replace("func", "graph"), "5"),
+        ((ONE + MAIN).replace("func", "graph"), "-5"),
+    ],
+)
+def test_the_entry_runs(tmp_path: Path, text: str, value: str) -> None:
+    """A file without a name runs the entry of its functions: the first, or the one that `entry` says, whatever they are
+    called; the graph called main only where there are no functions."""
+    path = tmp_path / "f.tl"
+    path.write_text(text)
+    ran = tagloom("run", str(path), "5")
+    assert (ran.stdout, ran.stderr) == (f"{value}\n", "")
+
+
 def test_what_breaks_rules_is_refused(file: str) -> None:
     """With the rule, the line and a hint; a graph runs with --unchecked."""
     ran = tagloom("run", f"{file}:broken", "0")
