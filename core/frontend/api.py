@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType, promote
-from ..errors import Invalid, Trap, Usage
+from ..errors import Exhausted, Invalid, Trap, Usage
 from ..op import kernel, lookup, trap_message
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
@@ -30,7 +30,7 @@ from .inference import at
 from .source import here
 from .structure import LEAF, Structure, flatten, leaf_names, unflatten
 from .symbol import Symbol
-from .tracing import NoTypeYet, RegionTrace, current, number_of, to_operand
+from .tracing import NoTypeYet, RegionTrace, current, number_of, to_operand, weak_number, weakness
 from .tracing import Value as Traced
 from .tracing import apply as apply_traced
 
@@ -45,7 +45,9 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     adapted = _adapt(op, list(map(number_of, operands)))
     region = current()
     if region is not None:
-        return Symbol(apply_traced(region, op, adapted, tuple(attributes.items())))
+        result = apply_traced(region, op, adapted, tuple(attributes.items()))
+        result.weak = _weak_result(op, operands, result.type)
+        return Symbol(result)
     if any(isinstance(operand, Traced) for operand in adapted):
         raise Invalid(
             "a symbolic value is used after its function was traced",
@@ -57,6 +59,15 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
 
 
 Symbol.apply = staticmethod(apply)
+
+
+def _weak_result(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
+    """The number that a result stands for, where weak values and Python's numbers make it among themselves."""
+    concerned = operands[op == "where" :]
+    weak = any(weakness(operand) is not None for operand in concerned)
+    if op == "astype" or not weak or any(weak_number(number_of(operand)) is None for operand in concerned):
+        return None
+    return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
 
 def _adapt(op: str, operands: Sequence[object]) -> list[Traced | Literal]:
@@ -91,10 +102,14 @@ def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Va
         error.rule, error.where, error.message = "V4", here(), f"{op}: {error.message}"
         raise
     values = tuple(operand.value for operand in operands)
-    message = trap_message(row, values)
-    if message is not None:
-        raise Trap(message, where=here(), got=", ".join(map(str, operands)))
-    return kernel(row, types, type_, tuple(attributes.items()))(*values)
+    try:
+        message = trap_message(row, values)
+        if message is None:
+            return kernel(row, types, type_, tuple(attributes.items()))(*values)
+    except MemoryError:
+        got = f"{op} of {', '.join(map(str, types))}"
+        raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None
+    raise Trap(message, where=here(), got=", ".join(map(str, operands)))
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -158,23 +173,30 @@ def _traced_loop(
     name = region.names.fresh("loop")
     deciding, going = subregion(region), subregion(region)
     names, line = _loop_names(body, structure), here()
-    own = [deciding.parameter(inner, start.type, line) for inner, start in zip(names, starts, strict=True)]
-    mine = [Traced(going, value.name, value.type, line) for value in own]
+    own = [
+        deciding.parameter(inner, start.type, line, weakness(leaf))
+        for inner, start, leaf in zip(names, starts, leaves, strict=True)
+    ]
+    mine = [Traced(going, value.name, value.type, line, value.weak) for value in own]
     try:
         going_on = _predicate(run(deciding, cond, structure, own), "condition of while_loop")
         following = _following(structure, run(going, body, structure, mine), body)
     except NoTypeYet:
-        return foreseen(region, structure, [value.type for value in own], [None] * len(own))
-    decided, next_ones = deciding.operand(going_on), list(map(going.operand, _next_variables(following, mine)))
+        return foreseen(region, structure, [value.type for value in own], [value.weak for value in own])
+    following_ones = _next_variables(following, mine)
+    decided, next_ones = deciding.operand(going_on), list(map(going.operand, following_ones))
     captured = _captured(deciding, going)
     regions = (
         deciding.close([*own, *map(deciding.local, captured)], [decided]),
         going.close([*mine, *map(going.local, captured)], [*next_ones, *map(going.operand, captured)]),
     )
     inputs = [region.operand(value) for value in (*starts, *captured)]
-    types = [value.type for value in (*own, *captured)]
+    found = [_result(value, leaf) for value, leaf in zip(own, following.leaves, strict=True)]
+    types = [*(type_ for type_, _ in found), *(value.type for value in captured)]
     names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
     results = region.node("while_loop", inputs, types, names, regions)
+    for result, (_, number) in zip(results, found, strict=False):
+        result.weak = number
     return unflatten(structure, map(Symbol, results[: len(own)]))
 
 
@@ -236,7 +258,7 @@ def _next_variables(following: Returned, own: list[Traced]) -> list[Traced | Lit
     adapted = []
     for value, variable in zip(following.leaves, own, strict=True):
         operand = weakly(value, variable.type.dtype if variable.type.is_scalar else None)
-        if not variable.type.admits(operand.type):
+        if not (variable.type.admits(operand.type) or _may_become(variable, operand.type)):
             made = isinstance(operand, Traced) and operand.region is variable.region
             raise Invalid(
                 f"loop variable {variable.name} changes its type",
@@ -248,6 +270,23 @@ def _next_variables(following: Returned, own: list[Traced]) -> list[Traced | Lit
             )
         adapted.append(operand)
     return adapted
+
+
+def _may_become(variable: Traced, type_: Type) -> bool:
+    """Whether a loop variable that starts with a Python number so far may turn out to be of this type."""
+    kinds = "f" if isinstance(variable.weak, float) else "iuf"
+    return variable.weak is not None and type_.is_scalar and type_.dtype.kind in kinds
+
+
+def _result(variable: Traced, following: object) -> tuple[Type, int | float | None]:
+    """The type of a loop's result, and its number while it is one: what starts as one takes what comes next."""
+    number = weak_number(following)
+    if variable.weak is None:
+        return variable.type, None
+    if number is None:
+        return to_operand(following).type, None
+    number *= variable.weak
+    return to_operand(number).type, number
 
 
 def _loosened(one: Type, other: Type) -> str:

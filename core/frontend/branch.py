@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import Invalid, Usage, counted
+from ..errors import Invalid, TagloomError, Usage, counted
 from ..program import MOST_NESTED, Location
 from ..types import Type
 from ..value import Literal
@@ -49,10 +49,13 @@ def returned(python: Callable[..., Any], value: object) -> Returned:
 
 
 def traced_branch(region: RegionTrace, python: Callable[..., Any]) -> Returned | None:
-    """What a branch returns; None where this path gives no type yet."""
+    """What a branch returns; None where this path gives no type yet, or its types do not fit, which is kept."""
     try:
         return returned(python, run(region, python, Structure(tuple), ()))
     except NoTypeYet:
+        return None
+    except TagloomError as error:
+        region.instance.keep(error)
         return None
 
 

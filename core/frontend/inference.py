@@ -2,7 +2,9 @@
 
 Owns the functions of the program being made, and what is known of their results: nothing at first, then what the
 branches that do not need to know it return, then the narrowest type that admits whatever came. A function is traced
-again when it used what has changed since, until nothing does. Types only widen, so that this ends.
+again when it used what has changed since, until nothing does. Types only widen, so that this ends. What does not fit
+in a trace gives no type there, and is an error if it still stands in the end: what a function returns depends on the
+function and on those that it calls, and not on who calls it or which was traced first.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..dtypes import promote
 from ..errors import Invalid, TagloomError
 from ..program import Function, Location, Program, Region
 from ..types import Type
@@ -18,12 +21,18 @@ from ..value import Literal
 from .annotation import Source
 from .source import definition, here
 from .structure import Form, Structure, flatten, leaf_names, unflatten
-from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
+from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number, weakness
 
 MOST_FUNCTIONS = 1000
 """How many functions tracing finds in one program before it takes the program for an endless one."""
+CURABLE = ("V4", "V5", "V6")
+"""The rules that a trace may break with what is known so far, and keep when more is known."""
 DEEPEST = 12
 """How many functions are traced within another's trace; Python's own stack is not to end first."""
+
+
+Weak = tuple[int | float | None, ...]
+"""For each leaf a number of its kind, where it is a Python number so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class Known:
     """What is known of a function's results. A weak one is a Python number so far, and takes any dtype that fits."""
 
     form: Form
-    weak: tuple[int | float | None, ...]
+    weak: Weak
     lines: tuple[Location | None, ...] = field(compare=False)
 
     @classmethod
@@ -50,11 +59,16 @@ class Instance:
     name: str
     source: Source
     forms: tuple[Form, ...]
+    weak: Weak
+    """Which leaves of the arguments are weak; such a function is there only while more is found out."""
     known: Known | None
     used: dict[Instance, Known | None] | None = None
     earlier: tuple[Instance, ...] = ()
     """What the trace before the latest one called."""
     body: Region | None = None
+    error: TagloomError | None = None
+    """What did not fit in its latest trace."""
+    forgotten: bool = False
 
     @property
     def where(self) -> Location:
@@ -63,7 +77,25 @@ class Instance:
     @property
     def stale(self) -> bool:
         """Whether it is to be traced, or traced again."""
-        return self.used is None or any(callee.known != known for callee, known in self.used.items())
+        used = self.used
+        return used is None or self.forgotten or any(callee.known != known for callee, known in used.items())
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a result is a Python number so far, and not because an argument is."""
+        return self.known is not None and any(self.known.weak) and not any(self.weak)
+
+    def keep(self, error: TagloomError) -> None:
+        """Keep an error that may not stand when more is known; raise any other."""
+        if error.rule not in CURABLE:
+            raise error
+        self.error = self.error or error
+
+    def forget(self) -> None:
+        """Let it be found out again what it returns, where that came of a number whose type is another now."""
+        self.forgotten = True
+        if self.source.results is None and self.known is not None and None in self.known.weak:
+            self.known = None
 
 
 class Trace:
@@ -72,7 +104,7 @@ class Trace:
     def __init__(self, wrap: Callable[[Value], object]) -> None:
         self.wrap = wrap
         self.names = Names()
-        self.instances: dict[tuple[Source, tuple[Form, ...]], Instance] = {}
+        self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
     def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Structure]:
@@ -80,9 +112,12 @@ class Trace:
 
         Raises Invalid, Usage and whatever the user's Python does, where it cannot be traced.
         """
-        entry = self.instance(source, forms, None)
+        entry = self.instance(source, forms, (), None)
         self.settle(entry)
         functions = reached(entry)
+        for instance in functions:
+            if instance.error is not None:
+                raise instance.error
         endless = [one for one in functions if one.known is None and one in reached(*(one.used or ()))]
         if endless:
             name = endless[0].source.name
@@ -96,22 +131,28 @@ class Trace:
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
-        number of its own type."""
+        number of its own type: first in those functions that wait for no other's."""
         while True:
             functions = reached(entry)
             stale = [instance for instance in functions if instance.stale]
             for instance in stale:
                 if instance.stale:
                     self.run(instance)
-            if not stale:
-                weak = [(one, one.known) for one in functions if one.known and any(one.known.weak)]
-                for instance, known in weak:
-                    instance.known = replace(known, weak=Known.firmly(known.form).weak)
-                if not weak:
-                    return
+            if stale:
+                continue
+            called = {one: reached(one) for one in functions if one.is_number}
+            if not called:
+                return
+            settled = [one for one in called if all(one in called.get(other, (one,)) for other in called[one])]
+            for instance in settled:
+                assert instance.known is not None
+                instance.known = replace(instance.known, weak=Known.firmly(instance.known.form).weak)
+            for instance in functions:
+                if instance not in settled and any(one in settled for one in reached(instance)):
+                    instance.forget()
 
-    def instance(self, source: Source, forms: tuple[Form, ...], caller: Instance | None) -> Instance:
-        key = (source, forms)
+    def instance(self, source: Source, forms: tuple[Form, ...], weak: Weak, caller: Instance | None) -> Instance:
+        key = (source, forms, weak)
         if key not in self.instances:
             if len(self.instances) >= MOST_FUNCTIONS:
                 raise Invalid(
@@ -119,13 +160,13 @@ class Trace:
                     where=definition(source.python.__code__),
                     hint="a new tl.function seems to be made at every call; define it once, outside",
                 )
-            known = Known.firmly(source.results) if source.results else _remembered(source, forms, caller)
-            self.instances[key] = Instance(self, self.names.fresh(source.identifier), source, forms, known)
+            known = Known.firmly(source.results) if source.results else _remembered(source, forms, weak, caller)
+            self.instances[key] = Instance(self, self.names.fresh(source.identifier), source, forms, weak, known)
         return self.instances[key]
 
-    def called(self, source: Source, forms: tuple[Form, ...], caller: Instance) -> tuple[Instance, Known]:
+    def called(self, source: Source, forms: tuple[Form, ...], weak: Weak, caller: Instance) -> tuple[Instance, Known]:
         """The function for these forms, and what is known of it; raises NoTypeYet where that is nothing."""
-        callee = self.instance(source, forms, caller)
+        callee = self.instance(source, forms, weak, caller)
         if callee.known is None and callee.used is None and self.nested < DEEPEST:
             self.nested += 1
             try:
@@ -141,10 +182,12 @@ class Trace:
     def run(self, instance: Instance) -> None:
         """Trace the body of a function, on symbolic parameters."""
         instance.earlier, instance.used = tuple(instance.used or ()), {}
+        instance.error, instance.forgotten = None, False
         region = RegionTrace(instance, Names())
+        weak = iter(instance.weak)
         for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):
             for inner, type_ in zip(leaf_names(form.structure, name), form.types, strict=True):
-                region.parameter(inner, type_, instance.where)
+                region.parameter(inner, type_, instance.where, next(weak, None))
         symbols = map(self.wrap, region.parameters)
         try:
             with entered(region):
@@ -152,12 +195,20 @@ class Trace:
                 returned = instance.source.python(*arguments)
         except NoTypeYet:
             return
+        except TagloomError as error:
+            instance.keep(instance.error or error)
+            return
+        except Exception:
+            if instance.error is None:
+                raise
+            return  # what goes wrong after an error may come of it
         try:
             found, results = _returned(instance, returned)
             operands = [region.operand(result) for result in results]
         except TagloomError as error:
             error.where = instance.where  # no line of the body is running any more
-            raise
+            instance.error = instance.error or error
+            return
         instance.known = found
         instance.body = region.close(region.parameters, operands)
 
@@ -174,12 +225,13 @@ def reached(*entries: Instance) -> list[Instance]:
     return found
 
 
-def _remembered(source: Source, forms: tuple[Form, ...], caller: Instance | None) -> Known | None:
+def _remembered(source: Source, forms: tuple[Form, ...], weak: Weak, caller: Instance | None) -> Known | None:
     """A function that is made anew whenever its caller is traced begins with what was known of the one before it: the
     one that was called as the same among all that the same line of Python makes."""
 
     def alike(callee: Instance) -> bool:
-        return callee.source.python.__code__ is source.python.__code__ and callee.forms == forms
+        same = callee.source.python.__code__ is source.python.__code__
+        return same and (callee.forms, callee.weak) == (forms, weak)
 
     if caller is None:
         return None
@@ -230,7 +282,7 @@ def _joined(name: str, known: Known | None, found: Known) -> Known:
         return found
     types = []
     for k, (one, other) in enumerate(zip(known.form.types, found.form.types, strict=True)):
-        type_ = one.join(other) if known.weak[k] is None else _numbers(known, found, k)
+        type_ = _widened(one, other) if known.weak[k] is None else _numbers(known, found, k)
         if type_ is None:
             raise Invalid(
                 f"{name} returns two types",
@@ -241,6 +293,12 @@ def _joined(name: str, known: Known | None, found: Known) -> Known:
         types.append(type_)
     weak = tuple(one and other and one * other for one, other in zip(known.weak, found.weak, strict=True))
     return Known(Form(known.form.structure, tuple(types)), weak, found.lines)
+
+
+def _widened(one: Type, other: Type) -> Type | None:
+    """The type of a result that was traced again: of a wider dtype now, if what it met was a number before."""
+    wider = promote(one.dtype, other.dtype) is other.dtype
+    return replace(one, dtype=other.dtype).join(other) if wider else None
 
 
 def _numbers(known: Known, found: Known, position: int) -> Type:
@@ -280,7 +338,7 @@ def _renamed(region: Region, names: dict[str, str]) -> Region:
 
 def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tuple[list[Value], Structure]:
     """Add a call; its results, and how they nest. Raises NoTypeYet where nothing is known of them."""
-    operands, forms = [], []
+    operands, forms, weak = [], [], []
     taken = source.taken_apart(arguments, Invalid)
     for (name, declared), (leaves, structure) in zip(source.arguments, taken, strict=True):
         wanted = declared.types if declared else (None,) * len(leaves)
@@ -295,8 +353,10 @@ def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tu
                     got=at(operand.type, operand.location if isinstance(operand, Value) else None),
                 )
         operands += found
+        weak += [None if declared else weakness(leaf) for leaf in leaves]
         forms.append(declared or Form(structure, tuple(operand.type for operand in found)))
-    callee, known = region.instance.trace.called(source, source.forms(forms), region.instance)
+    numbers = tuple(weak) if any(weak) else ()
+    callee, known = region.instance.trace.called(source, source.forms(forms), numbers, region.instance)
     names = region.names.several(region.names.fresh(source.identifier), len(known.form.types))
     inputs = [region.operand(operand) for operand in operands]
     results = region.node("call", inputs, known.form.types, names, attributes=(("function", callee.name),))

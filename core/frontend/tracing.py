@@ -81,8 +81,8 @@ class RegionTrace:
     nodes: list[Node] = field(default_factory=list)
     captured: dict[Value, Value] = field(default_factory=dict)
 
-    def parameter(self, name: str, type_: Type, line: Location | None) -> Value:
-        value = Value(self, self.names.fresh(name), type_, line)
+    def parameter(self, name: str, type_: Type, line: Location | None, weak: int | float | None = None) -> Value:
+        value = Value(self, self.names.fresh(name), type_, line, weak)
         self.parameters.append(value)
         return value
 
@@ -150,10 +150,16 @@ def entered(region: RegionTrace) -> Iterator[RegionTrace]:
         _CURRENT.reset(token)
 
 
+def weakness(value: object) -> int | float | None:
+    """For a weak value, the Python number that it stands for; None for anything else."""
+    symbolic = getattr(value, "_tagloom_value", None)
+    return symbolic.weak if isinstance(symbolic, Value) else None
+
+
 def number_of(value: object) -> object:
     """The Python number that a weak value stands for; any other value as it is."""
-    symbolic = getattr(value, "_tagloom_value", None)
-    return value if not isinstance(symbolic, Value) or symbolic.weak is None else symbolic.weak
+    number = weakness(value)
+    return value if number is None else number
 
 
 def weak_number(value: object) -> int | float | None:
