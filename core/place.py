@@ -16,11 +16,12 @@ V14  Every node can be reached by tokens: no node waits for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from .errors import Invalid
 from .graph import Edge, Graph, Node, Source
+from .problem import problem
 from .tag import ENVIRONMENT, Site
 
 Guard: TypeAlias = tuple[tuple[Source, bool], ...]
@@ -75,12 +76,12 @@ class Places:
 
     def unreached(self, left: list[int]) -> Iterator[Invalid]:
         """V14."""
-        names = ", ".join(str(self.graph.nodes[number]) for number in left[:5])
-        yield Invalid(
+        yield problem(
+            "V14",
             "no token ever comes here: these nodes wait for themselves, or for a function that is never called",
-            rule="V14",
-            where=self.graph.nodes[left[0]].where,
-            got=names,
+            self.graph.nodes[left[0]].where,
+            required="a way from the arguments to every node",
+            got=self.names(left[:5]),
             hint="a cycle must pass through next_iteration and a merge",
         )
 
@@ -149,7 +150,7 @@ class Places:
         if "enter" in ops or "next_iteration" in ops:
             sites = {maker.site for maker in makers if maker is not None}
             if sorted(ops) != ["enter", "next_iteration"] or len(sites) > 1:
-                return [self.overlap(node, "one enter and one next_iteration, of one loop")]
+                return [self.overlap(node, "one enter and one next_iteration, of one loop", ports)]
             entered = self.of.get(ports[ops.index("enter")])
             if entered is None:
                 return None
@@ -158,14 +159,14 @@ class Places:
             callers = [ENVIRONMENT if maker is None else maker.site for maker in makers]
             callees = {self.callees[site] for site in callers if site in self.callees}
             if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
-                return [self.overlap(node, "at most one token from each site that calls the function")]
+                return [self.overlap(node, "at most one token from each site that calls the function", ports)]
             return self.placed(number, Place(node.function))
         places = [self.of[source] for source in ports if source in self.of]
         if len(places) < len(ports):
             return None
         joined = _join([place.guard for place in places])
         if joined is None or len({place.context for place in places}) > 1:
-            return [self.overlap(node, "the two sides of one switch", places)]
+            return [self.overlap(node, "the two sides of one switch", ports, places)]
         return self.placed(number, Place(places[0].context, joined))
 
     def placed(self, number: int, here: Place) -> list[Invalid]:
@@ -190,12 +191,13 @@ class Places:
             wanted = sorted(entries.get(self.callees[site], ()))
             fed = sorted(edge.node for output in outputs for edge in output.edges)
             if fed != wanted or any(len(output.edges) != 1 for output in outputs):
-                yield Invalid(
+                yield problem(
+                    "V12",
                     f"the arguments of {site} do not feed each parameter of {self.callees[site]} once",
-                    rule="V12",
-                    where=self.graph.nodes[callers[site][0]].where if site in callers else self.graph.name,
+                    self.graph.nodes[callers[site][0]].where if site in callers else self.graph.name,
                     required=self.names(wanted),
                     got=self.names(fed),
+                    hint="a parameter is a merge, fed once by every site that calls the function",
                 )
 
     def returns(self) -> Iterator[Invalid]:
@@ -217,12 +219,13 @@ class Places:
             merges = [sorted(edge.node for fed in side for edge in fed) for side in edges]
             once = all(len(fed) == 1 for side in edges for fed in side)
             if merges[0] != merges[1] or not once or not all(map(self.is_merge, merges[0])):
-                yield Invalid(
+                yield problem(
+                    "V13",
                     f"a variable of loop {site} lacks its enter, its merge or its next_iteration",
-                    rule="V13",
-                    where=self.graph.nodes[numbers[0]].where,
+                    self.graph.nodes[numbers[0]].where,
                     required=self.names(merges[0]),
                     got=self.names(merges[1]),
+                    hint="a loop variable is a merge, fed once by its enter and once by its next_iteration",
                 )
                 continue
             leaving = self.by_site.get(("exit", site), [])
@@ -231,11 +234,13 @@ class Places:
             conditions = {place.guard[-1][0] for place, _ in guards if place.guard}
             right = {(Place(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)}
             if len(conditions) != 1 or not guards <= right:
-                yield Invalid(
+                yield problem(
+                    "V13",
                     f"the variables of loop {site} do not all go on, or leave, on one condition",
-                    rule="V13",
-                    where=self.graph.nodes[numbers[0]].where,
+                    self.graph.nodes[numbers[0]].where,
+                    required="next_iteration where the condition holds, exit where it does not hold",
                     got="; ".join(sorted({self.said(place) for place, _ in guards})),
+                    hint="switch every variable on the condition: output 0 goes on, output 1 leaves",
                 )
 
     def source(self, number: int, port: int) -> Source:
@@ -255,31 +260,31 @@ class Places:
         return place.context
 
     def said(self, place: Place) -> str:
-        """A place in words: `main.loop if main.less`."""
-        outcomes = [f"{'' if outcome else 'not '}{self.maker(pred)}" for pred, outcome in place.guard]
-        return " if ".join([str(place.context), " and ".join(outcomes)] if outcomes else [str(place.context)])
+        """A place in words: `tokens of main.loop where main.less holds`."""
+        outcomes = [f"{self.maker(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in place.guard]
+        return f"tokens of {place.context}{' where ' * bool(outcomes)}{' and '.join(outcomes)}"
 
     def maker(self, source: Source) -> str:
         return self.graph.arguments[source.output][0] if source.node < 0 else str(self.graph.nodes[source.node])
 
-    def names(self, numbers: list[int]) -> str:
-        return ", ".join(str(self.graph.nodes[number]) for number in numbers) or "none"
+    def names(self, numbers: list[int]) -> list[str]:
+        return [str(self.graph.nodes[number]) for number in numbers]
 
     def apart(self, node: Node, ports: list[Source], required: Place | None = None) -> Invalid:
-        return Invalid(
+        return problem(
+            "V10",
             f"tokens of {node} live in different places",
-            rule="V10",
-            where=node.where,
+            node.where,
             required=self.said(required) if required else "one place",
             got="; ".join(self.said(self.of[source]) for source in ports),
             hint="a value enters a loop by enter, a branch by switch, a function by call",
         )
 
     def foreign(self, node: Node, here: Place) -> Invalid:
-        return Invalid(
+        return problem(
+            "V10",
             f"{node} gets its tokens from another function",
-            rule="V10",
-            where=node.where,
+            node.where,
             required=node.function,
             got=self.function_of(here),
             hint="functions meet in call and return",
@@ -287,22 +292,23 @@ class Places:
 
     def elsewhere(self, node: Node, here: Place) -> Invalid:
         assert node.site is not None
-        return Invalid(
+        return problem(
+            "V12" if node.op == "call" else "V13",
             f"{node.site} is entered from two places",
-            rule="V12" if node.op == "call" else "V13",
-            where=node.where,
+            node.where,
             required=self.said(self.outer[node.site]),
             got=self.said(here),
+            hint="another place is another site",
         )
 
-    def overlap(self, node: Node, required: str, places: list[Place] | None = None) -> Invalid:
-        got = "; ".join(map(self.said, places)) if places else None
-        return Invalid(
+    def overlap(self, node: Node, required: str, ports: list[Source], places: Sequence[Place] = ()) -> Invalid:
+        return problem(
+            "V11",
             f"merge {node} may get two tokens under one tag, or none",
-            rule="V11",
-            where=node.where,
+            node.where,
             required=required,
-            got=got,
+            got="; ".join(map(self.said, places)) or [self.maker(source) for source in ports],
+            hint="switch a value on one predicate, and merge what becomes of both sides",
         )
 
 

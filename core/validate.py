@@ -7,93 +7,111 @@ V4  Operands have types that the op takes; the results have the types that it ma
 V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
     that admit what both branches yield; loop variables have the types of the results throughout.
 V6  A call names a function of the program and gives it its arguments; its results have the types of the function's.
+    A function returns as many results as it says, of these types. The entry is a function.
 
 The rules of graphs, V7 on, are in `validate_graph`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Sequence
 
-from . import dtypes
-from .errors import Invalid
+from . import dtypes, hints
+from .errors import Invalid, counted
 from .op import OPS
+from .problem import problem
 from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
 from .types import Type
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
+_REGIONS = {"cond": 2, "while_loop": 2}
 
 
-def program_problems(program: Program) -> list[Invalid]:
-    """Everything that is wrong with a program, in program order; empty where it is well-formed."""
-    return list(_Checker(program).program())
+def program_problems(program: Program, functions: Iterable[Function] | None = None) -> list[Invalid]:
+    """Everything that is wrong with a program, in program order; empty where it is well-formed. With `functions`, what
+    is wrong with these of it.
+
+    Every problem has its rule, where it is, what is required, what is there instead, and a hint.
+    """
+    return list(_Checker(program).program(program.functions if functions is None else functions))
 
 
 class _Checker:
     def __init__(self, program: Program) -> None:
         self.functions = {function.name: function for function in program.functions}
         self.subject = program
+        self.names: set[str] = set()
+        """What has a name in the function that is looked at, wherever it is."""
 
-    def program(self) -> Iterator[Invalid]:
-        yield from _duplicates([function.name for function in self.subject.functions], "function", None)
+    def program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
         if self.subject.entry not in self.functions:
-            yield Invalid(
-                "the entry is no function", rule="V6", required=sorted(self.functions), got=self.subject.entry
+            yield problem(
+                "V6",
+                "the entry is no function",
+                f"entry {self.subject.entry}",
+                required=self.functions,
+                got=self.subject.entry,
+                hint=hints.meant(self.subject.entry, self.functions) or "name one of the functions",
             )
-        for function in self.subject.functions:
+        named = [(function.name, _place_of(function)) for function in functions]
+        yield from _duplicates(named, "functions")
+        for function in functions:
             yield from self.function(function)
 
     def function(self, function: Function) -> Iterator[Invalid]:
-        nodes = [result.name for node in function.body.walk() for result in node.results]
-        parameters = [parameter.name for parameter in function.body.parameters]
-        yield from _duplicates(parameters + nodes, "value", function.location or function.name)
-        yield from self.region(function.body, function.results, function.location or function.name)
+        body, place = function.body, _place_of(function)
+        named = [(parameter.name, place) for parameter in body.parameters]
+        named += [(result.name, _place(node)) for node in body.walk() for result in node.results]
+        self.names = {name for name, _ in named}
+        yield from _duplicates(named, "values")
+        yield from self.region(body, place)
+        returned = _yielded(body)
+        if returned is not None and not _fits(function.results, returned):
+            yield problem(
+                "V6",
+                f"{function.name} returns something else than it says",
+                place,
+                required=function.results,
+                got=returned,
+                hint="say behind `->` what it returns, or leave the types out: they are inferred",
+            )
 
-    def region(self, region: Region, results: Sequence[Type] | None, where: object) -> Iterator[Invalid]:
-        """What is wrong in a region; where `results` are given, it yields what they admit."""
+    def region(self, region: Region, where: object) -> Iterator[Invalid]:
+        """What is wrong in a region, which stands at `where`."""
         known = {parameter.name: parameter.type for parameter in region.parameters}
         for node in region.nodes:
-            place = node.location or (node.name if node.results else node.op)
+            place = _place(node)
             for inner in node.regions:
-                names = [parameter.name for parameter in inner.parameters]
-                yield from _duplicates([*names, *(set(names) & _made(inner))], "value", place)
+                yield from _duplicates(_names(inner, place), "values")
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
-                yield Invalid(
-                    f"{node.op} uses a name that is not defined here",
-                    rule="V1",
-                    where=place,
-                    required=sorted(known),
-                    got=missing[0],
-                    hint="a region sees its own parameters and nodes; pass the value as an operand",
-                )
+                yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place)
             else:
                 yield from self.node(node, [_type(operand, known) for operand in node.inputs], place)
             known.update(node.results)
         missing = [name for name in region.results if isinstance(name, str) and name not in known]
         if missing:
-            yield Invalid(
-                "a region yields a name it does not define", rule="V1", where=where, required=sorted(known), got=missing
-            )
-        elif results is not None:
-            yield from _fit("V5", "results", results, [_type(result, known) for result in region.results], where)
+            yield self.unknown("a region yields a name it does not define", missing[0], known, where)
+
+    def unknown(self, message: str, name: str, known: dict[str, Type], where: object) -> Invalid:
+        elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
+        guess = None if name in self.names else hints.meant(name, known)
+        return problem("V1", message, where, required=sorted(known), got=name, hint=guess or elsewhere)
 
     def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        regions = {"cond": 2, "while_loop": 2}.get(node.op, 0)
+        regions = _REGIONS.get(node.op, 0)
         if node.op not in OPS and node.op not in STRUCTURED:
-            close = get_close_matches(node.op, [*OPS, *STRUCTURED], 1, 0.5)
-            hint = f"do you mean {close[0]}?" if close else f"the ops are {', '.join([*OPS, *STRUCTURED])}"
-            yield Invalid(f"there is no op {node.op!r}", rule="V3", where=where, required="an op", hint=hint)
+            hint = hints.op_meant(node.op, self.functions)
+            yield problem("V3", f"there is no op {node.op!r}", where, required="an op", got=node.op, hint=hint)
         elif len(node.regions) != regions or not node.results:
-            yield Invalid(
+            yield problem(
+                "V3",
                 f"{node.op} has the wrong number of regions or results",
-                rule="V3",
-                where=where,
-                required=f"{regions} regions and at least one result",
-                got=f"{len(node.regions)} and {len(node.results)}",
+                where,
+                required=f"{counted(regions, 'region')} and at least 1 result",
+                got=f"{counted(len(node.regions), 'region')} and {counted(len(node.results), 'result')}",
+                hint="as in `y = call f a`" if node.op == "call" else hints.example(node.op),
             )
         elif node.op == "cond":
             yield from self.cond(node, operands, where)
@@ -107,46 +125,59 @@ class _Checker:
     def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         row = OPS[node.op]
         if (len(operands), len(node.results)) != (row.arity, 1):
-            yield Invalid(
+            yield problem(
+                "V3",
                 f"{node.op} has the wrong number of operands or results",
-                rule="V3",
-                where=where,
-                required=f"{row.arity} and 1",
-                got=f"{len(operands)} and {len(node.results)}",
+                where,
+                required=f"{counted(row.arity, 'operand')} and 1 result",
+                got=f"{counted(len(operands), 'operand')} and {counted(len(node.results), 'result')}",
+                hint=hints.example(node.op),
             )
             return
         if tuple(name for name, _ in node.attributes) != row.attributes:
-            yield Invalid(
+            yield problem(
+                "V3",
                 f"{node.op} has the wrong attributes",
-                rule="V3",
-                where=where,
+                where,
                 required=row.attributes,
-                got=node.attributes,
+                got=[name for name, _ in node.attributes],
+                hint=hints.example(node.op),
             )
             return
         try:
             made = row.types(*operands, **dict(node.attributes))
         except Invalid as error:
-            error.rule, error.where, error.message = "V4", where, f"{node.op}: {error.message}"
-            yield error
+            yield _untaken(error, node, operands, where)
             return
         if made != node.results[0].type:
-            yield Invalid(
+            yield problem(
+                "V4",
                 f"{node.op} makes another type than its result has",
-                rule="V4",
-                where=where,
+                where,
                 required=made,
                 got=node.results[0].type,
+                hint=hints.INFERRED,
             )
 
     def cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         if not operands or operands[0] != _BOOL:
-            got = ", ".join(map(str, operands[:1])) or "nothing"
-            yield Invalid("the predicate of cond is not one bool", rule="V5", where=where, required=_BOOL, got=got)
+            got = operands[0] if operands else "nothing"
+            what = "the predicate of cond is not one bool"
+            yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE)
+            return
+        apart = [region for region in node.regions if not _fits(_types(region.parameters), operands[1:])]
+        if apart:
+            yield problem(
+                "V5",
+                "a branch does not take what cond passes",
+                where,
+                required=_types(apart[0].parameters),
+                got=operands[1:],
+                hint="the operands behind the predicate are those of both branches, in their order",
+            )
             return
         for region in node.regions:
-            yield from _fit("V5", "operands", _types(region.parameters), operands[1:], where)
-            yield from self.region(region, None, where)
+            yield from self.region(region, where)
         yielded = [_yielded(region) for region in node.regions]
         if yielded[0] is not None and yielded[1] is not None:
             yield from self.joined(node, yielded[0], yielded[1], where)
@@ -154,41 +185,178 @@ class _Checker:
     def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
         """The results of a cond are the joins of what its branches yield."""
         if len(one) != len(other):
-            yield _misfit("V5", "results of the branches", one, other, where)
+            yield problem(
+                "V5",
+                "the branches do not yield as many values",
+                where,
+                required=one,
+                got=other,
+                hint="cond has the results of the branch that it takes: both yield the same ones",
+            )
             return
         apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine.join(theirs) is None]
         for mine, theirs in apart:
-            yield Invalid(
+            yield problem(
+                "V5",
                 "the branches yield different types",
-                rule="V5",
-                where=where,
+                where,
                 required="one dtype",
                 got=f"{mine} and {theirs}",
-                hint="convert one of them with astype",
+                hint=hints.ASTYPE,
             )
         made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
         if not apart and made != _types(node.results):
-            yield _misfit("V5", "results of cond", [type_ for type_ in made if type_], _types(node.results), where)
+            yield problem(
+                "V5",
+                "the results of cond are not what its branches yield",
+                where,
+                required=made,
+                got=_types(node.results),
+                hint=hints.INFERRED,
+            )
 
     def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         condition, body = node.regions
-        types = _types(node.results)
-        for region in node.regions:
-            if _types(region.parameters) != types:
-                yield _misfit("V5", "loop variables", types, _types(region.parameters), where)
-        yield from _fit("V5", "loop variables", types, operands, where)
-        yield from self.region(condition, [_BOOL], where)
-        yield from self.region(body, types, where)
+        sides = {
+            "from outside": operands,
+            "in while": _types(condition.parameters),
+            "in do": _types(body.parameters),
+            "as results": _types(node.results),
+        }
+        if len({len(types) for types in sides.values()}) > 1:
+            yield problem(
+                "V5",
+                "a loop has as many variables in all its parts",
+                where,
+                required=counted(len(operands), "variable"),
+                got=", ".join(f"{len(types)} {side}" for side, types in sides.items()),
+                hint=hints.example("while_loop"),
+            )
+            return
+        apart = list(_apart(body.parameters, sides, where))
+        yield from apart
+        if not apart:
+            yield from self.condition(condition, where)
+            yield from self.following(node, body, where)
+
+    def condition(self, condition: Region, where: object) -> Iterator[Invalid]:
+        yield from self.region(condition, where)
+        yielded = _yielded(condition)
+        if yielded is not None and yielded != [_BOOL]:
+            yield problem(
+                "V5",
+                "the condition of while_loop is not one bool",
+                _origin(condition, 0, where),
+                required=_BOOL,
+                got=yielded,
+                hint=hints.COMPARE,
+            )
+
+    def following(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
+        """What `do` yields are the next variables."""
+        yield from self.region(body, where)
+        yielded, wanted = _yielded(body), _types(body.parameters)
+        if yielded is not None and len(yielded) != len(wanted):
+            yield problem(
+                "V5",
+                "do does not yield as many values as there are loop variables",
+                where,
+                required=wanted,
+                got=yielded,
+                hint="what does not change is yielded as it is",
+            )
+            return
+        for place, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
+            if not type_.admits(found):
+                origin, start = _origin(body, place, where), node.inputs[place]
+                yield problem(
+                    "V5",
+                    f"loop variable {name} changes its type",
+                    origin,
+                    required=f"{type_} ({where})",
+                    got=f"{found} ({origin})",
+                    hint=_steady(type_, found, start),
+                )
 
     def call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         name = dict(node.attributes).get("function")
         if name not in self.functions:
-            yield Invalid("a call names no function of the program", rule="V6", where=where, got=name)
+            got = str(name) if name is not None else "nothing"
+            yield problem(
+                "V6",
+                "a call names no function of the program",
+                where,
+                required=self.functions,
+                got=got,
+                hint=hints.meant(got, self.functions) or "name one of the functions, as in `y = call f a`",
+            )
             return
         callee = self.functions[name]
-        yield from _fit("V6", "arguments", _types(callee.body.parameters), operands, where)
+        parameters = _types(callee.body.parameters)
+        if not _fits(parameters, operands):
+            yield problem(
+                "V6",
+                f"the arguments of {name} do not fit",
+                where,
+                required=parameters,
+                got=operands,
+                hint=f"{name} takes {counted(len(parameters), 'argument')}; astype converts",
+            )
         if list(callee.results) != _types(node.results):
-            yield _misfit("V6", "results", callee.results, _types(node.results), where)
+            yield problem(
+                "V6",
+                f"the results of {name} do not fit",
+                where,
+                required=callee.results,
+                got=_types(node.results),
+                hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
+            )
+
+
+def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
+    """V4: what the rule of an op says of operands that it does not take."""
+    literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
+    hint = hints.fitting(OPS[node.op], operands, literals, node.attributes)
+    required = error.required or "operands that the op takes"
+    message = f"{node.op}: {error.message}"
+    return problem("V4", message, where, required=required, got=operands, hint=hint)
+
+
+def _steady(type_: Type, found: Type, start: Operand) -> str:
+    """How a loop variable of one type, of which the next value would be another, can keep its type."""
+    if type_.dtype is found.dtype:
+        return "start it with an open size, as a parameter x: float64[?] has"
+    better = hints.rewritten(start, found.dtype) if isinstance(start, Literal) else None
+    return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
+
+
+def _apart(variables: Sequence[Var], sides: dict[str, list[Type]], where: object) -> Iterator[Invalid]:
+    """V5: the variables of a loop that have not one type in all its parts."""
+    for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
+        if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
+            yield problem(
+                "V5",
+                f"loop variable {name} has more than one type",
+                where,
+                required="one type",
+                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *inside], strict=True)),
+                hint="write that of the operand in both regions, or convert the operand with astype",
+            )
+
+
+def _place(node: Node) -> object:
+    return node.location or (node.name if node.results else node.op)
+
+
+def _place_of(function: Function) -> object:
+    return function.location or function.name
+
+
+def _origin(region: Region, place: int, where: object) -> object:
+    """Where what a region yields at a place is made: at a node of it, or at `where`."""
+    name = region.results[place] if place < len(region.results) else None
+    made = [_place(node) for node in region.nodes if any(result.name == name for result in node.results)]
+    return made[-1] if made else where
 
 
 def _types(variables: Sequence[Var]) -> list[Type]:
@@ -207,20 +375,23 @@ def _yielded(region: Region) -> list[Type] | None:
     return [_type(result, known) for result in region.results]
 
 
-def _made(region: Region) -> set[str]:
-    return {result.name for node in region.nodes for result in node.results}
+def _names(region: Region, place: object) -> list[tuple[str, object]]:
+    """The parameters of a region, and the nodes in it that are called as one of them."""
+    names = [parameter.name for parameter in region.parameters]
+    made = [(result.name, _place(node)) for node in region.nodes for result in node.results]
+    return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
 
 
-def _duplicates(names: list[str], what: str, where: object) -> Iterator[Invalid]:
-    for name in sorted(name for name, count in Counter(names).items() if count > 1):
-        yield Invalid(f"two {what}s have one name", rule="V2", where=where, required="unique names", got=name)
+def _duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
+    """V2: each name that stands for two things, where it is given the second time."""
+    seen: dict[str, int] = {}
+    for name, where in named:
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] == 2:
+            message = f"two {what} have one name"
+            hint = "give one of them another name"
+            yield problem("V2", message, where, required="unique names", got=name, hint=hint)
 
 
-def _fit(rule: str, what: str, wanted: Sequence[Type], found: Sequence[Type], where: object) -> Iterator[Invalid]:
-    if len(wanted) != len(found) or not all(w.admits(f) for w, f in zip(wanted, found, strict=True)):
-        yield _misfit(rule, what, wanted, found, where)
-
-
-def _misfit(rule: str, what: str, wanted: Sequence[Type], found: Sequence[Type], where: object) -> Invalid:
-    required, got = (", ".join(map(str, types)) or "none" for types in (wanted, found))
-    return Invalid(f"the {what} do not fit", rule=rule, where=where, required=required, got=got)
+def _fits(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
+    return len(wanted) == len(found) and all(w.admits(f) for w, f in zip(wanted, found, strict=True))

@@ -13,14 +13,15 @@ V15  The results are return nodes to the environment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from . import dtypes
+from . import dtypes, hints
 from .control import CONTROL
-from .errors import Invalid
+from .errors import Invalid, counted
 from .graph import Edge, Graph, Node
 from .op import OPS
 from .place import Places
+from .problem import problem
 from .tag import ENVIRONMENT
 from .types import Type
 from .value import Literal
@@ -48,47 +49,82 @@ class _Checker:
         """V7."""
         count = len(self.graph.arguments)
         if not 0 <= self.graph.hidden <= count:
-            yield Invalid("more arguments are hidden than there are", rule="V7", required=count, got=self.graph.hidden)
+            yield problem(
+                "V7",
+                "more arguments are hidden than there are, or fewer than none",
+                self.graph.name,
+                required=f"0 to {counted(count, 'hidden argument')}",
+                got=counted(self.graph.hidden, "hidden argument"),
+                hint="the first arguments are hidden, as many as `hidden` says",
+            )
         for node in self.graph.nodes:
             control, row = CONTROL.get(node.op), OPS.get(node.op)
             if control is None and row is None:
-                yield Invalid(f"{node} has an op that does not exist", rule="V7", where=node.where, got=node.op)
+                what, hint = f"{node} has an op that does not exist", hints.op_meant(node.op, None)
+                yield problem("V7", what, node.where, required="an op", got=node.op, hint=hint)
                 continue
             ports = len(node.ports) - node.triggered
             wanted = row.arity if row else control.ports if control else None
             outputs = control.outputs if control else 1
             if (wanted is not None and ports != wanted) or ports == 0 or len(node.outputs) != outputs:
-                yield Invalid(
+                yield problem(
+                    "V7",
                     f"{node.op} has the wrong number of ports or outputs",
-                    rule="V7",
-                    where=node.where,
-                    required=f"{wanted or 'some'} and {outputs}",
-                    got=f"{ports} and {len(node.outputs)}",
+                    node.where,
+                    required=f"{counted(wanted, 'port') if wanted else 'some ports'} and {counted(outputs, 'output')}",
+                    got=f"{counted(ports, 'port')} and {counted(len(node.outputs), 'output')}",
+                    hint=hints.example(node.op),
                 )
             elif (node.site.kind if node.site else None) != (kind := control.site if control else None):
-                wrong = f"{node.op} has a site too many, too few, or of the wrong kind"
-                yield Invalid(wrong, rule="V7", where=node.where, required=kind, got=node.site)
-            elif (names := tuple(name for name, _ in node.attributes)) != (row.attributes if row else ()):
-                yield Invalid(f"{node.op} has the wrong attributes", rule="V7", where=node.where, got=names)
+                yield problem(
+                    "V7",
+                    f"{node.op} has a site too many, too few, or of the wrong kind",
+                    node.where,
+                    required=f"the site of a {kind}" if kind else "no site",
+                    got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
+                    hint=hints.example(node.op),
+                )
+            elif (names := tuple(name for name, _ in node.attributes)) != (
+                wanted_names := row.attributes if row else ()
+            ):
+                what, hint = f"{node.op} has the wrong attributes", hints.example(node.op)
+                yield problem("V7", what, node.where, required=wanted_names, got=names, hint=hint)
             elif node.op in ("call", "return") and node.site not in self.called:
-                yield Invalid(f"no function is known for site {node.site}", rule="V7", where=node.where)
+                yield problem(
+                    "V7",
+                    f"no function is known for site {node.site}",
+                    node.where,
+                    required=f"one of {', '.join(map(str, self.called - {ENVIRONMENT}))}"
+                    if len(self.called) > 1
+                    else "a site that calls a function",
+                    got=node.site,
+                    hint=f"say whom it calls, as in `site {node.site} calls f`",
+                )
 
     def ports(self) -> Iterator[Invalid]:
         """V8."""
-        for edge in self.sources:
+        for edge, sources in self.sources.items():
             if not (0 <= edge.node < len(self.graph.nodes) and 0 <= edge.port < len(self.graph.nodes[edge.node].ports)):
-                yield Invalid("an edge ends on a port that does not exist", rule="V7", got=edge)
+                maker = self.graph.nodes[sources[0].node] if sources[0].node >= 0 else None
+                yield problem(
+                    "V7",
+                    "an edge ends on a port that does not exist",
+                    maker.where if maker else self.graph.name,
+                    required=f"a port of one of {counted(len(self.graph.nodes), 'node')}, counted from 0",
+                    got=f"port {edge.port} of node {edge.node}",
+                    hint="an edge names the number of a node, and of one of its ports",
+                )
                 return
         for number, node in enumerate(self.graph.nodes):
             for port, literal in enumerate(node.ports):
                 found = len(self.sources.get(Edge(number, port), ())) + (literal is not None)
                 if found != 1:
-                    yield Invalid(
+                    yield problem(
+                        "V8",
                         f"port {port} of {node} has {'no source' if found == 0 else f'{found} sources'}",
-                        rule="V8",
-                        where=node.where,
-                        required="one edge, or one literal",
-                        got=found,
+                        node.where,
+                        required="1 source: an edge, or a literal",
+                        got=counted(found, "source"),
                         hint="a merge is missing before it" if found else "connect it, or give it a literal",
                     )
             yield from self.literals(node)
@@ -97,54 +133,80 @@ class _Checker:
         given = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.triggered]]
         trigger = node.triggered and node.ports[-1] is not None
         if trigger or (node.op == "merge" and any(given)) or (node.op == "switch" and given[1:] == [True]):
-            yield Invalid(
+            yield problem(
+                "V8",
                 f"a literal stands where {node.op} must have a token",
-                rule="V8",
-                where=node.where,
-                hint="send it through an identity node with a trigger",
+                node.where,
+                required="an edge",
+                got="a literal",
+                hint="send it through an identity node with a trigger, as in `one = identity 1 @ x`",
             )
         elif given and all(given) != node.triggered:
-            yield Invalid(
-                f"{node} has {'a trigger it does not need' if node.triggered else 'literals only, and no trigger'}",
-                rule="V8",
-                where=node.where,
+            extra = node.triggered
+            yield problem(
+                "V8",
+                f"{node} has {'a trigger it does not need' if extra else 'literals only, and no trigger'}",
+                node.where,
+                required="no trigger" if extra else "a trigger: a token on which it fires",
+                got="a trigger" if extra else "no trigger",
+                hint="leave out what is behind the `@`" if extra else "write `@ x` behind it: it fires when x comes",
             )
 
     def results(self) -> Iterator[Invalid]:
         """V15."""
-        count = len(self.graph.nodes)
-        for number in self.graph.results:
-            if not 0 <= number < count or (self.graph.nodes[number].op, self.graph.nodes[number].site) != (
-                "return",
-                ENVIRONMENT,
-            ):
-                yield Invalid("a result is no return to the environment", rule="V15", got=number)
-        returns = [n for n, node in enumerate(self.graph.nodes) if (node.op, node.site) == ("return", ENVIRONMENT)]
-        if sorted(self.graph.results) != returns:
-            yield Invalid("a return to the environment must be one result, once", rule="V15", got=self.graph.results)
+        leaving = [n for n, node in enumerate(self.graph.nodes) if (node.op, node.site) == ("return", ENVIRONMENT)]
+        wrong = [number for number in self.graph.results if number not in leaving]
+        for number in wrong:
+            there = 0 <= number < len(self.graph.nodes)
+            yield problem(
+                "V15",
+                "a result is no return to the environment",
+                self.graph.nodes[number].where if there else self.graph.name,
+                required=self.names(leaving),
+                got=self.names([number]),
+                hint="`return a` makes the return node of a, `results a` takes a as it is",
+            )
+        if not wrong and sorted(self.graph.results) != leaving:
+            once = [n for n in leaving if self.graph.results.count(n) != 1]
+            yield problem(
+                "V15",
+                "a return to the environment must be one result, once",
+                self.graph.nodes[once[0]].where,
+                required=self.names(leaving),
+                got=self.names(self.graph.results),
+                hint="name each behind `return`, or behind `results`",
+            )
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        nodes = self.graph.nodes
+        return [str(nodes[number]) if 0 <= number < len(nodes) else f"node {number}" for number in numbers]
 
     def types(self) -> Iterator[Invalid]:
         """V9."""
         for name, argument in self.graph.arguments[: self.graph.hidden]:
             if argument.type != _BOOL:
-                yield Invalid(f"hidden argument {name} is no trigger", rule="V9", required=_BOOL, got=argument.type)
+                what, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
+                yield problem("V9", what, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
         for number, node in enumerate(self.graph.nodes):
             ports = [self.port_type(number, port) for port in range(len(node.ports) - node.triggered)]
             out = [output.type for output in node.outputs]
             try:
                 wanted = self.output_types(node, ports)
             except Invalid as error:
-                error.rule, error.where, error.message = "V9", node.where, f"{node.op}: {error.message}"
-                yield error
+                yield self.untaken(error, node, ports)
                 continue
             if not all(o.admits(w) for o, w in zip(out, wanted, strict=True)):
-                yield Invalid(
-                    f"{node} makes another type than its output has",
-                    rule="V9",
-                    where=node.where,
-                    required=", ".join(map(str, wanted)),
-                    got=", ".join(map(str, out)),
-                )
+                hint = "the type of a merge admits those of all its ports" if node.op == "merge" else hints.INFERRED
+                what = f"{node} makes another type than its output has"
+                yield problem("V9", what, node.where, required=wanted, got=out, hint=hint)
+
+    def untaken(self, error: Invalid, node: Node, ports: list[Type]) -> Invalid:
+        """What is said of a node that does not take what comes to its ports."""
+        row, literals = OPS.get(node.op), node.ports[: len(ports)]
+        hint = hints.fitting(row, ports, literals, node.attributes) if row else hints.COMPARE
+        required = error.required or "operands that the op takes"
+        got = ports if row else error.got
+        return problem("V9", f"{node.op}: {error.message}", node.where, required=required, got=got, hint=hint)
 
     def output_types(self, node: Node, ports: list[Type]) -> list[Type]:
         if node.op in OPS:

@@ -1,16 +1,29 @@
-"""Events as lines of text, so that a test shows a run as one would write it on a blackboard.
+"""What is said: of problems, that it is all there; events as lines of text, so that a test shows a run as one would
+write it on a blackboard.
 
 `add[1] <- 3 @ main: sends 7 to return[0]` is a firing, `add[0] <- 4 @ main: waits` a token that found no partner.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from tagloom.core.errors import Invalid
 from tagloom.core.graph import Graph
 from tagloom.core.value import show
 from tagloom.interp.event import Event, Token
 from tagloom.interp.outcome import Outcome
+
+
+def check_words(problems: Iterable[Invalid]) -> None:
+    """Each problem has its rule, its place, what is required, what there is and a hint: in words, not in Python's."""
+    for problem in problems:
+        said = [problem.rule, problem.where, problem.required, problem.got, problem.hint]
+        assert all(str(each) for each in said if each is not None) and None not in said, problem
+        shown = f"{problem.required} {problem.got} {problem.hint}"
+        assert not re.search(r"\('|',\)|\['|\(\)|Edge\(|Site\(", shown), problem
+        assert not re.search(r"(?<![a-z\[(] )\b\d+ and \d+\b", shown), problem
 
 
 def line(graph: Graph, event: Event) -> str:

@@ -9,6 +9,7 @@ import tagloom as tl
 from generator import Case, cases
 from graph_edits import changed, feed, number, rewired, source, typed, wires
 from hypothesis import given, settings
+from said import check_words
 from tagloom.core.graph import Edge, Graph, Output
 from tagloom.core.lower import lower
 from tagloom.core.tag import Site
@@ -83,25 +84,25 @@ def merging(graph: Graph, name: str, *names: str) -> Graph:
 
 BROKEN: dict[str, tuple[str, Graph, str]] = {
     "an op that does not exist": ("V7", changed(FAC, "fac.multiply", op="times"), "times"),
-    "a port too many": ("V7", changed(FAC, "fac.multiply", op="abs"), "2 and 1"),
-    "a merge without ports": ("V7", ports(FAC, "fac.cond"), "some and 1"),
-    "a switch with one side": ("V7", outputs(FAC, "fac.cond.switch_trigger", 1), "2 and 1"),
-    "an output too many": ("V7", outputs(FAC, "fac.subtract", 2), "2 and 2"),
+    "a port too many": ("V7", changed(FAC, "fac.multiply", op="abs"), "got: 2 ports and 1 output"),
+    "a merge without ports": ("V7", ports(FAC, "fac.cond"), "some ports and 1 output"),
+    "a switch with one side": ("V7", outputs(FAC, "fac.cond.switch_trigger", 1), "2 ports and 2 outputs"),
+    "an output too many": ("V7", outputs(FAC, "fac.subtract", 2), "2 ports and 2 outputs"),
     "an enter without a site": ("V7", changed(TOTAL, "total.loop.enter_n", site=None), "loop"),
     "an ordinary node with a site": ("V7", changed(TOTAL, "total.add", site=LOOP), "total.loop"),
     "a loop at the site of a call": ("V7", changed(FAC, "fac.fac.call_n", op="enter"), "fac.fac"),
     "a call of no function": ("V7", replace(FAC, calls=()), "fac.fac"),
-    "an attribute too few": ("V7", changed(FAC, "fac.literal", op="astype"), "()"),
-    "an attribute too many": ("V7", changed(FAC, "fac.cond", attributes=(("dtype", tl.int64),)), "('dtype',)"),
+    "an attribute too few": ("V7", changed(FAC, "fac.literal", op="astype"), "got: none"),
+    "an attribute too many": ("V7", changed(FAC, "fac.cond", attributes=(("dtype", tl.int64),)), "got: dtype"),
     "more hidden than there is": ("V7", replace(TOTAL, hidden=3), "got: 3"),
     "fewer hidden than none": ("V7", replace(FAC, hidden=-1), "got: -1"),
     "a port without a source": ("V8", feed(FAC, "fac.multiply", 1), "port 1 of fac.multiply has no source"),
     "a port with two sources": ("V8", feed(FAC, "fac.multiply", 1, "fac.fac", "fac.subtract"), "2 sources"),
     "a port with one source twice": ("V8", feed(FAC, "fac.multiply", 1, "fac.fac", "fac.fac"), "2 sources"),
     "a literal and a source": ("V8", feed(FAC, "fac.subtract", 1, "fac.cond.switch_n:1"), "2 sources"),
-    "an edge to a port that is not": ("V7", edge(FAC, "n", Edge(0, 2)), "port=2"),
-    "an edge to a node that is not": ("V7", edge(FAC, "n", Edge(99, 0)), "node=99"),
-    "an edge to the environment": ("V7", edge(FAC, "n", Edge(-1, 0)), "node=-1"),
+    "an edge to a port that is not": ("V7", edge(FAC, "n", Edge(0, 2)), "port 2 of node 0"),
+    "an edge to a node that is not": ("V7", edge(FAC, "n", Edge(99, 0)), "node 99"),
+    "an edge to the environment": ("V7", edge(FAC, "n", Edge(-1, 0)), "node -1"),
     "a merge of a literal": ("V8", ports(FAC, "fac.cond", 1, None), "merge must have a token"),
     "a switch on a literal": ("V8", ports(FAC, "fac.cond.switch_n", None, True), "switch must have a token"),
     "literals without a trigger": ("V8", ports(FAC, "fac.literal", 1), "literals only, and no trigger"),
@@ -114,29 +115,65 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "trips that are no integer": ("V9", typed(TOTAL, "total.loop", INT, FLOAT), "int64, float64"),
     "a call of another type": ("V9", typed(FAC, "fac.fac.call_n", FLOAT), "required: float64"),
     "a hidden argument that is no bool": ("V9", replace(FAC, hidden=1), "got: int64"),
-    "an outer value in a branch": ("V10", feed(FAC, "fac.multiply", 0, "fac.n"), "fac; fac if not fac.less_equal"),
-    "the other branch's value": ("V10", feed(FAC, "fac.multiply", 0, "fac.cond.switch_n:0"), "fac if fac.less_equal; "),
-    "a branch's value outside": ("V10", feed(FAC, "fac.return", 0, "fac.multiply"), "fac if not fac.less_equal"),
-    "an outer value in a loop": ("V10", feed(TOTAL, "total.less", 1, "total.n"), "total.loop; total"),
-    "a loop's value outside": ("V10", feed(TOTAL, "total.return", 0, "total.add_1"), "total.loop if total.less"),
+    "an outer value in a branch": (
+        "V10",
+        feed(FAC, "fac.multiply", 0, "fac.n"),
+        "tokens of fac; tokens of fac where fac.less_equal does not",
+    ),
+    "the other branch's value": (
+        "V10",
+        feed(FAC, "fac.multiply", 0, "fac.cond.switch_n:0"),
+        "fac where fac.less_equal holds; ",
+    ),
+    "a branch's value outside": (
+        "V10",
+        feed(FAC, "fac.return", 0, "fac.multiply"),
+        "fac where fac.less_equal does not hold",
+    ),
+    "an outer value in a loop": (
+        "V10",
+        feed(TOTAL, "total.less", 1, "total.n"),
+        "tokens of total.loop; tokens of total",
+    ),
+    "a loop's value outside": (
+        "V10",
+        feed(TOTAL, "total.return", 0, "total.add_1"),
+        "total.loop where total.less holds",
+    ),
     "an exit from another loop": ("V10", changed(TWO, "two.loop", site=Site("two", "loop_1", "loop")), "two.loop"),
-    "a next_iteration elsewhere": ("V10", feed(TOTAL, "total.loop.next_n", 0, "total.n"), "required: total.loop"),
+    "a next_iteration elsewhere": (
+        "V10",
+        feed(TOTAL, "total.loop.next_n", 0, "total.n"),
+        "required: tokens of total.loop",
+    ),
     "a loop that is left and never entered": (
         "V10",
         changed(TOTAL, "total.loop", site=LOOP._replace(name="l")),
         "total.l",
     ),
-    "a value of another function": ("V10", feed(PAIR, "pair.add", 0, "low.a"), "low; pair"),
+    "a value of another function": ("V10", feed(PAIR, "pair.add", 0, "low.a"), "tokens of low; tokens of pair"),
     "a node in another function": ("V10", changed(PAIR, "pair.add", function="low"), "got: pair"),
     "a merge in another function": ("V10", changed(TOTAL, "total.loop.n", function="sum"), "got: total"),
     "a return in another function": ("V10", changed(PAIR, "pair.low", function="low"), "got: pair"),
     "a result in another function": ("V10", changed(PAIR, "pair.return", function="low"), "required: low"),
-    "a result of another function": ("V10", feed(PAIR, "pair.return", 0, "low.cond"), "required: pair"),
-    "a return of the caller's value": ("V10", feed(PAIR, "pair.low", 0, "pair.n"), "required: low"),
-    "a return under a branch": ("V10", feed(PAIR, "pair.low", 0, "low.cond.switch_a:0"), "low if low.less"),
-    "one side of a switch twice": ("V11", feed(PAIR, "low.cond", 1, "low.cond.switch_b:0"), "low if low.less; low if"),
-    "a merge of what is not switched": ("V11", merging(PAIR, "pair.add", "pair.low", "pair.low_1"), "pair; pair"),
-    "a branch and what is around": ("V11", feed(FAC, "fac.cond", 1, "fac.n"), "fac if fac.less_equal; fac"),
+    "a result of another function": ("V10", feed(PAIR, "pair.return", 0, "low.cond"), "required: tokens of pair"),
+    "a return of the caller's value": ("V10", feed(PAIR, "pair.low", 0, "pair.n"), "required: tokens of low"),
+    "a return under a branch": ("V10", feed(PAIR, "pair.low", 0, "low.cond.switch_a:0"), "low where low.less holds"),
+    "one side of a switch twice": (
+        "V11",
+        feed(PAIR, "low.cond", 1, "low.cond.switch_b:0"),
+        "low where low.less holds; tokens of low where",
+    ),
+    "a merge of what is not switched": (
+        "V11",
+        merging(PAIR, "pair.add", "pair.low", "pair.low_1"),
+        "tokens of pair; tokens of pair",
+    ),
+    "a branch and what is around": (
+        "V11",
+        feed(FAC, "fac.cond", 1, "fac.n"),
+        "fac where fac.less_equal holds; tokens of fac",
+    ),
     "a loop entered without going on": ("V11", feed(TOTAL, "total.loop.n", 1, "total.n"), "one next_iteration"),
     "a loop going on without an enter": ("V11", feed(TOTAL, "total.loop.n", 0, "total.loop.next_s"), "one enter"),
     "a variable of two loops": ("V11", feed(TWO, "two.loop_1.j", 0, "two.loop.enter_i"), "of one loop"),
@@ -146,7 +183,7 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "an argument twice": ("V11", merging(FAC, "fac.n", "n", "n"), "each site that calls"),
     "two parameters from one call": ("V12", feed(PAIR, "low.b", 0, "pair.low.call_a"), "the arguments of pair.low "),
     "a parameter without a call": ("V12", merging(PAIR, "low.a", "pair.low.call_a"), "of pair.low_1"),
-    "a call from two places": ("V12", feed(REC, "rec.rec.call_m", 0, "rec.m"), "got: rec"),
+    "a call from two places": ("V12", feed(REC, "rec.rec.call_m", 0, "rec.m"), "got: tokens of rec"),
     "a recursive entry without its argument": ("V12", merging(FAC, "fac.n", "fac.fac.call_n"), "got: none"),
     "fewer arguments than parameters": (
         "V12",
@@ -161,19 +198,27 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a variable that does not go on": ("V13", feed(TOTAL, "total.loop.n", 1, "total.loop.next_s"), "lacks its enter"),
     "a variable entered by another": ("V13", feed(TOTAL, "total.loop.n", 0, "total.loop.enter_s"), "lacks its enter"),
     "an enter without a merge": ("V13", feed(TOTAL, "total.less", 1, "total.loop.enter_n"), "lacks its enter"),
-    "a loop entered from two places": ("V13", feed(TWO, "two.loop_1.enter_loop", 0, "two.loop:0"), "got: two"),
+    "a loop entered from two places": (
+        "V13",
+        feed(TWO, "two.loop_1.enter_loop", 0, "two.loop:0"),
+        "got: tokens of two",
+    ),
     "left while it goes on": (
         "V13",
         feed(TOTAL, "total.loop_s", 0, "total.loop.switch_s:0"),
-        "total.loop if total.less",
+        "total.loop where total.less holds",
     ),
     "going on when it is over": (
         "V13",
         feed(TOTAL, "total.loop.next_n", 0, "total.loop.switch_n:1"),
         "on one condition",
     ),
-    "going on without condition": ("V13", feed(TOTAL, "total.loop.next_n", 0, "total.loop.n"), "got: total.loop; "),
-    "two conditions": ("V13", feed(TWO, "two.loop.switch_c", 1, "two.loop.c"), "two.loop if two.loop.c"),
+    "going on without condition": (
+        "V13",
+        feed(TOTAL, "total.loop.next_n", 0, "total.loop.n"),
+        "got: tokens of total.loop; ",
+    ),
+    "two conditions": ("V13", feed(TWO, "two.loop.switch_c", 1, "two.loop.c"), "two.loop where two.loop.c holds"),
     "a node that waits for itself": ("V14", feed(TOTAL, "total.add", 0, "total.add"), "total.add"),
     "an argument that waits for its result": ("V14", feed(FAC, "fac.subtract", 0, "fac.fac"), "fac.subtract"),
     "a variable that waits for its loop": (
@@ -195,11 +240,13 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_graph_is_reported(name: str) -> None:
-    """V7 to V15: a graph with one thing wrong is reported under its rule: the node, what is required, what came."""
+    """V7 to V15: a graph with one thing wrong is reported under its rule: the node, what is required, what
+    came, and a hint, all in words."""
     rule, graph, said = BROKEN[name]
     problems = graph_problems(graph)
     assert [problem.rule for problem in problems[:1]] == [rule], problems
     assert said in str(problems[0])
+    check_words(problems)
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -226,6 +273,39 @@ def test_the_table_leaves_no_rule_out() -> None:
 def test_the_table_breaks_graphs_that_are_valid(graph: Graph) -> None:
     """V7 to V15: what the table edits has no problem before."""
     assert graph_problems(graph) == []
+
+
+GRAPH = "graph g(x: int64, p: bool) -> int64 {\n  y = BODY\n  return y\n}"
+MISTAKES = {
+    "an op misspelt": ("mrege x, x", ["V7", "got: mrege", "do you mean merge?"]),
+    "an op of programs": ("cond p, x", ["V7", "cond is an op of programs", "switch and merge"]),
+    "a call without a site": (
+        "call x",
+        ["V7", "required: the site of a call", "got: no site", "as in `c = call[f.site] a`"],
+    ),
+    "a call of a site that calls nothing": ("call[g.s] x", ["V7", "say whom it calls, as in `site g.s calls f`"]),
+    "a site where none belongs": ("abs[call g.s] x", ["V7", "required: no site", "got: the site of a call, g.s"]),
+    "an operand too few": ("add x", ["V7", "required: 2 ports and 1 output", "as in `y = add a, b`"]),
+    "nothing but literals": ("add 1, 2", ["V8", "required: a trigger", "write `@ x` behind it"]),
+    "a trigger too many": ("add x, 2 @ p", ["V8", "got: a trigger", "leave out what is behind the `@`"]),
+    "a literal merged": ("merge 3, x", ["V8", "as in `one = identity 1 @ x`"]),
+    "a port with two": ("add x | x, 1", ["V8", "got: 2 sources", "a merge is missing"]),
+    "a float and an integer": ("add x, 1.0", ["V9", "got: int64, float64", "write `1`"]),
+    "an output of another type": ("add x, 1", []),
+    "a race": ("merge x, x", ["V11", "got: x, x", "switch a value on one predicate"]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_text_is_one_problem(name: str) -> None:
+    """V7 to V15: a mistake that people make in a text is one problem, at its line, with a hint of what to write."""
+    body, wanted = MISTAKES[name]
+    problems = graph_problems(tl.parse_graph(GRAPH.replace("BODY", body), "f.tl"))
+    assert len(problems) == bool(wanted), problems
+    check_words(problems)
+    for problem in problems:
+        said = str(problem)
+        assert all(words in said for words in [*wanted, "f.tl:2"]) and "tl.a" not in said, said
 
 
 def test_shape_comes_first() -> None:
