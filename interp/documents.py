@@ -58,12 +58,15 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
     Raises Malformed, with the path to the place, where the document does not fit its form.
     """
-    data = parse(document) if isinstance(document, str | bytes) else document
-    at = Cursor(data)
     try:
+        at = Cursor(parse(document) if isinstance(document, str | bytes) else document)
         return _READERS[form_of(at, _READERS)](at)
     except RecursionError:
         raise Malformed("the document does not fit its form", where="$", got="data nested too deep") from None
+    except Malformed as error:
+        if (error.where, error.got) == ("$.tagloom", '"events"') or str(error.got).startswith("Extra data"):
+            error.hint = "tl.read_events(path) reads a log of events, whose lines are documents"
+        raise
 
 
 def write_json(subject: Subject, path: str | Path) -> None:

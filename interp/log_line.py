@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from ..core.document.cursor import Cursor
+from ..core.document.cursor import WORD, Cursor
 from ..core.document.value import read_value, value_form
 from ..core.tag import ROOT, Site, Tag
 from ..core.value import Value, fingerprint
@@ -17,60 +18,82 @@ _LONGEST = 200
 
 
 class OpenTags:
-    """The numbers of the open tags of a log, and of those that it has declared and not used yet."""
+    """The tags of a log that are open, and those that it has declared for the next event."""
 
     def __init__(self) -> None:
         self.numbers: dict[Tag, int] = {ROOT: 0}
-        self._declared: dict[tuple[int, Site, int], int] = {}
-        self._keys: dict[int, tuple[int, Site, int]] = {}
+        self._tags = {0: ROOT}
+        """Those of `numbers` by number."""
+        self._declared: list[Tag] = []
+        """What the next event is to use: a tag, and what is around it and not open."""
+        self._first: Cursor | None = None
+        """The line of the first of those."""
         self._next = 1
 
-    def declare(self, at: Cursor, sites: Sequence[Site]) -> None:
-        """A line that declares a tag; raises Malformed where it has a line already, or its parent has none."""
+    def declare(self, at: Cursor, sites: Sequence[Site], deepest: int) -> None:
+        """A line that declares a tag; raises Malformed where it has a line already, where its parent is not open, or
+        where no event can use it: one opens a tag that is at most one deeper than the `deepest` so far.
+        """
         number, parent, site, iteration = at.fields("tag", "parent", "site", "iteration")
         if number.integer() != self._next:
             number.refuse(f"{self._next}, the next number")
-        if parent.integer(0) >= self._next:
-            parent.refuse("a tag with a line before this one")
         if site.integer(0) >= len(sites):
             site.refuse("the number of a site in the first line")
-        key = (parent.integer(), sites[site.integer()], iteration.integer(0))
-        if key in self._declared:
+        tag = self._parent(parent).child(sites[site.integer()], iteration.integer(0))
+        if tag in self.numbers:
+            first = self.numbers[tag]
+            at.refuse("one line for a tag while it is open", f"a second one; the first is that of {first}")
+        if tag.depth > deepest + 1:
             at.refuse(
-                "one line for a tag while it is open", f"a second one; the first is that of {self._declared[key]}"
+                "a tag that the next event uses", f"one of depth {tag.depth:,}, where the deepest has {deepest:,}"
             )
-        self._declared[key], self._keys[self._next] = self._next, key
+        self._first = self._first or at
+        self._declared.append(tag)
         self._next += 1
 
-    def name(self, event: Event) -> None:
-        """Give the tag that an event sends under its number, if it has been declared.
+    def _parent(self, at: Cursor) -> Tag:
+        number = at.integer(0)
+        if self._declared:
+            if number != self._next - 1:
+                at.refuse(f"{self._next - 1}, since an event opens one tag, and what is around it")
+            return self._declared[-1]
+        if number not in self._tags:
+            at.refuse("a tag that is open, with a line before this one")
+        return self._tags[number]
 
-        Tags are looked up by their parents' numbers: to compare whole paths would cost the square of the depth.
-        """
-        new = [event.sent[0].tag] if event.sent else []
-        while new and new[-1] not in self.numbers and new[-1].parent is not None:
-            new.append(new[-1].parent)
-        for tag in reversed(new):
-            if tag not in self.numbers and tag.parent in self.numbers:
-                number = self._declared.get((self.numbers[tag.parent], tag.site, tag.iteration))
-                if number is not None:
-                    self.numbers[tag] = number
+    def name(self, event: Event) -> None:
+        """Give the tags that were declared their numbers, if they are those that an event opens."""
+        if self._declared and event.sent and event.sent[0].tag == self._declared[-1]:
+            opened = list(islice(event.sent[0].tag.steps(), len(self._declared)))
+            for number, tag in enumerate(reversed(opened), self._next - len(opened)):
+                self.numbers[tag], self._tags[number] = number, tag
+            self._declared, self._first = [], None
+
+    def refuse_unused(self) -> None:
+        """Raises Malformed where a tag was declared that the next event did not open."""
+        if self._first is not None:
+            self._first.refuse("a tag that the next event uses")
 
     def close(self, event: Event) -> None:
         """Forget the tags that an event closed: were one to open again, it would get a new line."""
         for tag, _ in event.closed:
             if tag.parent is not None:
-                del self._declared[self._keys.pop(self.numbers.pop(tag))]
+                del self._tags[self.numbers.pop(tag)]
+
+
+def position_of(at: Cursor) -> int:
+    """The position in the line of an event; raises Malformed where that has other keys than it should."""
+    fired = at.has("inputs") or at.has("outputs")
+    required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
+    return at.fields(*required, optional=("trap", "sent", "closed"))[1].integer(0)
 
 
 def differences(at: Cursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
     """Where the line of an event differs from an event: the key, what is required, and what the line has."""
-    forms = _forms(event, numbers)
-    fired = at.has("inputs") or at.has("outputs")
-    required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
-    at.fields(*required, optional=("trap", "sent", "closed"))
-    for key, form in forms.items():
+    for key, form in _forms(event, numbers).items():
         line = at.key(key) if at.has(key) else None
+        if key == "sent" and event.sent and event.sent[0].tag not in numbers:
+            yield key, f"tokens under {event.sent[0].tag}, a tag that has no line yet", _quoted(line and line.data)
         if line is not None and text(line.data) == text(form):
             continue  # to the letter, as in most lines: twice as fast
         got = _ABSENT[key] if line is None else _READ[key](line)
@@ -96,7 +119,7 @@ def _forms(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
     }
 
 
-_UNKNOWN = 2**53
+_UNKNOWN = WORD - 1
 """What stands for the number of a tag that the log has not declared."""
 
 

@@ -7,15 +7,15 @@ all but their last step.
 
 from __future__ import annotations
 
+import json
 import math
-import reprlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.document.cursor import Cursor, head, natural, plain_text
+from ..core.document.cursor import WORD, Cursor, head, natural, plain_text
 from ..core.document.value import (
     Plain,
     location_form,
@@ -152,19 +152,48 @@ class TagTable:
             self.numbers[each] = len(self.rows)
 
 
+def read_sites(at: Cursor) -> tuple[Site, ...]:
+    """The sites of a document, by number; raises Malformed where one is there twice."""
+    found: dict[Site, int] = {}
+    for number, place in enumerate(at.entries()):
+        first = found.setdefault(read_site(place), number)
+        if first != number:
+            place.refuse("each site once", f"that of number {first} again")
+    return tuple(found)
+
+
 def read_tags(sites: Cursor, tags: Cursor) -> list[Tag]:
-    """The tags of a document, by number."""
-    known, made = sites.each(read_site), [ROOT]
-    for at in tags.entries():
-        parent, site, iteration = at.row("parent", "site", "iteration")
-        made.append(_nth(made, parent).child(_nth(known, site), iteration.integer(0)))
+    """The tags of a document, by number; raises Malformed where one is there twice."""
+    known, made = read_sites(sites), [ROOT]
+    seen: dict[tuple[int, int, int], int] = {}
+    for number, row in enumerate(tags.raw()):
+        key = _tag_at_once(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
+        first = seen.setdefault(key, number)
+        if first != number:
+            tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
+        parent, site, iteration = key
+        made.append(made[parent].child(known[site], iteration))
     return made
 
 
-def _nth(things: Any, at: Cursor) -> Any:
-    if at.integer(0) >= len(things):
-        at.refuse(f"a number below {len(things)}")
-    return things[at.data]
+def _tag_at_once(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
+    """A tag, if nothing is wrong with it: with cursors a million takes 7 s, without 2."""
+    if type(row) is not list or list(map(type, row)) != [int, int, int]:
+        return None
+    parent, site, iteration = row
+    fits = 0 <= parent < parents and 0 <= site < sites and 0 <= iteration < WORD
+    return (parent, site, iteration) if fits else None
+
+
+def _read_tag(at: Cursor, parents: int, sites: int) -> tuple[int, int, int]:
+    parent, site, iteration = at.row("parent", "site", "iteration")
+    return _below(parent, parents), _below(site, sites), iteration.integer(0)
+
+
+def _below(at: Cursor, end: int) -> int:
+    if at.integer(0) >= end:
+        at.refuse(f"a number below {end}")
+    return at.integer()
 
 
 def outcome_form(outcome: OutcomeRecord) -> Plain:
@@ -261,14 +290,14 @@ def _read_trap(at: Cursor, tags: list[Tag]) -> TrapRecord:
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
-        natural(node), name.text(), _nth(tags, tag), message.text(), operands.each(read_literal),
+        natural(node), name.text(), tags[_below(tag, len(tags))], message.text(), operands.each(read_literal),
         read_location(where), said.optional(Cursor.text),
     )  # fmt: skip
 
 
 def _read_waiting(at: Cursor, tags: list[Tag]) -> WaitingRecord:
     node, port, tag, value = at.row("node", "port", "tag", "value")
-    return WaitingRecord(natural(node), natural(port), _nth(tags, tag), read_literal(value))
+    return WaitingRecord(natural(node), natural(port), tags[_below(tag, len(tags))], read_literal(value))
 
 
 def _read_error(at: Cursor) -> ErrorRecord:
@@ -279,24 +308,57 @@ def _read_error(at: Cursor) -> ErrorRecord:
 def outcome_differences(mine: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
     """Where another machine's outcome of the same run differs: what, as it should be, and as it is.
 
-    What it does not know is no difference; nor are its words, or which of us wrote it.
+    What it does not know is no difference; nor are its words, or which of us wrote it. Of the error only the rule
+    counts, and whether there is one.
     """
-    for key in ("results", "firings", "open_activations", "traps", "residue"):
-        required, got = _facts(getattr(mine, key)), _facts(getattr(theirs, key))
-        if got is not None and required != got:
-            yield key, _cut(required), _cut(got)
+    for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
+        yield from _difference(key, _facts(getattr(mine, key)), _facts(getattr(theirs, key)))
+    if (mine.error is None) != (theirs.error is None):
+        yield "error", _said(mine.error and mine.error.rule), _said(theirs.error and theirs.error.rule)
+    elif mine.error and theirs.error:
+        yield from _difference("error.rule", mine.error.rule, theirs.error.rule)
     for key, measured in (theirs.stats or {}).items():
-        if measured is not None and measured != (mine.stats or {})[key]:
-            yield key, _cut((mine.stats or {})[key]), _cut(measured)
+        yield from _difference(key, (mine.stats or {})[key], measured)
+
+
+def _difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
+    """Of lists of one length, the first entry that differs."""
+    if got is None or required == got:
+        return
+    if type(required) is type(got) is tuple and len(required) == len(got):
+        pairs = enumerate(zip(required, got, strict=True))
+        number, (required, got) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+        key = f"{key}[{number}]"
+    yield key, _said(required), _said(got)
 
 
 def _facts(said: Any) -> Any:
     """What a record says, but for its words."""
-    if isinstance(said, tuple) and not hasattr(said, "_replace"):
+    if type(said) is tuple:
         return tuple(map(_facts, said))
     return said._replace(words=None) if isinstance(said, TrapRecord) else said
 
 
-def _cut(said: Any) -> str:
-    shown = "nothing" if said is None else reprlib.repr(said)
-    return shown if len(shown) <= 300 else f"{shown[:300]}..."
+def _said(said: Any) -> str:
+    """A part of a record in the JSON form, tags by their paths."""
+    shown = "nothing" if said is None else json.dumps(_form(said), separators=(",", ":"))
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+
+
+def _form(said: Any) -> Plain:
+    match said:
+        case Literal():
+            return value_form(said.value)
+        case Tag():
+            return str(said)
+        case TrapRecord():
+            return {name: _form(part) for name, part in said._asdict().items() if name != "words"}
+        case Location():
+            return location_form(said)
+        case tuple():
+            return list(map(_form, said))
+    return said
+
+
+_LONGEST = 300
+"""How much a message quotes."""

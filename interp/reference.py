@@ -13,6 +13,7 @@ from typing import TypeAlias
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ..core.frontend.structure import LEAF, Structure, flat
 from ..core.graph import Graph
+from ..core.types import type_of
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
 from .event import Event
@@ -49,16 +50,36 @@ class Limits:
 def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
     """Step a state until it is quiet, yielding each event after it has been applied.
 
-    Raises Exhausted before a limit would be exceeded, Broken as `step` does.
+    Raises Exhausted before a limit would be exceeded, that of memory included, and Broken as `step` does.
     """
     if state.live > limits.tokens:
         raise exhausted("tokens at once", "tokens", limits.tokens)
     while state.flight:
-        event = step(state, pick(state))
+        position = pick(state)
+        try:
+            event = step(state, position)
+        except MemoryError:
+            raise out_of_memory(state, position) from None
         if event.inputs is not None:
             _check(state, event, limits)
         state.apply(event)
         yield event
+
+
+def out_of_memory(state: State, position: int) -> Exhausted:
+    """The result of the firing that the token at this position would begin does not fit."""
+    number, port, tag, value = state.flight[position]
+    node = state.graph.nodes[number]
+    came = {**state.records[tag].waiting.get(number, {}), port: value}
+    operands = [came.get(p, literal and literal.value) for p, literal in enumerate(node.ports)]
+    types = [str(type_of(operand)) for operand in operands if operand is not None]
+    return Exhausted(
+        f"the result of node {node} does not fit into memory",
+        rule="S12",
+        where=node.where,
+        tag=tag,
+        got=f"{node.op} of {', '.join(types)}",
+    )
 
 
 def _check(state: State, event: Event, limits: Limits) -> None:
@@ -85,7 +106,7 @@ def run_graph(
     """Run a graph on arguments; how it ends is data.
 
     `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event, and `keep=PATH`,
-    a path or a name that ends in .jsonl, writes each to that file at once. A graph that breaks the rules is refused,
+    whose name ends in .jsonl, writes each to that file at once. A graph that breaks the rules is refused,
     unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
     What breaks V7 or V15 has no meaning at all, and is always refused.
 
@@ -152,8 +173,11 @@ def _log_path(keep: Keep) -> Path | None:
     """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
     if keep is None or keep == "events":
         return None
-    if isinstance(keep, os.PathLike) or (isinstance(keep, str) and keep.endswith(SUFFIX)):
-        return Path(keep)
+    name = os.fspath(keep) if isinstance(keep, str | os.PathLike) else keep
+    if isinstance(name, str) and name.endswith(SUFFIX):
+        return Path(name)
+    if isinstance(keep, os.PathLike):  # of `--keep FILE` too: a program named by mistake would be lost
+        raise Usage("this is no name for a log of events", required=f"one that ends in {SUFFIX}", got=name)
     raise Usage(f"a run cannot keep {keep!r}", required=f'keep="events", or the name of a file that ends in {SUFFIX}')
 
 

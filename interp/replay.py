@@ -6,27 +6,30 @@ names the line, what was required there and what was got; a line that is no even
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ..core.document.cursor import Cursor, form_of, parse
 from ..core.document.graph import read_graph
-from ..core.document.value import read_site, read_value
-from ..core.errors import Disagreement, Malformed, Usage
+from ..core.document.value import read_value
+from ..core.errors import Broken, Disagreement, Exhausted, Malformed, Usage, counted
 from ..core.frontend.structure import LEAF
 from ..core.graph import Graph
 from ..core.tag import Site
+from ..core.types import Type, type_of
 from ..core.validate_graph import graph_problems
 from ..core.value import Value
 from .event import Event
 from .log import event_text
-from .log_line import OpenTags, differences
+from .log import sites as sites_of
+from .log_line import OpenTags, differences, position_of
 from .measure import Meter
 from .outcome import ending
-from .record import OutcomeRecord, outcome_differences, read_outcome, record
-from .reference import admit_arguments, refusal
-from .schedule import Pick
+from .record import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, read_sites, record
+from .reference import out_of_memory, refusal
+from .schedule import NAMES, Pick
 from .schedule import schedule as schedule_named
 from .state import State
 from .step import step
@@ -49,7 +52,8 @@ def read_events(path: str | Path) -> EventLog:
     """The log at this path, every event checked by replay.
 
     Raises Malformed where a line is no line of a log, Disagreement where it is not what the machine does, Invalid
-    where the graph cannot be run at all, and Usage where the file cannot be read.
+    where the graph cannot be run at all, Exhausted where an event's result does not fit into memory, and Usage where
+    the file cannot be read.
     """
     replay = open_log(path)
     events = tuple(replay.events())
@@ -73,18 +77,16 @@ class Replay:
     """A log that is read line by line while the machine runs along. `outcome` is there when all has been read."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
-        first = next(lines, b"")
-        graph, arguments, self.schedule, self.sites = _header(Cursor(parse(first, "line 1: $"), "line 1: $"))
-        problems = graph_problems(graph)
-        shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
-        if shapeless:
-            raise refusal(shapeless)
-        self.arguments = tuple(admit_arguments(graph, arguments))
+        first = next(lines, None)
+        if first is None:
+            raise Malformed("this log is empty", where="line 1")
+        header = _header(Cursor(parse(first, "line 1: $"), "line 1: $"))
+        graph, self.broken, self.arguments, self.schedule, self.pick, self.sites = header
         self.state = State(graph, self.arguments)
         self.outcome: OutcomeRecord | None = None
-        self.pick: Pick | None = None if self.schedule == BY_HAND else schedule_named(self.schedule)
-        self.broken = bool(problems)
         self.tags = OpenTags()
+        self._came: dict[str, int] = {}
+        """After how many steps a run until the results had them, and a run until a trap had one."""
         self._lines = lines
         self._meter = Meter(self.state, clocked=self.schedule == "waves")
 
@@ -92,6 +94,8 @@ class Replay:
         """Every event, after the state has done it."""
         for number, line in enumerate(self._lines, 2):
             where = f"line {number}"
+            if line.isspace() and all(map(bytes.isspace, self._lines)):
+                return
             event = self._as_foretold(line)
             if event is None:
                 if not line.endswith(b"\n") and _is_cut_short(line):
@@ -102,6 +106,7 @@ class Replay:
                 yield event
 
     def _apply(self, event: Event, where: str) -> None:
+        self.tags.refuse_unused()
         try:
             self.state.apply(event)
         except Exception as error:
@@ -110,6 +115,14 @@ class Replay:
             _differ(where, "line", f"the end of the run: {error!r}", "an event")
         self._meter.see(event)
         self.tags.close(event)
+        self._note_stops()
+
+    def _note_stops(self) -> None:
+        state = self.state
+        if len(state.results) == len(state.graph.results):
+            self._came.setdefault("results", state.steps)
+        if state.traps:
+            self._came.setdefault("trap", state.steps)
 
     def _as_foretold(self, line: bytes) -> Event | None:
         """The next event, if the line is to the letter what this machine would write: 15 us instead of 85."""
@@ -127,6 +140,8 @@ class Replay:
     def _step(self, position: int) -> Event | Exception:
         try:
             return step(self.state, position)
+        except MemoryError:
+            return out_of_memory(self.state, position)
         except Exception as error:
             if not self.broken:
                 raise
@@ -138,8 +153,9 @@ class Replay:
         if at.has("deliver"):
             return self._event(at, where)
         if at.has("tag"):
-            self.tags.declare(at, self.sites)
+            self.tags.declare(at, self.sites, self._meter.deepest)
         else:
+            self.tags.refuse_unused()
             outcome = at.fields("outcome")[0]
             form_of(outcome, ("outcome",))
             claimed = read_outcome(outcome)
@@ -149,12 +165,15 @@ class Replay:
 
     def _event(self, at: Cursor, where: str) -> Event:
         """The event that a line says, which must be the one that the machine gives."""
-        position = at.key("position").integer(0) if at.has("position") else 0
+        position = position_of(at)
         if position >= len(self.state.flight):
             _differ(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
         if self.pick is not None and position != self.pick(self.state):
             _differ(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
         wanted = self._step(position)
+        if isinstance(wanted, Exhausted):
+            wanted.where = where
+            raise wanted
         if not isinstance(wanted, Event):
             _differ(where, "line", f"the end of the run: {wanted}", "an event")
         self.tags.name(wanted)
@@ -163,20 +182,50 @@ class Replay:
         return wanted
 
     def _check_outcome(self, claimed: OutcomeRecord, where: str) -> None:
-        """What an outcome says of the state must hold of it; why the run ended is its own to say."""
-        ended = ending(
-            self.state, self._meter.stats(), None, "quiet",
-            schedule=self.schedule, engine="reference", structure=LEAF,
+        """What an outcome says must hold of the state, and the run may have ended there so."""
+        quiet = record(
+            ending(
+                self.state, self._meter.stats(), None, "quiet",
+                schedule=self.schedule, engine="reference", structure=LEAF,
+            )
         )  # fmt: skip
-        mine = record(ended)
+        endings = dict(self._endings(quiet, claimed))
+        if claimed.status not in endings:
+            _differ(where, "status", " or ".join(sorted(endings)), claimed.status)
+        rule = endings[claimed.status]
+        mine = replace(quiet, status=claimed.status, error=None if rule is None else ErrorRecord(rule, "", None))
         for key, required, got in outcome_differences(mine, claimed):
             _differ(where, key, required, got)
-        allowed = {"Exhausted", "Broken"} if self.broken else {"Exhausted"}
-        allowed |= {mine.status} if not self.state.flight else set()
-        allowed |= {"Returned"} if not ended.missing else set()
-        allowed |= {"Trapped"} if self.state.traps else set()
-        if claimed.status not in allowed:
-            _differ(where, "status", " or ".join(sorted(allowed)), claimed.status)
+
+    def _endings(self, quiet: OutcomeRecord, claimed: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+        """S12: how a run may end in this state, and by which rule. `quiet` is how it does where no token is left.
+
+        A limit ends a run before a firing, or before all. A graph that breaks the rules may end Broken by any that
+        the machine sees broken, but S4 is seen here too.
+        """
+        state = self.state
+        if not state.flight:
+            yield quiet.status, quiet.error and quiet.error.rule
+        if self._came.get("results") == state.steps:
+            yield "Returned", None
+        if self._came.get("trap") == state.steps:
+            yield "Trapped", "S5"
+        for position in self._next_positions():
+            following = self._step(position)
+            fires = isinstance(following, Event) and following.fired
+            if fires or isinstance(following, Exhausted) or not state.steps:
+                yield "Exhausted", "S12"
+            if isinstance(following, Broken):
+                yield "Broken", following.rule
+            elif self.broken:
+                said = claimed.error and claimed.error.rule
+                yield "Broken", said if said not in (None, "S4") else "V9"
+
+    def _next_positions(self) -> Sequence[int]:
+        """Which tokens may be next."""
+        if self.pick is None:
+            return range(len(self.state.flight))
+        return [self.pick(self.state)] if self.state.flight else []
 
 
 def _differ(where: str, key: str, required: object, got: object) -> NoReturn:
@@ -191,8 +240,50 @@ def _is_cut_short(line: bytes) -> bool:
     return False
 
 
-def _header(at: Cursor) -> tuple[Graph, tuple[Value, ...], str, tuple[Site, ...]]:
+class _Header(NamedTuple):
+    graph: Graph
+    broken: bool
+    arguments: tuple[Value, ...]
+    schedule: str
+    pick: Pick | None
+    sites: tuple[Site, ...]
+
+
+def _header(at: Cursor) -> _Header:
+    """The first line."""
     form_of(at, ("events",))
     _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", "graph", "arguments", "schedule", "sites")
     form_of(graph, ("graph",))
-    return read_graph(graph), arguments.each(read_value), schedule.text(), sites.each(read_site)
+    made = read_graph(graph)
+    problems = graph_problems(made)
+    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
+    if shapeless:
+        raise refusal(shapeless)
+    listed = read_sites(sites)
+    if set(listed) != set(sites_of(made)):
+        sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(made))) or 'none'}")
+    admitted = _read_arguments(arguments, made)
+    return _Header(made, bool(problems), admitted, schedule.text(), _read_schedule(schedule), listed)
+
+
+def _read_arguments(at: Cursor, graph: Graph) -> tuple[Value, ...]:
+    wanted = [output.type for _, output in graph.arguments[graph.hidden :]]
+    if len(at.raw()) != len(wanted):
+        at.refuse(counted(len(wanted), "argument"))
+    return tuple(map(_read_argument, at.entries(), wanted))
+
+
+def _read_argument(at: Cursor, wanted: Type) -> Value:
+    value = read_value(at)
+    if not wanted.admits(type_of(value)):
+        at.refuse(f"a value of type {wanted}", f"one of type {type_of(value)}")
+    return value
+
+
+def _read_schedule(at: Cursor) -> Pick | None:
+    if at.data == BY_HAND:
+        return None
+    try:
+        return schedule_named(at.text())
+    except Usage:
+        at.refuse(f"one of {', '.join(NAMES)}, {BY_HAND}")

@@ -22,7 +22,7 @@ from tagloom.core.program import Program
 from tagloom.core.validate import program_problems
 from tagloom.interp.replay import EventLog
 
-ON_PURPOSE = (tl.Malformed, tl.Invalid, tl.Usage, tl.Disagreement)
+ON_PURPOSE = (tl.Malformed, tl.Invalid, tl.Usage, tl.Disagreement, tl.Exhausted)
 LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)
 GIGABYTE = 2**30
 RUNS_CODE = ("exec", "compile", "import", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork")

@@ -126,7 +126,10 @@ class Cursor:
         return self.data
 
     def entries(self) -> list[Cursor]:
-        return [self._inner(item, f"[{number}]") for number, item in enumerate(self.raw())]
+        return [self.entry(number) for number in range(len(self.raw()))]
+
+    def entry(self, number: int) -> Cursor:
+        return self._inner(self.raw()[number], f"[{number}]")
 
     def row(self, *names: str) -> tuple[Cursor, ...]:
         """A list with exactly these entries."""
@@ -161,7 +164,9 @@ class Cursor:
     def integer(self, least: int = -WORD) -> int:
         """An integer of at most 64 bits, from `least` up; true and 1.0 are none."""
         if type(self.data) is not int or not least <= self.data < WORD:
-            self.refuse("an integer" if least == -WORD else f"an integer from {least} up")
+            wide = type(self.data) is int and not -WORD <= self.data < WORD
+            size = " of at most 64 bits" if wide else ""
+            self.refuse(f"an integer{size}" if least == -WORD else f"an integer{size} from {least} up")
         return self.data
 
     def number(self) -> float:

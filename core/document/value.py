@@ -31,6 +31,8 @@ DTYPES: dict[str, DType] = {dtype.numpy.name: dtype for dtype in dtypes.ALL}
 _INTEGER = re.compile(r"-?[1-9][0-9]{15,19}")
 _SPECIAL = {word: float(word) for word in ("inf", "-inf", "nan")}
 _MOST_AXES = 64
+_MOST_BYTES = 2**63 - 1
+"""What NumPy lets an array have, sizes of 0 counted as 1; whatever its dtype, it may be cast to one of 8 bytes."""
 
 
 def value_form(value: Value) -> Plain:
@@ -89,6 +91,8 @@ def read_value(at: Cursor) -> Value:
     data, shape = places[2].raw(), tuple(places[1].each(natural))
     if not 0 < len(shape) <= _MOST_AXES:
         places[1].refuse(f"1 to {_MOST_AXES} sizes", f"{len(shape)}", "a scalar has no shape")
+    if math.prod(filter(None, shape)) > _MOST_BYTES // 8:
+        places[1].refuse("the shape of an array", f"{list(shape)}"[:80])
     if math.prod(shape) != len(data):
         places[2].refuse(f"as many elements as shape {places[1].data} has", f"{len(data)}")
     try:

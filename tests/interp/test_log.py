@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
+import tracemalloc
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,19 @@ from generator import Case, cases
 from graph_edits import EDITS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_edits import RUNS, fib
+from json_edits import RUNS, fib, quotients
 from laws import LIMITS
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.interp import reference
 from tagloom.interp.event import Event
+from tagloom.interp.log import EventWriter
 from tagloom.interp.record import record
 from tagloom.interp.replay import open_log
+
+
+def write(path: Path, lines: list[Any]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **options: Any) -> list[dict[str, Any]]:
@@ -50,6 +57,13 @@ def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp
     """Under every schedule, of recursion, loops, arrays, traps, deadlocks and broken graphs: what is read is what ran,
     and so is the outcome."""
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", schedule=schedule)
+
+
+@pytest.mark.parametrize("until", ["result", "trap"])
+@pytest.mark.parametrize(("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)])
+def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:
+    """At the results or at the first trap: the outcome says so with tokens in flight, and is believed."""
+    assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", until=until)
 
 
 @given(cases(), st.sampled_from(["waves", "lifo", "random:3"]))
@@ -91,11 +105,23 @@ def test_a_function_writes_while_it_runs(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
     """It is a wrong argument, and nothing has run."""
-    for path in (tmp_path, tmp_path / "none" / "run.jsonl"):
+    (tmp_path / "folder.jsonl").mkdir()
+    for path in (tmp_path / "folder.jsonl", tmp_path / "none" / "run.jsonl"):
         with pytest.raises(tl.Usage, match="cannot be written"):
             fib.run(5, keep=path)
     with pytest.raises(tl.Usage, match="cannot be read"):
         tl.read_events(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("name", ["fib.py", "events", "run.json", "jsonl"])
+def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
+    """A path too must end in .jsonl: a program named by mistake is not written over."""
+    path = tmp_path / name
+    path.write_text("precious")
+    with pytest.raises(tl.Usage, match="no name for a log") as raised:
+        fib.run(5, keep=path)
+    assert (raised.value.required, raised.value.got) == ("one that ends in .jsonl", str(path))
+    assert path.read_text() == "precious"
 
 
 def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,15 +157,100 @@ def test_every_prefix_is_a_log(tmp_path: Path) -> None:
         assert len(log.events) - whole[:end].count(b'\n{"deliver"') in (-1, 0)
 
 
-def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
-    """The writer and the reader know the numbers of the tags that are open, and of no others."""
-    path = tmp_path / "run.jsonl"
-    fib.run(12, keep=path, schedule="lifo")
+@tl.function
+def count(n: tl.int64) -> tl.int64:
+    """As many tags as iterations, of which two are open at once."""
+    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+
+def held_while_read(path: Path) -> int:
+    """The most bytes that reading a log allocates, beyond what its first line takes."""
     replay = open_log(path)
-    most = max(len(replay.tags.numbers) for _ in replay.events())
-    lines = Counter("tag" in json.loads(line) for line in path.read_text().splitlines())
-    assert most < 40 < 400 < lines[True]
-    assert list(replay.tags.numbers.values()) == [0]
+    tracemalloc.start()
+    try:
+        for _ in replay.events():
+            pass
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
+    """The reader of a log of ten times as many tags takes as much memory; the writer's numbers are those of open tags
+    too."""
+    path = tmp_path / "run.jsonl"
+    held = []
+    for n in (50, 50, 500):
+        count.run(n, keep=path, schedule="fifo")
+        held.append(held_while_read(path))
+    assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.2
+    fib.run(12, keep=path, schedule="lifo")
+    replay, lines = open_log(path), []
+    writer = EventWriter(replay.state.graph, lines.append)
+    most = 0
+    for event in replay.events():
+        writer.event(event)
+        most = max(most, len(writer.numbers))
+        assert writer.numbers == replay.tags.numbers
+    assert most < 40 < 400 < sum('"tag"' in line for line in lines)
+
+
+def _all_first(lines: list[Any]) -> list[Any]:
+    tags = [line for line in lines if "tag" in line]
+    return [lines[0], *tags, *(line for line in lines[1:] if "tag" not in line)]
+
+
+def _more(**tag: int) -> Callable[[list[Any]], list[Any]]:
+    def change(lines: list[Any]) -> list[Any]:
+        number = 1 + sum("tag" in line for line in lines)
+        return [*lines[:-1], {"tag": number, "site": 0, "iteration": 0, **tag}, lines[-1]]
+
+    return change
+
+
+def _chain(lines: list[Any]) -> list[Any]:
+    return [lines[0], *({"tag": n + 1, "parent": n, "site": 0, "iteration": 0} for n in range(100_000))]
+
+
+UNUSED: list[tuple[Callable[[list[Any]], list[Any]], int, str]] = [
+    (_all_first, 3, "1, since an event opens one tag, and what is around it"),
+    (_chain, 3, "a tag that the next event uses"),
+    (_more(parent=0), -2, "a tag that the next event uses"),
+    (_more(parent=1), -2, "a tag that is open, with a line before this one"),
+    (lambda lines: [lines[0], {"tag": 1, "parent": 0, "site": 0, "iteration": 0}, *lines[1:]], 2,
+     "a tag that the next event uses"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "line", "required"), UNUSED)
+def test_a_tag_is_used_by_the_next_event(
+    change: Callable[[list[Any]], list[Any]], line: int, required: str, tmp_path: Path
+) -> None:
+    """A tag's line stands before the event that opens it: no reader has to hold tags that nobody uses."""
+    path = tmp_path / "run.jsonl"
+    fib.run(4, keep=path)
+    changed = change([json.loads(line) for line in path.read_text().splitlines()])
+    write(path, changed)
+    with pytest.raises(tl.Malformed) as raised:
+        tl.read_events(path)
+    assert str(raised.value.where).startswith(f"line {line if line > 0 else len(changed) + 1 + line}: $")
+    assert raised.value.required == required
+
+
+def test_a_tag_without_a_line_is_named(tmp_path: Path) -> None:
+    """It is said by its path, and no number stands for it."""
+    path = tmp_path / "run.jsonl"
+    fib.run(4, keep=path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    number = next(number for number, line in enumerate(lines) if "tag" in line)
+    del lines[number]
+    for claimed in (1, 0, 2**53, 2**63 - 1):
+        lines[number]["sent"][0][2] = claimed
+        write(path, lines)
+        with pytest.raises(tl.Disagreement) as raised:
+            tl.read_events(path)
+        assert raised.value.where == f"line {number + 1}"
+        assert raised.value.required == "tokens under main/fib, a tag that has no line yet"
 
 
 def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
@@ -167,6 +278,8 @@ WRONG = [
     ({"trap": "for no reason"}, tl.Disagreement, "nothing"),
     ({"more": 1}, tl.Malformed, "no keys but"),
     ({"position": "0"}, tl.Malformed, "an integer from 0 up"),
+    ({"position": None}, tl.Malformed, "an integer from 0 up"),
+    ({"position": 2**99}, tl.Malformed, "an integer of at most 64 bits from 0 up"),
 ]
 
 
@@ -204,6 +317,134 @@ def test_a_wrong_outcome_is_named(tmp_path: Path) -> None:
     unknown = dict.fromkeys(("firings", "stats", "traps", "residue", "open_activations", "engine", "schedule"))
     path.write_text("\n".join([*lines[:-1], json.dumps({"outcome": {**outcome, **unknown}})]) + "\n")
     assert tl.read_events(path).outcome is not None, "what a machine does not know is no difference"
+
+
+ENDINGS: list[tuple[list[Any], dict[str, Any], dict[str, Any], str]] = [
+    # of fib(3), which returned with nothing in flight
+    ([3], {}, {"status": "Exhausted"}, "Returned"),
+    ([3], {}, {"status": "Broken"}, "Returned"),
+    ([3], {}, {"status": "Trapped"}, "Returned"),
+    ([3], {}, {"error": {"rule": "S99", "message": "boo", "words": None}}, "nothing"),
+    ([3], {}, {"schedule": "lifo"}, '"waves"'),
+    # of fib(3), which a limit ended
+    ([3], {"limits": tl.Limits(firings=9)}, {"status": "Returned", "error": None}, "Exhausted"),
+    ([3], {"limits": tl.Limits(firings=9)}, {"error": None}, '"S12"'),
+    ([3], {"limits": tl.Limits(firings=9)}, {"error": {"rule": "S4", "message": "", "words": None}}, '"S12"'),
+    ([3], {"limits": tl.Limits(tokens=0)}, {"status": "Deadlocked"}, "Exhausted"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "claim", "required"), ENDINGS)
+def test_a_wrong_ending_is_named(
+    arguments: list[Any], options: dict[str, Any], claim: dict[str, Any], required: str, tmp_path: Path
+) -> None:
+    """S12: a run is Exhausted only where a token is left, has an error only where it did not return, and that names
+    the rule of the ending."""
+    path = tmp_path / "run.jsonl"
+    out = fib.run(*arguments, keep=path, **options)
+    assert tl.read_events(path).outcome == record(out)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    write(path, [*lines[:-1], {"outcome": lines[-1]["outcome"] | claim}])
+    with pytest.raises(tl.Disagreement) as raised:
+        tl.read_events(path)
+    assert (raised.value.where, raised.value.required) == (f"line {len(lines)}", required)
+
+
+def test_a_run_stops_at_its_result_and_not_later(tmp_path: Path) -> None:
+    """With tokens in flight a run may be Returned, or Trapped, right after the event that brought the last result, or
+    the first trap; and Exhausted before a firing only."""
+    path = tmp_path / "run.jsonl"
+    out = quotients.run(3, keep=path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    events = [number for number, line in enumerate(lines) if "deliver" in line]
+    trap = next(number for number in events if "trap" in lines[number])
+    unknown = dict.fromkeys(("firings", "stats", "traps", "residue", "open_activations"))
+    believed: dict[str, list[int]] = {"Trapped": [], "Returned": [], "Exhausted": [], "Broken": []}
+    rules = {"Trapped": "S5", "Exhausted": "S12", "Broken": "S4"}
+    for end in events:
+        for status, ends in believed.items():
+            error = {"rule": rules[status], "message": "", "words": None} if status in rules else None
+            claim = lines[-1]["outcome"] | unknown | {"status": status, "error": error, "results": [None]}
+            write(path, [*lines[: end + 1], {"outcome": claim}])
+            try:
+                tl.read_events(path)
+            except tl.Disagreement:
+                continue
+            ends.append(end)
+    assert out.status == "Trapped" and believed["Trapped"] == [trap, events[-1]]
+    assert believed["Returned"] == believed["Broken"] == []
+    fired = [one for one, following in pairwise(events) if "inputs" in lines[following]]
+    assert believed["Exhausted"] == fired
+
+
+HEADERS: list[tuple[dict[str, Any], str, str]] = [
+    ({"schedule": "fast"}, "$.schedule", "one of fifo, lifo, waves, random:SEED, hand"),
+    ({"schedule": "random:" + "9" * 5000}, "$.schedule", "one of fifo, lifo, waves, random:SEED, hand"),
+    ({"schedule": 3}, "$.schedule", "a string"),
+    ({"arguments": []}, "$.arguments", "1 argument"),
+    ({"arguments": [{"dtype": "float64", "data": 3}]}, "$.arguments[0]", "a value of type int64"),
+    ({"arguments": [{"dtype": "int64", "data": 2**70}]}, "$.arguments[0].data", "an integer; beyond 2**53"),
+    ({"sites": []}, "$.sites", "the sites of the graph: fib.fib, fib.fib_1, .main"),
+    ({"sites": [{"function": "f", "name": "g", "kind": "loop"}]}, "$.sites", "the sites of the graph: fib.fib"),
+]
+
+
+@pytest.mark.parametrize(("change", "where", "required"), HEADERS)
+def test_a_wrong_first_line_is_named(change: dict[str, Any], where: str, required: str, tmp_path: Path) -> None:
+    """It is malformed, and the place in it is said, in few words."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    write(path, [first | change, *rest])
+    with pytest.raises(tl.Malformed) as raised:
+        tl.read_events(path)
+    assert raised.value.where == f"line 1: {where}"
+    assert str(raised.value.required).startswith(required) and len(str(raised.value)) < 250
+
+
+def test_sites_are_listed_once_in_any_order(tmp_path: Path) -> None:
+    """A site that is there twice is refused; another order gives other numbers, and the log is the same run."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    events = tl.read_events(path).events
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    sites = lines[0]["sites"]
+    write(path, [lines[0] | {"sites": sites * 2}, *lines[1:]])
+    with pytest.raises(tl.Malformed, match="that of number 0 again"):
+        tl.read_events(path)
+    for line in lines:
+        if "tag" in line:
+            line["site"] = len(sites) - 1 - line["site"]
+    write(path, [lines[0] | {"sites": sites[::-1]}, *lines[1:]])
+    assert tl.read_events(path).events == events
+
+
+def test_empty_logs_and_blank_lines(tmp_path: Path) -> None:
+    """A file without lines is said to be empty; blank lines may end a log, and are nowhere else."""
+    path = tmp_path / "run.jsonl"
+    path.write_text("")
+    with pytest.raises(tl.Malformed, match=r"this log is empty \(line 1\)"):
+        tl.read_events(path)
+    fib.run(3, keep=path)
+    text, log = path.read_text(), tl.read_events(path)
+    for blank in ("\n", "\r\n \n", "  "):
+        path.write_text(text + blank)
+        assert tl.read_events(path) == log
+    first, rest = text.split("\n", 1)
+    path.write_text(f"{first}\n\n{rest}")
+    with pytest.raises(tl.Malformed, match=r"line 2: \$"):
+        tl.read_events(path)
+
+
+def test_a_log_is_no_document(tmp_path: Path) -> None:
+    """Who reads one as a document is told what reads it."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    for text in (path.read_text(), path.read_text().splitlines()[0]):
+        for read in (tl.from_json, lambda text: path.write_text(text) and tl.read_json(path)):
+            with pytest.raises(tl.Malformed) as raised:
+                read(text)
+            assert str(raised.value.hint).startswith("tl.read_events(path)")
 
 
 def test_tokens_picked_by_hand(tmp_path: Path) -> None:

@@ -110,7 +110,64 @@ def test_what_another_machine_does_not_know_is_no_difference() -> None:
     assert list(outcome_differences(mine, theirs)) == []
     wrong = tl.from_json({**document, "results": [{"dtype": "int64", "data": 4}], "firings": 3})
     assert isinstance(wrong, tl.OutcomeRecord)
-    assert [key for key, _, _ in outcome_differences(mine, wrong)] == ["results", "firings"]
+    assert [key for key, _, _ in outcome_differences(mine, wrong)] == ["results[0]", "firings"]
+
+
+def test_how_a_run_ended_is_compared() -> None:
+    """The ending and the schedule count, and whether there is an error, and by which rule; its words do not."""
+    mine, document = record(quotients.run(3)), tl.to_json(quotients.run(3))
+    for key, wrong, said in [
+        ("status", "Exhausted", ("status", '"Trapped"', '"Exhausted"')),
+        ("schedule", "lifo", ("schedule", '"waves"', '"lifo"')),
+        ("error", None, ("error", '"S5"', "nothing")),
+        ("error", {"rule": "S12", "message": "", "words": None}, ("error.rule", '"S5"', '"S12"')),
+    ]:
+        theirs = tl.from_json({**document, key: wrong})
+        assert isinstance(theirs, tl.OutcomeRecord)
+        assert list(outcome_differences(mine, theirs)) == [said]
+    unsaid = tl.from_json({**document, "error": {"rule": None, "message": "it failed", "words": "really"}})
+    assert isinstance(unsaid, tl.OutcomeRecord) and list(outcome_differences(mine, unsaid)) == []
+
+
+def test_differences_are_said_as_json() -> None:
+    """The entry that differs is named, in the form of the document, its tag by its path."""
+    for run, key, change, said in [
+        (fib.run(5), "results", lambda value: value | {"data": 4},
+         ("results[0]", '{"dtype":"int64","data":5}', '{"dtype":"int64","data":4}')),
+        (tl.run_graph(stuck(), [1], unchecked=True), "residue", lambda row: [*row[:3], {"dtype": "int64", "data": 2}],
+         ("residue[0]", '[2,0,"main",{"dtype":"int64","data":1}]', '[2,0,"main",{"dtype":"int64","data":2}]')),
+    ]:  # fmt: skip
+        document = tl.to_json(run)
+        theirs = tl.from_json({**document, key: [change(document[key][0])]})
+        assert isinstance(theirs, tl.OutcomeRecord)
+        assert list(outcome_differences(record(run), theirs)) == [said]
+    document = tl.to_json(quotients.run(3))
+    (trap,) = document["traps"]
+    theirs = tl.from_json({**document, "traps": [trap | {"message": "too hot", "words": "no"}]})
+    assert isinstance(theirs, tl.OutcomeRecord)
+    ((key, required, got),) = outcome_differences(record(quotients.run(3)), theirs)
+    assert key == "traps[0]" and json.loads(got) | {"message": "integer division by zero"} == json.loads(required)
+    assert json.loads(got)["tag"] == "main/loop[1]"
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "got"),
+    [
+        ({"tags": [[0, 0, 0], [0, 0, 0]]}, "$.tags[1]", "that of number 1 again"),
+        ({"sites": [{"function": "f", "name": "g", "kind": "loop"}] * 2}, "$.sites[1]", "that of number 0 again"),
+        ({"tags": [[1, 0, 0]]}, "$.tags[0][0]", "1"),
+        ({"tags": [[0, 1, 0]]}, "$.tags[0][1]", "1"),
+        ({"tags": [[0, 0, -1]]}, "$.tags[0][2]", "-1"),
+        ({"tags": [[0, 0, True]]}, "$.tags[0][2]", "true"),
+        ({"tags": [[0, 0]]}, "$.tags[0]", "a list of 2"),
+    ],
+)
+def test_tables_of_tags(change: dict[str, Any], where: str, got: str) -> None:
+    """Each site and each tag is there once, and speaks of what came before it."""
+    document = tl.to_json(fib.run(2)) | {"sites": [{"function": "f", "name": "g", "kind": "loop"}]} | change
+    with pytest.raises(tl.Malformed) as raised:
+        tl.from_json(document)
+    assert (raised.value.where, raised.value.got) == (where, got)
 
 
 def test_plain_values() -> None:

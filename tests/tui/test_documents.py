@@ -59,6 +59,16 @@ def test_keep_and_check(tagloom: Any, folder: Path) -> None:
     assert tagloom("check", "cut.jsonl").out == f"waves      agrees   cut short  {events} events of fib\n"
 
 
+def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
+    """A log is never written over a program: its name ends in .jsonl."""
+    source = (folder / "fib.py").read_text()
+    for name in ("fib.py", "events", "run.json"):
+        code, out, err = tagloom("run", "fib.py:fib", "6", "--keep", name)
+        assert (code, out) == (2, "")
+        assert err == f"this is no name for a log of events\n  required: one that ends in .jsonl\n  got: {name}\n"
+    assert (folder / "fib.py").read_text() == source and not (folder / "events").exists()
+
+
 def test_a_wrong_log_exits_1(tagloom: Any, folder: Path) -> None:
     """An event that the machine would not do is a difference: its line, required, got; what is no log is bad input."""
     tagloom("run", "add.py", "2", "3", "--keep", "run.jsonl")
