@@ -33,7 +33,8 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How an evaluation ended: with results, at a trap (the node, the message), or at a limit."""
+    """How an evaluation ended: with results, at a trap (the node, the message), or at a limit, that of
+    memory included."""
 
     status: Word["Returned", "Trapped", "Exhausted"]
     results: Values | None = None
@@ -75,7 +76,7 @@ def evaluate(
                 answer = None
     except _Trapped as trap:
         return Evaluation("Trapped", trap=trap.args[0])
-    except _Exhausted:
+    except (_Exhausted, MemoryError):
         return Evaluation("Exhausted")
 
 

@@ -6,9 +6,11 @@ Results are cast to the row's dtype here, never by a kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -154,23 +156,46 @@ def _strong(operand: Value) -> Any:
     return type_of(operand).dtype.numpy.type(operand)
 
 
+MOST_ELEMENTS = 2**30
+"""How many elements an op may make of small arrays: 8 GiB of float64. A column and a row of a megabyte broadcast to more."""
+
+
 def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     """Why the op has no value for these operands, or None where it has one.
 
     Sizes that types leave unknown may turn out not to broadcast: that is a trap of every op. A result without
     elements has none that could trap.
+
+    Raises MemoryError, before anything is allocated, where the result would have more than MOST_ELEMENTS; sizes of 0
+    count as 1 there, since NumPy bounds their product with the others too.
     """
     if any(isinstance(operand, np.ndarray) for operand in operands):
-        try:
-            shape = np.broadcast_shapes(*map(np.shape, operands))
-        except ValueError:
+        shape = _broadcast(*map(np.shape, operands))
+        if shape is None:
             return f"shapes {' and '.join(str(np.shape(operand)) for operand in operands)} do not broadcast"
+        if math.prod(filter(None, shape)) > MOST_ELEMENTS:
+            raise MemoryError(f"an array of shape {shape}")
         if 0 in shape:
             return None
     undefined = row.undefined
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
     return undefined.message if np.any(undefined.when(*operands)) else None
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that these broadcast to, or None where they do not.
+
+    >>> _broadcast((3, 1), (4,)), _broadcast((2**62, 1), (1, 2**62)) == (2**62, 2**62), _broadcast((3,), (4,))
+    ((3, 4), True, None)
+    """
+    made: list[int] = []
+    for sizes in zip_longest(*map(reversed, shapes), fillvalue=1):
+        stretched = set(sizes) - {1}
+        if len(stretched) > 1:
+            return None
+        made.append(*stretched or {1})
+    return tuple(reversed(made))
 
 
 def traps_on(row: Op, result: Type) -> bool:

@@ -1,0 +1,115 @@
+"""Results that do not fit into memory: a small program or log may ask for them, and nobody sees a traceback."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core import dtypes, op
+from tagloom.core.evaluate import evaluate
+from tagloom.core.op import MOST_ELEMENTS, lookup, trap_message
+from tagloom.interp.record import record
+
+N = 200_000
+COLUMN, ROW = np.zeros((N, 1)), np.zeros((1, N))
+"""1.6 MB each; their sum takes 298 GiB."""
+
+
+@tl.function
+def outer(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, 1, None]) -> tl.Array[tl.float64, None, None]:
+    return x + y
+
+
+@tl.function
+def table(n: tl.int64, x: tl.Array[tl.int64, None, 1], y: tl.Array[tl.int64, 1, None]) -> tl.Type(tl.int64, None):  # type: ignore[valid-type]
+    """A trap is looked for before the op computes: that too must not be done."""
+    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] + x // y
+
+
+def most_memory(work: Any) -> int:
+    """The most bytes that were allocated meanwhile."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_run_ends_exhausted() -> None:
+    """S12: a result that does not fit ends the run before the firing, which is neither a step nor in the residue."""
+    out = outer.run(COLUMN, ROW)
+    (add,) = out.graph.find("add")
+    assert (out.status, out.stats.by_node[add], out.results) == ("Exhausted", 0, (None,))
+    assert out.error is not None and out.error.rule == "S12"
+    assert str(out.error).startswith("S12: the result of node outer.add does not fit into memory (test_memory.py:")
+    assert str(out.error).endswith("got: add of float64[200000, 1], float64[1, 200000]")
+
+
+def test_nothing_is_allocated() -> None:
+    """What a machine has room for, but is beyond the limit, is not tried: neither the result nor what a trap needs."""
+    n = 40_000
+    whole = np.ones((n, 1), np.int64)
+    table.run(1, whole[:2], whole[:2].T)
+    outcomes: list[tl.Outcome] = []
+    for run in (lambda: outer.run(COLUMN[:n], ROW[:, :n]), lambda: table.run(3, whole, whole.T)):
+        assert most_memory(lambda: outcomes.append(run())) < 20 * n * 8  # noqa: B023  # called at once
+    assert [outcome.status for outcome in outcomes] == ["Exhausted"] * 2
+
+
+def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the limit the op computes, one above it does not; scalars and arrays of one size are as free as before."""
+    monkeypatch.setattr(op, "MOST_ELEMENTS", 6)
+    column, row = np.ones((2, 1)), np.ones((1, 3))
+    assert outer.run(column, row).status == "Returned"
+    assert outer.run(column, np.ones((1, 4))).status == "Exhausted"
+    assert MOST_ELEMENTS == 2**30
+
+
+def test_shapes_too_large_for_numpy() -> None:
+    """Empty operands may have sizes that NumPy cannot multiply: that is no shape that does not broadcast."""
+    one, other = np.zeros((2**40, 1, 0)), np.zeros((1, 2**40, 0))
+    with pytest.raises(MemoryError):
+        trap_message(lookup("add"), (one, other))
+    assert trap_message(lookup("add"), (np.zeros((3,)), np.zeros((4,)))) == "shapes (3,) and (4,) do not broadcast"
+
+
+def test_evaluation_ends_exhausted() -> None:
+    """The evaluator without tokens ends alike, and so `tagloom check` compares the two."""
+    assert evaluate(outer.program, [COLUMN, ROW]).status == "Exhausted"
+
+
+def test_a_call_without_a_trace_is_exhausted() -> None:
+    """An op that computes at once raises the same error, at the user's line."""
+    with pytest.raises(tl.Exhausted, match=r"S12: a result does not fit into memory \(test_memory.py:\d+\)"):
+        tl.maximum(COLUMN, ROW)
+    with pytest.raises(tl.Exhausted, match="S12"):
+        outer(COLUMN, ROW)
+
+
+def test_a_log_of_it(tmp_path: Path) -> None:
+    """The log of such a run is believed; one that claims the result ends Exhausted at its line, in no time."""
+    path = tmp_path / "run.jsonl"
+    out = outer.run(COLUMN, ROW, keep=path)
+    log = tl.read_events(path)
+    assert log.outcome == record(out) and len(log.events) == out.stats.steps
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    value = lines[0]["arguments"][1]
+    more = {"deliver": [0, 1, 0, value], "position": 0, "inputs": [], "outputs": []}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines[:-1], more]))
+    with pytest.raises(tl.Exhausted, match=rf"does not fit into memory \(line {len(lines)}\)"):
+        tl.read_events(path)
+
+
+def test_casts_of_empty_arrays() -> None:
+    """A document's array of size 0 has sizes that any dtype has room for."""
+    document = tl.to_json(outer.run(COLUMN[:2], ROW[:, :2]))
+    for dtype in dtypes.ALL:
+        shape = {"dtype": repr(dtype), "shape": [0, 2**62], "data": []}
+        with pytest.raises(tl.Malformed, match="the shape of an array"):
+            tl.from_json({**document, "results": [shape]})
