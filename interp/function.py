@@ -83,7 +83,7 @@ class Function:
         """Run on concrete arguments. How the run ends is data; only a wrong call raises.
 
         `schedule` is fifo, lifo, waves or random:SEED; `until` quiet, result or trap; `keep="events"` keeps them,
-        `keep="run.jsonl"`, or any path, writes them to that file while the program runs.
+        `keep="run.jsonl"`, or any path that ends so, writes them to that file while the program runs.
         """
         if engine not in ENGINES:
             raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
