@@ -66,8 +66,8 @@ def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
             raise OverflowError
         return made
     except OverflowError:
-        got = size(value) if isinstance(value, int) else reprlib.repr(value)
-        raise Usage(f"this number does not fit into {dtype!r}", got=got) from None
+        what, got = ("integer", size(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
+        raise Usage(f"this {what} does not fit into {dtype!r}", got=got) from None
     except ValueError:
         what = "rows of different lengths, or nested deeper than 64, are no array"
         raise Usage(what, got=reprlib.repr(value)) from None

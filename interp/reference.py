@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 from typing import Literal as Word
-from typing import TypeAlias
 
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ..core.frontend.structure import LEAF, Structure, flat
-from ..core.graph import Graph
+from ..core.graph import Graph, Node
 from ..core.types import type_of
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
@@ -68,18 +68,24 @@ def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
 
 def out_of_memory(state: State, position: int) -> Exhausted:
     """The result of the firing that the token at this position would begin does not fit."""
+    node, said = _firing(state, position)
+    return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **said)
+
+
+def cannot_take(state: State, position: int) -> Broken:
+    """The node that the token at this position comes to has no meaning for what came."""
+    node, said = _firing(state, position)
+    return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **said)
+
+
+def _firing(state: State, position: int) -> tuple[Node, dict[str, Any]]:
+    """The node that fires on this token, and where, under which tag, on operands of which types."""
     number, port, tag, value = state.flight[position]
     node = state.graph.nodes[number]
     came = {**state.records[tag].waiting.get(number, {}), port: value}
     operands = [came.get(p, literal and literal.value) for p, literal in enumerate(node.ports)]
     types = [str(type_of(operand)) for operand in operands if operand is not None]
-    return Exhausted(
-        f"the result of node {node} does not fit into memory",
-        rule="S12",
-        where=node.where,
-        tag=tag,
-        got=f"{node.op} of {', '.join(types)}",
-    )
+    return node, {"where": node.where, "tag": tag, "got": f"{node.op} of {', '.join(types)}"}
 
 
 def _check(state: State, event: Event, limits: Limits) -> None:
@@ -196,10 +202,10 @@ def _run(
         if isinstance(error, Broken) and not broken:
             raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
         return error
-    except Exception as error:
+    except Exception:
         if not broken:
             raise
-        return Broken(f"an operation cannot take what came: {error}", rule="V9", where=state.graph.name)
+        return cannot_take(state, pick(state))  # a step that fails leaves the state as it was
     return None
 
 
