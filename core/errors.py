@@ -72,6 +72,9 @@ class Trap(TagloomError):
 class Exhausted(TagloomError):
     """A limit ended the run."""
 
+    limit: str | None = None
+    """Its name: firings, tokens, depth."""
+
 
 class Deadlock(TagloomError):
     """The run became quiet before all its results had come."""

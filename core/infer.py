@@ -7,6 +7,7 @@ the program or the graph breaks a rule, a likely one stands in: this module comp
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TypeAlias
@@ -147,26 +148,22 @@ def _type(operand: Operand, known: Mapping[str, Known]) -> Known:
 def computed(
     op: str, operands: Sequence[Known], attributes: Iterable[tuple[str, object]], like: Sequence[Known] = ()
 ) -> Known:
-    """What an op that computes makes of these; where it takes no such operands, what it makes of others like them.
+    """What an op that computes makes of these; where it takes no such operands, what it makes of several of one type.
 
     HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `like` are the operands whose
-    types count where not all can: those that are no literals.
+    types count first where not all can: those that are no literals.
     """
     if None in operands:
         return None
-    known = [type_ for type_ in (*like, *operands) if type_ is not None and type_ is not HOLE]
-    first = known[0] if known else STAND_IN
-    exact = [first if type_ is HOLE else type_ for type_ in operands if type_ is not None]
     row, given = OPS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
         return likely(operands)
-    alike = [[type_] * row.arity for type_ in (first, *exact[-1:])]
-    for guess in (exact, *alike, [Type(dtypes.bool), *alike[-1][1:]]):
-        try:
+    one = likely([*like, *operands])
+    exact = [one if type_ is HOLE else type_ for type_ in operands]
+    for guess in (exact, [one] * row.arity, [Type(dtypes.bool), *[one] * (row.arity - 1)]):
+        with suppress(Invalid):
             if len(guess) == row.arity:
                 return row.types(*guess, **given)
-        except Invalid:
-            continue
     return likely(operands)
 
 

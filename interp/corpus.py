@@ -6,10 +6,10 @@ that a limit or a breach ends, `in N firings` is what it takes under `waves`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
-from ..core.errors import Disagreement, Invalid, TagloomError, Usage, counted
+from ..core.errors import Disagreement, Exhausted, Invalid, TagloomError, Usage, counted
 from ..core.graph import Graph
 from ..core.literals import read
 from ..core.lower import lower
@@ -21,6 +21,9 @@ from ..core.value import Value, same, show
 from .oracle import SCHEDULES, check
 from .outcome import Outcome
 from .reference import Limits, run_graph
+
+T = TypeVar("T")
+"""The type of a parameter, where it has one."""
 
 ENDINGS = {
     "returns": "Returned",
@@ -59,10 +62,12 @@ def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement
     elif not problems:
         graph = lower(subject)
     if case.kind == "refused":
-        return _refused(case, problems)
+        rules = _rules(problems)
+        return None if case.details[0] in rules else _differs(case, _refused(rules), problems=problems)
     if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
-        return _differs(case, f"refused {', '.join(sorted({str(problem.rule) for problem in problems}))}")
-    values = _arguments(case, graph)
+        return _differs(case, _refused(_rules(problems)), problems=problems)
+    wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden :]]
+    values = arguments(graph.name, wanted, case.arguments, lambda _, type_, word: read(word, type_))
     if case.kind == "exhausts":
         number, limit = case.details
         limits = Limits(**{limit: int(number)})
@@ -78,20 +83,41 @@ def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement
     return None
 
 
-def _refused(case: Case, problems: Sequence[Invalid]) -> Disagreement | None:
-    rules = sorted({str(problem.rule) for problem in problems})
-    if case.details[0] in rules:
-        return None
-    return _differs(case, f"refused {', '.join(rules)}" if rules else "it keeps all rules")
+def unclaimed(document: Document) -> list[Invalid]:
+    """What is wrong in the functions and graphs of a text, but for those that a case expects to be refused, or runs in
+    spite of their problems, and those that they call."""
+    claimed: set[str] = set()
+    for case in document.cases:
+        if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
+            subject = document[case.name]
+            claimed |= {case.name} if isinstance(subject, Graph) else {each.name for each in subject.functions}
+    program = document.program
+    functions = [function for function in program.functions if function.name not in claimed] if program else []
+    problems = program_problems(program, functions) if program else []
+    return problems + [each for graph in document.graphs if graph.name not in claimed for each in graph_problems(graph)]
 
 
-def _arguments(case: Case, graph: Graph) -> list[Value]:
-    wanted = graph.arguments[graph.hidden :]
-    if len(wanted) != len(case.arguments):
-        signature = ", ".join(f"{name}: {output.type}" for name, output in wanted)
-        what = f"{graph.name} takes {counted(len(wanted), 'argument')}"
-        raise Usage(what, where=case.location, required=f"{graph.name}({signature})", got=", ".join(case.arguments))
-    return [read(text, output.type) for text, (_, output) in zip(case.arguments, wanted, strict=True)]
+def arguments(
+    called: str, wanted: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
+) -> list[Value]:
+    """What is called, on these words: as many as it has parameters, each of which `admit` reads with its name and type;
+    raises Usage where there are more or fewer."""
+    if len(wanted) != len(words):
+        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
+        raise Usage(
+            f"{called} takes {counted(len(wanted), 'argument')}",
+            required=f"{called}({signature})",
+            got=", ".join(words) or "none",
+        )
+    return [admit(name, type_, word) for (name, type_), word in zip(wanted, words, strict=True)]
+
+
+def _rules(problems: Sequence[Invalid]) -> list[str]:
+    return sorted({str(problem.rule) for problem in problems})
+
+
+def _refused(rules: Sequence[str]) -> str:
+    return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
 
 
 def _ends_so(case: Case, run: Outcome) -> bool:
@@ -113,7 +139,7 @@ def _ends_so(case: Case, run: Outcome) -> bool:
         case "breaks":
             return run.error is not None and run.error.rule == case.details[0]
         case "exhausts":
-            return f"--max-{case.details[1]} " in str(run.error)
+            return isinstance(run.error, Exhausted) and run.error.limit == case.details[1]
     return True
 
 
@@ -131,7 +157,11 @@ def _said(run: Outcome) -> str:
     return " ".join([*said, f"in {counted(run.firings, 'firing')}"])
 
 
-def _differs(case: Case, got: str, schedule: str | None = None) -> Disagreement:
-    what = f"{case.name} does not end as its case says"
-    wanted = print_ending(case)
-    return Disagreement(what, where=case.location, required=wanted, got=f"{got}, under {schedule}" if schedule else got)
+def _differs(case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()) -> Disagreement:
+    """How a case ends; where it is refused, with the first problem as a note."""
+    what, wanted = f"{case.name} does not end as its case says", print_ending(case)
+    said = f"{got}, under {schedule}" if schedule else got
+    difference = Disagreement(what, where=case.location, required=wanted, got=said)
+    for problem in problems[:1]:
+        difference.add_note(f"  {problem}".replace("\n", "\n  "))
+    return difference

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..core.errors import Disagreement
+from ..core.errors import Disagreement, counted
 from ..core.evaluate import evaluate
 from ..core.graph import Graph
 from ..core.program import Program
@@ -47,7 +47,7 @@ def check(
 
 
 def _said(run: Outcome) -> str:
-    return f"{_shown(run.results)} after {run.firings:,} firings"
+    return f"{_shown(run.results)} after {counted(run.firings, 'firing')}"
 
 
 def _shown(results: Sequence[Value | None]) -> str:

@@ -258,8 +258,10 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
 
 def exhausted(what: str, limit: str, number: int) -> Exhausted:
     """A limit was reached: `limit` is its name in Limits and, after `--max-`, on the command line."""
-    return Exhausted(
+    error = Exhausted(
         f"the run exceeds the limit of {number:,} on {what}",
         rule="S12",
         hint=f"if the program ends, raise the limit: --max-{limit} N, or limits=tl.Limits({limit}=N)",
     )
+    error.limit = limit
+    return error

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from corpus.independent import PROGRAMS, Trap, fibonacci_number
+from said import check_words
 from tagloom.core import dtypes
 from tagloom.core.control import CONTROL
 from tagloom.core.graph import Graph
@@ -25,7 +26,7 @@ from tagloom.core.text import Case, Document, parse, print_document
 from tagloom.core.types import Type
 from tagloom.core.validate import program_problems
 from tagloom.core.validate_graph import graph_problems
-from tagloom.interp.corpus import try_cases
+from tagloom.interp.corpus import try_cases, unclaimed
 from tagloom.interp.reference import run_graph
 
 FOLDER = Path(__file__).parent / "corpus"
@@ -94,6 +95,7 @@ def test_cases(file: str) -> None:
     """Every case ends as it says, with the values and firings it says: under every schedule, and by the evaluator."""
     wrong = [f"{difference}" for _, difference in try_cases(document(file)) if difference is not None]
     assert not wrong, "\n".join(wrong)
+    assert unclaimed(document(file)) == []
 
 
 @in_files
@@ -187,6 +189,7 @@ def test_every_rule_of_form() -> None:
         subject = document(file)[case.name]
         problems = graph_problems(subject) if isinstance(subject, Graph) else program_problems(subject)
         assert {problem.rule for problem in problems} == {case.details[0]}, (file, case.name)
+        check_words(problems)
 
 
 # Formulas

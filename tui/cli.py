@@ -19,11 +19,12 @@ import typer
 
 from .. import __version__
 from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
+from ..core.frontend.structure import LEAF, labelled
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import Document, print_case, print_graph, print_program
 from ..core.value import show as show_value
-from ..interp.corpus import try_cases
+from ..interp.corpus import try_cases, unclaimed
 from ..interp.documents import text_form, to_json
 from ..interp.function import Function
 from ..interp.log import SUFFIX
@@ -32,7 +33,7 @@ from ..interp.outcome import Outcome
 from ..interp.record import words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
-from .load import arguments, cases_of, find, forms, line_of_text
+from .load import arguments, document_of, find, forms, line_of_text, program_of, refuse
 from .report import stats_report
 
 app = typer.Typer(
@@ -75,14 +76,17 @@ def run(
     until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="Run a graph that breaks the rules.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, as lines of JSON.")] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
+    ] = False,
     max_firings: Firings = _DEFAULT.firings,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
 ) -> None:
     """Run a program on arguments and print its value."""
     subject = find(target)
+    refuse(subject, unchecked=unchecked)
     values = arguments(subject, args or [])
     if seed is not None and schedule not in ("waves", "random"):
         raise Usage("--seed is for --schedule random", got=f"--schedule {schedule} --seed {seed}")
@@ -107,7 +111,9 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
     if as_document:
         print(json.dumps(to_json(outcome), allow_nan=False))
     elif not outcome.missing:
-        print("\n".join(map(show_value, outcome.results)))
+        flat = all(part == LEAF for _, part in outcome.structure.parts) and outcome.structure.kind in (None, tuple)
+        named = labelled(outcome.structure, map(show_value, outcome.results))
+        print("\n".join(value if flat else f"{name}: {value}" for name, value in named))
     error = [] if outcome.error is None else [outcome.error]
     complaints = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for complaint in complaints[:4]:
@@ -129,7 +135,7 @@ def check(
     """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ.
 
     FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
-    NAME and ARGS all cases are tried.
+    NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said.
     """
     if target.endswith(SUFFIX):
         if args:
@@ -137,10 +143,11 @@ def check(
         print(_replayed(target))
         return
     limits = Limits(max_firings, max_tokens, max_depth)
-    document = None if args else cases_of(target)
-    if document is not None:
-        raise typer.Exit(_check_cases(document, limits))
+    document = None if args else document_of(target)
+    if document is not None and (document.cases or unclaimed(document)):
+        raise typer.Exit(_check_text(document, limits))
     subject = find(target)
+    refuse(subject)
     values = arguments(subject, args or [])
     program, graph = forms(subject, values)
     verdicts = []
@@ -155,17 +162,19 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
-def _check_cases(document: Document, limits: Limits) -> int:
-    """Print a line for each case; 1 if one differs."""
-    different = 0
+def _check_text(document: Document, limits: Limits) -> int:
+    """Print a line for each case; 1 if one differs, 2 if something is wrong that no case expects."""
+    problems, different = unclaimed(document), 0
+    for problem in problems:
+        _complain(problem)
     for case, difference in try_cases(document, limits):
         print(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}", flush=True)
         if difference is not None:
             different += 1
             _complain(difference)
     if different:
-        print(f"{different} of {counted(len(document.cases), 'case')} differ", file=sys.stderr)
-    return int(different > 0)
+        print(f"{different} of {counted(len(document.cases), 'case')} differ{'s' * (different == 1)}", file=sys.stderr)
+    return 2 if problems else int(different > 0)
 
 
 def _replayed(file: str) -> str:
@@ -185,10 +194,10 @@ def show(
     ] = None,
 ) -> None:
     """Draw a program or its graph, or print it in the text form."""
-    program, graph = forms(find(target))
-    if form is FormWord.program and program is None:
+    found = find(target)
+    subject: Program | Graph | None = program_of(found) if form is FormWord.program else forms(found)[1]
+    if subject is None:
         raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
-    subject: Program | Graph = graph if form is FormWord.graph or program is None else program
     if output is None:
         print(_text(subject), end="")
         return

@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..core import dtypes
 from ..core.errors import Malformed, TagloomError, Usage
 from ..core.graph import Graph
 from ..core.literals import parse_literal, read
@@ -29,13 +30,16 @@ from ..core.program import Location, Program
 from ..core.text import Document, excerpt, parse
 from ..core.types import Type
 from ..core.validate import program_problems
+from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit
+from ..interp.corpus import arguments as read_arguments
 from ..interp.documents import read_json
 from ..interp.function import Function
 from ..interp.log import SUFFIX
 from ..interp.reference import refusal
 
 Runnable: TypeAlias = Function | Program | Graph
+UNCHECKED = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -71,11 +75,10 @@ def read_text(path: Path) -> Document:
         raise Malformed("this file is no text", where=f"{path.name}:{line}", required="UTF-8", got=got) from None
 
 
-def cases_of(target: str) -> Document | None:
-    """The document of a target that is a file of the text form with cases, and names nothing in it."""
+def document_of(target: str) -> Document | None:
+    """The document of a target that is a file of the text form, and names nothing in it."""
     path = Path(target)
-    document = read_text(path) if path.suffix == ".tl" and path.is_file() else None
-    return document if document is not None and document.cases else None
+    return read_text(path) if path.suffix == ".tl" and path.is_file() else None
 
 
 def line_of_text(error: TagloomError) -> str | None:
@@ -84,7 +87,9 @@ def line_of_text(error: TagloomError) -> str | None:
     if not isinstance(where, Location) or not where.file.endswith(".tl"):
         return None
     line = linecache.getline(where.file, where.line).rstrip("\n")
-    for word in (str(error.got), *re.findall(r"\w+", error.message), line.strip()):
+    got = str(error.got)
+    named = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
+    for word in (*named, *re.findall(r"\w+", error.message), line.strip()):
         found = re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line)
         if found and word:
             return excerpt(line, found.start() + 1)
@@ -208,7 +213,8 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
     if isinstance(subject, Graph):
         return None, subject
     if isinstance(subject, Program):
-        return subject, _lowered(subject)
+        refuse(subject)
+        return subject, lower(subject)
     file = inspect.unwrap(subject).__code__.co_filename
     hint = "a function that calls itself is traced for ever, unless it is a tl.function"
     with _users_code(f"{subject.name} failed while it was traced", file, hint):
@@ -218,26 +224,34 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
         return traced.program, traced.graph
 
 
-def _lowered(program: Program) -> Graph:
-    problems = program_problems(program)
+def program_of(subject: Runnable) -> Program | None:
+    """The structured program, whether it keeps the rules or not; a graph has none."""
+    return subject if isinstance(subject, Program) else forms(subject)[0]
+
+
+def refuse(subject: Runnable, *, unchecked: bool = False) -> None:
+    """Raises Invalid where a program or graph breaks rules; with `unchecked`, where it can have no meaning at all. A
+    function is checked when it is traced."""
+    if isinstance(subject, Function):
+        return
+    problems = program_problems(subject) if isinstance(subject, Program) else graph_problems(subject)
+    if unchecked and isinstance(subject, Graph):
+        problems = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if problems:
-        raise refusal(problems)
-    return lower(program)
+        error = refusal(problems)
+        if unchecked:
+            error.add_note(f"  {UNCHECKED}")
+        raise error
 
 
 def arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
     """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
-    wanted = parameters(subject)
-    if len(words) != len(wanted):
-        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
-        called = subject.entry if isinstance(subject, Program) else subject.name
-        raise Usage(
-            f"{called} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
-            required=f"{called}({signature})",
-            got=" ".join(words) or "none",
-            hint=next(filter(None, map(_stray, words)), None),
-        )
-    return [_argument(name, type_, word) for (name, type_), word in zip(wanted, words, strict=True)]
+    called = subject.entry if isinstance(subject, Program) else subject.name
+    try:
+        return read_arguments(called, parameters(subject), words, _argument)
+    except Usage as error:
+        error.hint = error.hint or next(filter(None, map(_stray, words)), None)
+        raise
 
 
 def _argument(name: str, type_: Type | None, word: str) -> Value:

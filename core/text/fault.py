@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,8 +98,9 @@ def excerpt(line: str, column: int) -> str:
     return f"    {before}{cut}{after}".rstrip() + f"\n    {' ' * (len(before) + column - 1 - begin)}^"
 
 
-def expected(terminals: set[str], found: str, spot: Spot) -> Fault:
-    """The fault where the grammar wants one of these terminals, and something else stands there."""
+def expected(terminals: set[str], found: str, spot: Spot, before: str = "") -> Fault:
+    """The fault where the grammar wants one of these terminals, and something else stands there; `before` is the line
+    up to there."""
     wanted = _listed(terminals)
     match found.strip(" \t"):
         case "":
@@ -107,7 +109,7 @@ def expected(terminals: set[str], found: str, spot: Spot) -> Fault:
             message = "the line ends too soon"
         case word:
             message = f"{_quoted(word)} cannot stand here"
-    return Fault(message, spot, required=wanted, hint=_hint(terminals, found))
+    return Fault(message, spot, required=wanted, hint=_in_context(found, before) or _hint(terminals, found))
 
 
 def _listed(terminals: set[str]) -> str:
@@ -125,6 +127,19 @@ def _listed(terminals: set[str]) -> str:
 
 def _quoted(word: str) -> str:
     return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
+
+
+def _in_context(found: str, before: str) -> str | None:
+    """The hint for what cannot stand behind this."""
+    called = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
+    if called and found.strip() == ",":
+        return f"no comma stands behind the name of a function: `call {called[1]} x`"
+    if called and re.fullmatch(r"\w+", found):
+        site = f"call[{called[1]}] {found}"
+        return f"a call in a graph names its site, `{site}`; operands have commas between them"
+    if re.search(r"=[ \t]*(cond|while_loop)\b[^{]*$", before) and found == "{":
+        return "regions stand in functions; a graph has switch and merge, enter and exit"
+    return None
 
 
 def _hint(terminals: set[str], found: str) -> str | None:

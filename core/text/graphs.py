@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .. import dtypes
+from .. import dtypes, hints
 from ..control import CONTROL
 from ..graph import Edge, Graph, Node, Output, Source
 from ..infer import HOLE
@@ -131,7 +131,7 @@ class _Reading:
         return made
 
     def unknown(self, word: syntax.Word) -> Fault:
-        hint = None
+        hint = hints.meant(word.text, [*self.positions, *(rest for _, rest in self.numbers)])
         if any(rest == word.text for _, rest in self.numbers):
             hint = f"write {next(f for f, rest in self.numbers if rest == word.text)}.{word.text}"
         return Fault(f"nothing is called {word.text}", word.spot, required="an argument, or a node", hint=hint)

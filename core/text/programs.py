@@ -79,7 +79,7 @@ def _check_regions(given: syntax.Node) -> None:
     if given.regions is None:
         if wanted:
             hint = f"they stand in braces behind it: {{ {wanted[0]}(...) {{ ... }} {wanted[1]}(...) {{ ... }} }}"
-            raise Fault(f"{op.text} has no regions", op.spot, required=" and ".join(wanted), hint=hint)
+            raise Fault(f"{op.text} has no regions", op.spot, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint)
         return
     found = [region.word for region in given.regions]
     if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
@@ -87,4 +87,8 @@ def _check_regions(given: syntax.Node) -> None:
     if not wanted:
         raise Fault(f"{op.text} takes no regions", found[0].spot, hint="only cond and while_loop do")
     strange = [word for k, word in enumerate(found) if word.text not in wanted[k : k + 1]]
-    raise Fault(f"not the regions of {op.text}", (strange or [op])[0].spot, required=f"{wanted[0]}, then {wanted[1]}")
+    raise Fault(
+        f"not the regions of {op.text}",
+        (strange or [op])[0].spot,
+        required=f"`{wanted[0]}` and `{wanted[1]}`, in this order",
+    )

@@ -56,7 +56,9 @@ def _fault(text: str, error: UnexpectedInput) -> Fault:
     if isinstance(error, UnexpectedToken):
         token = error.token
         accepts = set(error.accepts or ()) or set(error.expected)
-        return expected(accepts, str(token), _spot(token)) if token.type != "$END" else _ends(text, accepts)
+        spot = _spot(token)
+        before = text.split("\n")[spot.line - 1][: spot.column - 1]
+        return expected(accepts, str(token), spot, before) if token.type != "$END" else _ends(text, accepts)
     found = text[error.pos_in_stream] if error.pos_in_stream is not None else ""
     return expected(set(getattr(error, "allowed", None) or ()), found, Spot(error.line, error.column))
 

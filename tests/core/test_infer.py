@@ -100,6 +100,21 @@ def test_dtypes_that_never_agree() -> None:
     assert problem.rule == "V5" and problem.got == "int64 and float64"
 
 
+def test_mutual_recursion_that_never_agrees() -> None:
+    """Functions that call each other, of which one ends with an integer and the other with a float, are one V5 each,
+    and inference ends at once: their types do not go back and forth."""
+    one, other = (
+        f"func {name}(n: int64) {{\n  z = equal n, 0\n  r = cond z, n {{\n    then(n: int64) {{ yield {end} }}\n"
+        f"    else(n: int64) {{\n      m = subtract n, 1\n      f = call {callee} m\n      yield f\n    }}\n  }}\n"
+        "  return r\n}\n"
+        for name, callee, end in (("even", "odd", "1"), ("odd", "even", "0.5"))
+    )
+    for text in (one + other, other + one):
+        problems = program_problems(tl.parse_program(text))
+        assert {problem.rule for problem in problems} == {"V5"} and len(problems) <= 2
+        assert all(sorted(str(problem.got).split(" and ")) == ["float64", "int64"] for problem in problems)
+
+
 @pytest.mark.parametrize(
     ("body", "rules"),
     [

@@ -132,7 +132,7 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
     [
         (["add.py"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: none"),
         (["add.py", "2"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2"),
-        (["add.py", "2", "3", "4"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2 3 4"),
+        (["add.py", "2", "3", "4"], "add takes 2 arguments\n  required: add(x: int64, y: int64)\n  got: 2, 3, 4"),
         (["kinds.py:nothing", "1"], "nothing takes 0 arguments\n  required: nothing()\n  got: 1"),
         (["kinds.py:anything"], "anything takes 1 argument\n  required: anything(x: ?)\n  got: none"),
         (["graphs.py:double"], "double takes 1 argument\n  required: double(x: int64)\n  got: none"),

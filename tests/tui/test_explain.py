@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
+from said import check_words
 from tagloom.tui.explain import complaint, explain, parse_one, problems, rules
 from tagloom.tui.lessons import LESSONS
 
@@ -23,6 +24,7 @@ def test_examples_are_right_and_wrong(number: str) -> None:
     lesson = LESSONS[number]
     assert problems(parse_one(lesson.right)) == []
     found = [problem.rule for problem in problems(parse_one(lesson.wrong))]
+    check_words(problems(parse_one(lesson.wrong)))
     assert set(found) == ({number} if number.startswith("V") else {"V11"})
     assert complaint(lesson).startswith(f"{number}: ")
 

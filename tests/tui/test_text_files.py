@@ -93,14 +93,54 @@ def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
 def test_check_tries_the_cases(file: str) -> None:
     """`check FILE.tl` tries every case, a line each; 1 where one differs. With NAME and ARGS it checks that run."""
     path = Path(file)
-    path.write_text(f'{TEXT}case ratio(2) returns 5\ncase ratio(0) traps "integer division by zero"\n')
+    text = f"{TEXT}case broken refused V3\ncase race refused V11\n"
+    path.write_text(f'{text}case ratio(2) returns 5\ncase ratio(0) traps "integer division by zero"\n')
     ran = tagloom("check", file)
     assert ran.returncode == 0, ran.stderr
-    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [["agrees", "ratio(2)"], ["agrees", "ratio(0)"]]
+    assert [line.split()[:2] for line in ran.stdout.splitlines()[2:]] == [
+        ["agrees", "ratio(2)"],
+        ["agrees", "ratio(0)"],
+    ]
     assert tagloom("check", f"{file}:ratio", "2").stdout.startswith("waves      agrees")
-    path.write_text(f"{TEXT}case ratio(2) returns 4\n")
+    path.write_text(f"{text}case ratio(2) returns 4\n")
     ran = tagloom("check", file)
-    assert ran.returncode == 1 and ran.stdout.startswith("differs") and "(f.tl:13)" in ran.stderr
+    assert ran.returncode == 1 and "\ndiffers" in ran.stdout and "(f.tl:15)" in ran.stderr
+    assert ran.stderr.endswith("1 of 3 cases differs\n")
+
+
+def test_check_says_what_no_case_expects(file: str) -> None:
+    """What breaks a rule is said before the cases, unless a case expects it: exit 2, whatever the cases give. A case
+    that differs because of a rule has the problem as a note. Rules come before the number of arguments."""
+    path = Path(file)
+    ran = tagloom("check", file)
+    assert ran.returncode == 2 and ran.stderr.startswith("V3: ") and "\nV11: " in ran.stderr
+    path.write_text(f"{TEXT}case ratio(2) returns 5\ncase race(1) breaks S4\n")
+    ran = tagloom("check", file)
+    assert ran.returncode == 2 and ran.stderr.startswith("V3: ") and "V11" not in ran.stderr
+    assert ran.stdout.count("agrees") == 2
+    path.write_text(f"{TEXT}case broken(2) returns 5\n")
+    ran = tagloom("check", file)
+    assert "  got: refused V3\n  V3: there is no op 'ad' (f.tl:6)" in ran.stderr
+    for command in ("run", "check"):
+        ran = tagloom(command, f"{file}:broken")
+        assert ran.returncode == 2 and ran.stderr.startswith("V3: ")
+
+
+def test_what_unchecked_cannot_run(tmp_path: Path) -> None:
+    """`--unchecked` runs no program, and no graph that breaks V7 or V15: the refusal and the help say so."""
+    path = tmp_path / "f.tl"
+    path.write_text(TEXT.replace("merge", "mrege"))
+    for name in ("broken", "race"):
+        ran = tagloom("run", f"{path}:{name}", "1", "--unchecked")
+        assert ran.returncode == 2 and "--unchecked runs graphs, but for those that break V7 or V15" in ran.stderr
+    assert "V7, V15" in " ".join(tagloom("run", "--help").stdout.split())
+
+
+def test_show_prints_a_program_that_breaks_rules(file: str) -> None:
+    """The program as it is written; its graph there is not."""
+    ran = tagloom("show", f"{file}:broken", "--form", "program")
+    assert ran.returncode == 0 and "y = ad n, 1" in ran.stdout
+    assert tagloom("show", f"{file}:broken").stderr.startswith("V3: ")
 
 
 @pytest.mark.parametrize(
