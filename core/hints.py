@@ -79,7 +79,10 @@ def op_meant(op: str, functions: Collection[str] | None) -> str:
 
 
 def fitting(row: Op, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes) -> str:
-    """How operands that an op does not take can be made ones that it does: by another literal, or by astype."""
+    """How operands that an op does not take can be made ones that it does: by another literal, or by astype. An op with
+    attributes takes any operands, so that it is an attribute that does not fit."""
+    if attributes:
+        return example(row.name)
 
     def taken(changed: Sequence[Type]) -> bool:
         try:

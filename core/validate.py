@@ -318,8 +318,8 @@ def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) ->
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
     hint = hints.fitting(OPS[node.op], operands, literals, node.attributes)
     required = error.required or "operands that the op takes"
-    message = f"{node.op}: {error.message}"
-    return problem("V4", message, where, required=required, got=operands, hint=hint)
+    message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
+    return problem("V4", message, where, required=required, got=got, hint=hint)
 
 
 def _steady(type_: Type, found: Type, start: Operand) -> str:

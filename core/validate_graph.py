@@ -205,7 +205,7 @@ class _Checker:
         row, literals = OPS.get(node.op), node.ports[: len(ports)]
         hint = hints.fitting(row, ports, literals, node.attributes) if row else hints.COMPARE
         required = error.required or "operands that the op takes"
-        got = ports if row else error.got
+        got = ports if row and not node.attributes else error.got
         return problem("V9", f"{node.op}: {error.message}", node.where, required=required, got=got, hint=hint)
 
     def output_types(self, node: Node, ports: list[Type]) -> list[Type]:

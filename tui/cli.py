@@ -76,7 +76,7 @@ def run(
     until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, as lines of JSON.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
     ] = False,

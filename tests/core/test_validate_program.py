@@ -317,6 +317,10 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "shapes": (TWICE.replace("abs x", "add [1, 2], [1, 2, 3]").replace("-> int64", ""), ["aligned at their last"]),
     "a dtype as an operand": (TWICE.replace("abs x", "astype x, float64"), ["V1", "write `dtype=float64`"]),
+    "an attribute that is no dtype": (
+        TWICE.replace("abs x", "astype x, dtype=3"),
+        ["V4: astype", "got: 3", "as in `y = astype a, dtype=float64`"],
+    ),
     "a literal of Python's": (TWICE.replace("abs x", "add x, True"), ["V1", "hint: write `true`"]),
     "a literal in capitals": (TWICE.replace("abs x", "add x, INF"), ["V1", "hint: write `inf`"]),
     "nothing of Python's": (TWICE.replace("abs x", "add x, None"), ["V1", "a value is a number"]),
