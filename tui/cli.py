@@ -33,7 +33,7 @@ from ..interp.outcome import Outcome
 from ..interp.record import words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
-from .load import arguments, document_of, find, forms, line_of_text, program_of, refuse
+from .load import arguments, document_of, find, forms, line_of_text, program_of, read_text, refuse
 from .report import stats_report
 
 app = typer.Typer(
@@ -135,7 +135,8 @@ def check(
     """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ.
 
     FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
-    NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said.
+    NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
+    all its .tl files, a line a file.
     """
     if target.endswith(SUFFIX):
         if args:
@@ -143,6 +144,8 @@ def check(
         print(_replayed(target))
         return
     limits = Limits(max_firings, max_tokens, max_depth)
+    if target and not args and Path(target).is_dir():
+        raise typer.Exit(_check_folder(Path(target), limits))
     document = None if args else document_of(target)
     if document is not None and (document.cases or unclaimed(document)):
         raise typer.Exit(_check_text(document, limits))
@@ -162,13 +165,33 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
-def _check_text(document: Document, limits: Limits) -> int:
-    """Print a line for each case; 1 if one differs, 2 if something is wrong that no case expects."""
+def _check_folder(folder: Path, limits: Limits) -> int:
+    """Print a line for each file of the text form; the worst that `_check_text` says of one, or 2 if one cannot be
+    read."""
+    files, worst, cases = sorted(folder.glob("*.tl")), 0, 0
+    if not files:
+        raise Usage("this folder holds no .tl file", got=str(folder))
+    for file in files:
+        try:
+            document = read_text(file)
+            found = _check_text(document, limits, say=lambda case: None)
+        except TagloomError as error:
+            _complain(error)
+            found, document = 2, Document(None)
+        said = "differs" if found else "agrees"
+        print(f"{said:8} {file.name:44} {counted(len(document.cases), 'case'):>9}", flush=True)
+        worst, cases = max(worst, found), cases + len(document.cases)
+    print(f"{counted(len(files), 'file')}, {counted(cases, 'case')}")
+    return worst
+
+
+def _check_text(document: Document, limits: Limits, say: Callable[[str], object] = print) -> int:
+    """Say a line for each case; 1 if one differs, 2 if something is wrong that no case expects."""
     problems, different = unclaimed(document), 0
     for problem in problems:
         _complain(problem)
     for case, difference in try_cases(document, limits):
-        print(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}", flush=True)
+        say(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}")
         if difference is not None:
             different += 1
             _complain(difference)

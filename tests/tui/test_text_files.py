@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tagloom as tl
@@ -159,3 +160,22 @@ def test_what_cannot_be_read(tmp_path: Path, written: bytes, said: str) -> None:
     path.write_bytes(written)
     ran = tagloom("run", str(path), "1")
     assert ran.returncode == 2 and said in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_folder(tagloom: Any, tmp_path: Path) -> None:
+    """Of a folder the cases of all its texts are tried, a line a file; what differs, or cannot be read, is said."""
+    right = "func f(n: int64) -> int64 {\n  y = add n, 1\n  return y\n}\ncase f(1) returns 2\n"
+    (tmp_path / "a.tl").write_text(right)
+    (tmp_path / "b.tl").write_text(right + "case f(2) returns 3\n")
+    assert tagloom("check", str(tmp_path)).code == 0
+    (tmp_path / "c.tl").write_text(right.replace("returns 2", "returns 3"))
+    run = tagloom("check", str(tmp_path))
+    assert run.code == 1 and "got: returns 2" in run.err
+    lines = [line.split() for line in run.out.splitlines()]
+    assert lines[:2] == [["agrees", "a.tl", "1", "case"], ["agrees", "b.tl", "2", "cases"]]
+    assert lines[2:] == [["differs", "c.tl", "1", "case"], ["3", "files,", "4", "cases"]]
+    (tmp_path / "d.tl").write_text("func\n")
+    assert tagloom("check", str(tmp_path)).code == 2
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert tagloom("check", str(empty)).err.startswith("this folder holds no .tl file")
