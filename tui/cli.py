@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
@@ -144,8 +144,8 @@ def check(
         print(_replayed(target))
         return
     limits = Limits(max_firings, max_tokens, max_depth)
-    if target and not args and Path(target).is_dir():
-        raise typer.Exit(_check_folder(Path(target), limits))
+    if target and not args and (files := sorted(Path(target).glob("*.tl"))):
+        raise typer.Exit(_check_files(files, limits))
     document = None if args else document_of(target)
     if document is not None and (document.cases or unclaimed(document)):
         raise typer.Exit(_check_text(document, limits))
@@ -165,12 +165,10 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
-def _check_folder(folder: Path, limits: Limits) -> int:
+def _check_files(files: Sequence[Path], limits: Limits) -> int:
     """Print a line for each file of the text form; the worst that `_check_text` says of one, or 2 if one cannot be
     read."""
-    files, worst, cases = sorted(folder.glob("*.tl")), 0, 0
-    if not files:
-        raise Usage("this folder holds no .tl file", got=str(folder))
+    worst, cases = 0, 0
     for file in files:
         try:
             document = read_text(file)

@@ -178,4 +178,4 @@ def test_a_folder(tagloom: Any, tmp_path: Path) -> None:
     assert tagloom("check", str(tmp_path)).code == 2
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert tagloom("check", str(empty)).err.startswith("this folder holds no .tl file")
+    assert tagloom("check", str(empty)).err.startswith("a directory is no program")
