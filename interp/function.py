@@ -21,7 +21,7 @@ from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from .outcome import Outcome
-from .reference import Keep, Limits, Until, run_checked
+from .reference import Keep, Limits, Until, admit_arguments, run_checked
 
 ENGINES = ("reference",)
 
@@ -60,8 +60,18 @@ class Function:
             self._source = read_source(self._python)
         return self._source
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Function:
+        if instance is None:
+            return self
+        raise Usage(
+            f"{self.name} cannot be a method",
+            where=here(),
+            hint=f"define it outside of the class and call {self.name}(instance, ...)",
+        )
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
+        self._check_unnamed(named)
         region = current()
         if region is not None:
             values, structure = call(region, self.source, arguments)
@@ -91,20 +101,35 @@ class Function:
             raise Usage(f"{self.name}.run cannot be traced", where=here(), hint=f"write {self.name}(...)")
         leaves, forms = self._taken_apart(arguments)
         traced = self._trace(forms)
+        try:
+            values = admit_arguments(traced.graph, leaves)
+        except Usage as error:
+            error.where = here()
+            raise
         return run_checked(
-            traced.graph, leaves, schedule=schedule, until=until, limits=limits, keep=keep, structure=traced.structure
+            traced.graph, values, schedule=schedule, until=until, limits=limits, keep=keep, structure=traced.structure
         )
 
-    def trace(self, *arguments: Any) -> Traced:
+    def trace(self, *arguments: Any, **named: Any) -> Traced:
         """Program and graph for arguments like these: only their types count."""
+        self._check_unnamed(named)
         return self._trace(self._taken_apart(arguments)[1])
 
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:
             return type_of(argument)
         except Usage as error:
-            error.message = f"argument {parameter} of {self.name}: {error.message}"
+            error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", here()
             raise
+
+    def _check_unnamed(self, named: dict[str, Any]) -> None:
+        if named:
+            raise Usage(
+                f"the arguments of {self.name} are positional",
+                where=here(),
+                required=f"{self.name}({', '.join(name for name, _ in self.source.arguments)})",
+                got=", ".join(f"{name}=..." for name in named),
+            )
 
     def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
         """The leaves of concrete arguments, and the forms that they are traced with."""

@@ -10,8 +10,9 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
+from ..dtypes import DType
 from ..errors import TagloomError, Usage, counted
 from ..types import Type, as_type
 from .source import definition, here
@@ -20,6 +21,7 @@ from .structure import (
     Form,
     Structure,
     check_class,
+    compared,
     compound,
     flatten,
     is_named_tuple,
@@ -28,6 +30,8 @@ from .structure import (
     unflatten,
 )
 
+MOST_AGAIN = 8
+"""How often a generic class is an argument of its own, as in Box[Box[tl.int64]]: it may contain ever larger ones."""
 Declared = tuple[str, Form | None]
 """A parameter's name, and its form; None where the argument decides."""
 
@@ -86,12 +90,13 @@ class Source:
         taken = [flatten(argument) for argument in arguments]
         for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
             if declared is not None and declared.structure != structure:
+                required, got = compared(declared.structure, structure)
                 raise error(
                     f"argument {name} of {self.name} has another structure",
                     rule="V6",
                     where=here(),
-                    required=declared.structure,
-                    got=structure,
+                    required=required,
+                    got=got,
                     hint="an array is a list" if declared.structure == LEAF and structure.kind is tuple else None,
                 )
         return taken
@@ -121,15 +126,15 @@ def read_source(python: Callable[..., Any]) -> Source:
             raise Usage("a program's parameters have no defaults", where=where, got=str(parameter))
     names = getattr(python, "__globals__", {})
     said = [parameter.annotation for parameter in signature.parameters.values()]
-    try:
-        *forms, results = [
-            None if annotation is inspect.Signature.empty else form_of(annotation, names)
-            for annotation in (*said, signature.return_annotation)
-        ]
-    except TagloomError as error:
-        error.where = where
-        raise
-    return Source(python, tuple(zip(signature.parameters, forms, strict=True)), results)
+    owners = (*(f"parameter {name}" for name in signature.parameters), "the result")
+    forms = []
+    for owner, annotation in zip(owners, (*said, signature.return_annotation), strict=True):
+        try:
+            forms.append(None if annotation is inspect.Signature.empty else form_of(annotation, names))
+        except TagloomError as error:
+            error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
+            raise
+    return Source(python, tuple(zip(signature.parameters, forms[:-1], strict=True)), forms[-1])
 
 
 def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...] = ()) -> Form:
@@ -139,20 +144,60 @@ def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...
     """
     found = _parts(annotation, names)
     if found is None:
-        return leaf(as_type(annotation))
+        return _leaf(annotation)
     kind, parts = found
-    if any(annotation is outer for outer in around):
-        raise Usage(f"{annotation.__name__} contains itself", hint="a value of a program has a fixed structure")
+    again = sum(kind is (get_origin(outer) or outer) for outer in around if kind is not tuple)
+    if any(annotation is outer for outer in around) or again > MOST_AGAIN:
+        raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
     if kind not in (tuple, dict):
         check_class(kind, tuple(parts))
-    return compound(kind, [(key, form_of(part, names, (*around, annotation))) for key, part in parts.items()])
+    inner = [(key, _part(annotation, key, part, names, around)) for key, part in parts.items()]
+    return compound(kind, inner)
+
+
+def _part(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> Form:
+    """The form of a part of a nested annotation; an error says of what the part is one."""
+    try:
+        return form_of(part, names, (*around, annotation))
+    except Usage as error:
+        if isinstance(annotation, type):
+            error.message = f"field {key} of {annotation.__name__}: {error.message}"
+        raise
+
+
+def _leaf(annotation: Any) -> Form:
+    try:
+        return leaf(as_type(annotation))
+    except Usage as error:
+        error.got, error.hint = _written(annotation), _ADVICE.get(get_origin(annotation) or annotation)
+        if isinstance(annotation, TypeVar):
+            error.hint = "say what it stands for, as in Box[tl.int64] for a generic class Box"
+        raise
+
+
+_ADVICE: dict[object, str] = {
+    tuple: "a tuple has a fixed length, as in tuple[tl.int64, tl.int64]; any number of values is an array, "
+    "tl.Array[tl.int64, None]",
+    list: "a list is an array, as in tl.Array[tl.int64, None], or write tuple[...] for a fixed number of values",
+    dict: "a dict has fixed keys: write a typing.TypedDict",
+}
+"""What to write instead of annotations that have no fixed structure."""
+
+
+def _written(annotation: object) -> str:
+    """An annotation as one would write it."""
+    return repr(annotation).replace(f"{DType.__module__}.", "tl.")
 
 
 def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
     """The class and the parts of a nested annotation; None for any other."""
-    if get_origin(annotation) is tuple or isinstance(annotation, tuple):
+    if isinstance(annotation, tuple) or (get_origin(annotation) is tuple and ... not in get_args(annotation)):
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}
+    generic = get_origin(annotation)
+    if generic is not None and (found := _parts(generic, names)) is not None:
+        meant = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
+        return found[0], {key: _substituted(part, meant) for key, part in found[1].items()}
     if is_typeddict(annotation):
         if annotation.__optional_keys__:
             said = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
@@ -163,6 +208,16 @@ def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, A
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
         return annotation, _hints(annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init])
     return None
+
+
+def _substituted(annotation: Any, meant: Mapping[Any, Any]) -> Any:
+    """An annotation in a generic class, with what its variables stand for."""
+    if isinstance(annotation, TypeVar):
+        return meant.get(annotation, annotation)
+    variables = getattr(annotation, "__parameters__", ())
+    if not variables or isinstance(annotation, type):
+        return annotation
+    return annotation[tuple(meant.get(variable, variable) for variable in variables)]
 
 
 def _hints(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:

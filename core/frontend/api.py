@@ -28,7 +28,7 @@ from .branch import (
 )
 from .inference import at
 from .source import here
-from .structure import LEAF, Structure, flatten, leaf_names, unflatten
+from .structure import LEAF, Structure, compared, flatten, leaf_names, unflatten
 from .symbol import Symbol
 from .tracing import NoTypeYet, RegionTrace, current, number_of, to_operand, weak_number, weakness
 from .tracing import Value as Traced
@@ -53,6 +53,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
             "a symbolic value is used after its function was traced",
             rule="F2",
             where=here(),
+            got=", ".join(at(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)),
             hint="return it from the function; only results leave",
         )
     return _compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes)
@@ -116,7 +117,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     """The result of `then()` where pred holds, else of `otherwise()`; the other is not computed.
 
     Both return values of the same dtypes that nest alike: one, or tuples, dicts, named tuples and dataclasses of
-    them. Values of the surrounding function may be used in both. In a trace both are traced, once.
+    them. Values of the surrounding function may be used in both. In a trace both are traced, once, and checked;
+    outside of one only the chosen one is called, and what it returns is the result, whatever it is.
 
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
@@ -250,7 +252,8 @@ def _following(structure: Structure, value: Any, body: Callable[..., Any]) -> Re
     for name, one, other in zip(parameter_names(body, len(wanted)), wanted, parts, strict=True):
         if one != other:
             said = f"loop variable {name} changes its structure"
-            raise Invalid(said, rule="V5", where=found.line, required=at(one, here()), got=at(other, found.line))
+            required, got = compared(one, other)
+            raise Invalid(said, rule="V5", where=found.line, required=at(required, here()), got=at(got, found.line))
     return found
 
 
@@ -310,12 +313,13 @@ def _loop_names(body: Callable[..., Any], structure: Structure) -> list[str]:
 def _unified(one: Returned, other: Returned) -> list[tuple[Traced | Literal, Traced | Literal]]:
     """The results of both branches, in pairs."""
     if one.structure != other.structure:
+        required, got = compared(one.structure, other.structure)
         raise Invalid(
             "the branches of cond return different structures",
             rule="V5",
             where=here(),
-            required=at(one.structure, one.line),
-            got=at(other.structure, other.line),
+            required=at(required, one.line),
+            got=at(got, other.line),
         )
     return [_unify(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
 

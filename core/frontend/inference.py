@@ -20,7 +20,7 @@ from ..types import Type
 from ..value import Literal
 from .annotation import Source
 from .source import definition, here
-from .structure import Form, Structure, flatten, leaf_names, unflatten
+from .structure import Form, Structure, compared, flatten, leaf_names, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number, weakness
 
 MOST_FUNCTIONS = 1000
@@ -248,7 +248,8 @@ def _returned(instance: Instance, returned: Any) -> tuple[Known, list[Value | Li
         raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
     if known is not None and known.form.structure != structure:
         said = f"{name} returns another structure than {'it says' if annotated else 'before'}"
-        raise Invalid(said, required=known.form.structure, got=structure)
+        required, got = compared(known.form.structure, structure)
+        raise Invalid(said, required=required, got=got)
     leaves = [number_of(leaf) for leaf in leaves]
     if annotated and known is not None:
         return known, [_as_said(instance, leaf, type_) for leaf, type_ in zip(leaves, known.form.types, strict=True)]

@@ -38,12 +38,16 @@ class Structure:
         return 1 if self.kind is None else sum(part.size for _, part in self.parts)
 
     def __str__(self) -> str:
-        return "one value" if self.kind is None else _shown(self, iter(["·"] * self.size))
+        return "one value" if self.kind is None else _cut(_shown(self, iter(["·"] * self.size)), self.size)
 
 
 LEAF = Structure()
 DEEPEST = 64
 """How deep values nest: as deep as NumPy's arrays have dimensions."""
+MOST_LEAVES = 10_000
+"""How many leaves a value has; each is a parameter, a result or a loop variable of its own."""
+LONGEST = 160
+"""How many characters of a structure a message shows."""
 
 
 class Form(NamedTuple):
@@ -58,7 +62,7 @@ class Form(NamedTuple):
     types: tuple[Type, ...]
 
     def __str__(self) -> str:
-        return _shown(self.structure, iter(map(str, self.types)))
+        return _cut(_shown(self.structure, iter(map(str, self.types))), len(self.types))
 
 
 def leaf(type_: Type) -> Form:
@@ -120,6 +124,32 @@ def leaf_names(structure: Structure, name: str) -> list[str]:
     return [inner for key, part in structure.parts for inner in leaf_names(part, f"{name}_{_word(key)}")]
 
 
+def labelled(structure: Structure, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
+    """The leaves with the way to each, in the order in which the value was written.
+
+    >>> labelled(*reversed(flatten({"r": (1, 2), "n": 3})))
+    [('r.0', 1), ('r.1', 2), ('n', 3)]
+    """
+    return _labelled(structure, iter(leaves), ())
+
+
+def compared(one: Structure, other: Structure) -> tuple[str, str]:
+    """Two different structures as they read; where they are long, the first part in which they differ, and its place.
+
+    >>> compared(flat(2), flat(3))
+    ('(·, ·)', '(·, ·, ·)')
+    """
+    place: list[str] = []
+    while _is_long(one) or _is_long(other):
+        pairs = [(key, mine, theirs) for (key, mine), (_, theirs) in zip(one.parts, other.parts, strict=False)]
+        if one.kind is not other.kind or _keys(one) != _keys(other):
+            break
+        key, one, other = next(pair for pair in pairs if pair[1] != pair[2])
+        place.append(key)
+    said = f" at {'.'.join(place)}" if place else ""
+    return f"{one}{said}", f"{other}{said}"
+
+
 def is_named_tuple(kind: object) -> bool:
     """Whether this is a class of named tuples."""
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
@@ -127,17 +157,25 @@ def is_named_tuple(kind: object) -> bool:
 
 @functools.cache
 def check_class(kind: type, keys: tuple[str, ...]) -> None:
-    """Raises Invalid where a class cannot be called with its fields by name."""
+    """Raises Invalid where a class cannot be called with its fields by name, or is called with more than those."""
+    signature, said = inspect.signature(kind), None
     try:
-        inspect.signature(kind).bind(**dict.fromkeys(keys))
+        signature.bind(**dict.fromkeys(keys))
+        more = [
+            own.name for own in signature.parameters.values() if own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
+        ]
+        lost = [name for name in more if name not in keys]
+        said = f"argument {lost[0]} is kept in no field" if lost else None
     except TypeError as error:
+        said = str(error)
+    if said is not None:
         raise Invalid(
             f"an instance of {kind.__name__} cannot be rebuilt from its fields",
             where=here(),
             required=f"{kind.__name__}({', '.join(f'{key}=...' for key in keys)})",
-            got=error,
-            hint="a dataclass or NamedTuple without an __init__ of its own can be",
-        ) from None
+            got=said,
+            hint="a dataclass or NamedTuple without an __init__ of its own, and without InitVar, can be",
+        )
 
 
 def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
@@ -154,6 +192,12 @@ def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
         parts = _fields(value)
     else:
         leaves.append(value)
+        if len(leaves) > MOST_LEAVES:
+            raise Invalid(
+                f"a value has more than {MOST_LEAVES:,} leaves",
+                where=here(),
+                hint="a recursion seems to nest its arguments further and further; many numbers are an array",
+            )
         return LEAF
     if kind not in (tuple, dict):
         check_class(kind, tuple(key for key, _ in parts))
@@ -201,6 +245,25 @@ def _together(structure: Structure, leaves: Iterator[Any]) -> Any:
             hint="a value is taken apart and put together on its way through the program; compute in a method instead",
         )
     return built
+
+
+def _labelled(structure: Structure, leaves: Iterator[Any], place: tuple[str, ...]) -> list[tuple[str, Any]]:
+    if structure.kind is None:
+        return [(".".join(place), next(leaves))]
+    parts = {key: _labelled(part, leaves, (*place, key)) for key, part in structure.parts}
+    return [pair for key in structure.order or parts for pair in parts[key]]
+
+
+def _keys(structure: Structure) -> list[str]:
+    return [key for key, _ in structure.parts]
+
+
+def _is_long(structure: Structure) -> bool:
+    return structure.kind is not None and len(_shown(structure, iter(["·"] * structure.size))) > LONGEST
+
+
+def _cut(said: str, size: int) -> str:
+    return said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} ... ({size:,} values)"
 
 
 def _shown(structure: Structure, words: Iterator[str]) -> str:

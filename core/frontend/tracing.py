@@ -95,12 +95,14 @@ class RegionTrace:
             return value
         if value not in self.captured:
             if not any(region is value.region for region in self.around()):
+                foreign = value.region.instance is not self.instance
                 raise Invalid(
                     "a symbolic value is used outside the function, branch or loop that made it",
                     rule="F2",
                     where=here(),
-                    got=value.name,
-                    hint="return it from there; values leave a region only as its results",
+                    got=f"{value.name} ({value.location})" if value.location else value.name,
+                    hint=f"{'pass it as an argument, or ' * foreign}return it from there; "
+                    "values leave a region only as its results",
                 )
             self.captured[value] = Value(self, value.name, value.type, value.location, value.weak)
         return self.captured[value]

@@ -355,6 +355,14 @@ def test_types_that_grow_without_end() -> None:
     def wrapping(n):  # type: ignore[no-untyped-def]
         return tl.cond(True, lambda: 1, lambda: wrapping(Around(n)))
 
+    @tl.function
+    def doubling(n):  # type: ignore[no-untyped-def]
+        return tl.cond(True, lambda: 1, lambda: doubling((n, n)))
+
+    began = time.monotonic()
+    with pytest.raises(tl.Invalid, match="more than 10,000 leaves") as refused:
+        doubling.trace(1)
+    assert time.monotonic() - began < 10 and "test_inference.py" in str(refused.value.where)
     with pytest.raises(tl.Invalid, match="more than 1,000 functions"):
         made().program  # noqa: B018
     with pytest.raises(tl.Invalid, match="nested deeper than 64"):

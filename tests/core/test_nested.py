@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tagloom.core.value import same
 from tagloom.interp.oracle import check
 from tagloom.tui import load
+from tagloom.tui.cli import app
+from typer.testing import CliRunner
 
 PASS = """
 import dataclasses
@@ -293,6 +295,8 @@ def test_words_of_the_command_line(tmp_path: Path) -> None:
     assert values == [1.5, 2.0, 7] and load.forms(subject, values)[1].name == "swapped"
     swapped = subject.run(*subject.source.nested(values)).value
     assert (swapped["p"].x, swapped["p"].y, swapped["n"]) == (2.0, 1.5, 7)
+    printed = CliRunner().invoke(app, ["run", f"{tmp_path / 'user.py'}:swapped", "1.5", "2", "7"])
+    assert printed.stdout.splitlines() == ["p.x: 2.0", "p.y: 1.5", "n: 7"], "the leaves with the way to each"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core.frontend.annotation import form_of
-from tagloom.core.frontend.structure import LEAF, Structure, flat, flatten, leaf_names, unflatten
+from tagloom.core.frontend.structure import LEAF, Structure, compared, flat, flatten, labelled, leaf_names, unflatten
 
 
 @dataclass
@@ -184,6 +185,12 @@ class WithPseudoField:
     scale: dataclasses.InitVar[int]
 
 
+@dataclass
+class WithDefault:
+    x: Any
+    scale: dataclasses.InitVar[int] = 3
+
+
 def test_derived_fields_are_made_again() -> None:
     """Fields that __post_init__ makes of others are no leaves; they are made again."""
     leaves, structure = flatten(Derived(3))
@@ -202,6 +209,7 @@ def _changed() -> Kept:
     [
         (Custom(3), "an instance of Custom cannot be rebuilt from its fields"),
         (WithPseudoField(1, 2), "an instance of WithPseudoField cannot be rebuilt from its fields"),
+        (WithDefault(1), "an instance of WithDefault cannot be rebuilt from its fields"),
         (_changed(), "field seen of Kept is no argument of the class, so it would be lost"),
         ({1: 2}, "the keys of a dict are not all strings"),
         ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
@@ -234,6 +242,10 @@ class Counts(TypedDict):
     a: Point
 
 
+class Worded(NamedTuple):
+    word: str
+
+
 class Typed(NamedTuple):
     n: int
     rows: tl.Array[tl.float64, None]
@@ -255,6 +267,61 @@ class Typed(NamedTuple):
 def test_annotations_nest(annotation: Any, said: str) -> None:
     """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, strings or not."""
     assert str(form_of(annotation, {})) == said
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Box(Generic[T]):
+    value: T
+    pair: tuple[T, tl.bool]
+
+
+class Boxes(NamedTuple, Generic[T]):
+    one: Box[T]
+    other: "Box[T]"  # noqa: UP037 - a string is read like any other
+
+
+@dataclass
+class Wider(Generic[T]):
+    value: T
+    further: Wider[tuple[T, T]]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        (Box[tl.int64], "Box(value: int64, pair: (int64, bool))"),
+        (Box[tuple[tl.int8, tl.bool]], "Box(value: (int8, bool), pair: ((int8, bool), bool))"),
+        (Box[Box[tl.bool]], "Box(value: B, pair: (B, bool))".replace("B,", "Box(value: bool, pair: (bool, bool)),")),
+        (Boxes[tl.int8], "Boxes(one: BOX, other: BOX)".replace("BOX", "Box(value: int8, pair: (int8, bool))")),
+    ],
+)  # fmt: skip
+def test_generic_classes(annotation: Any, said: str) -> None:
+    """A generic class is the one with what its variables stand for."""
+    assert str(form_of(annotation, {})) == said
+
+
+def test_order_of_what_is_labelled() -> None:
+    """Leaves are labelled with the way to each, in the order of the value and not of the sorted keys."""
+    leaves, structure = flatten({"r": Point(9, 2), "n": 3, "a": (1, {"z": 4})})
+    assert labelled(structure, leaves) == [("r.x", 9), ("r.y", 2), ("n", 3), ("a.0", 1), ("a.1.z", 4)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ((1, 2), (1, (2,)), ("(·, ·)", "(·, (·,))")),
+        ((1,) * 500 + ({"a": 1},), (1,) * 500 + ({"b": 1},), ("{a} at 500", "{b} at 500")),
+        (Pair((1,) * 500, Row(1, 2)), Pair((1,) * 500, 1), ("Row(left, right) at second", "one value at second")),
+        ((1,) * 500, (1,) * 501, (" ... (500 values)", " ... (501 values)")),
+    ],
+)
+def test_how_structures_differ(one: Any, other: Any, said: tuple[str, str]) -> None:
+    """Two long structures are told apart by the first part in which they differ, and never at length."""
+    told = compared(flatten(one)[1], flatten(other)[1])
+    assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, said, strict=True))
 
 
 class Partial(TypedDict, total=False):
@@ -284,9 +351,17 @@ class Lost:
         (Lost, "the annotations of Lost cannot be read"),
         (Bare, "field one of Bare has no type"),
         (WithPseudoField, "cannot be rebuilt from its fields"),
+        (WithDefault, "argument scale is kept in no field"),
+        (Box, "field value of Box: not a type.*\n.*\n.*\n.*say what it stands for, as in Box\\[tl.int64\\]"),
+        (Wider[tl.int64], "Wider contains itself"),
+        (tuple[tl.int64, ...], "got: tuple\\[tl.int64, ...\\]\n.*a tuple has a fixed length"),
+        (list[tl.int64], "got: list\\[tl.int64\\]\n.*a list is an array"),
+        (dict[str, tl.int64], "hint: a dict has fixed keys: write a typing.TypedDict"),
+        (tuple[Point, Worded], "field word of Worded: not a type"),
     ],
 )
 def test_annotations_that_mean_no_form(annotation: Any, said: str) -> None:
     """What has no fixed number of leaves, each with a type, is refused as an annotation."""
-    with pytest.raises(tl.TagloomError, match=said):
+    with pytest.raises(tl.TagloomError) as refused:
         form_of(annotation, {})
+    assert re.search(said, str(refused.value)), refused.value

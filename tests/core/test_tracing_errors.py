@@ -245,6 +245,25 @@ def test_f2_a_value_of_another_function(tmp_path: Path) -> None:
     assert error.rule == "F2" and "values leave a region only as its results" in str(error.hint)
 
 
+def test_f2_a_value_of_the_function_around(tmp_path: Path) -> None:
+    """F2: a function in a function does not see the values of the outer one: pass them; the error says where the value
+    was made."""
+    text = """
+        @tl.function
+        def f(n: tl.int64) -> tl.int64:
+            m = n + 1
+
+            @tl.function
+            def inner(k):
+                return k + m  # here
+
+            return inner(n)
+        """
+    error = refused(tmp_path, text)
+    assert error.rule == "F2" and str(error.hint).startswith("pass it as an argument, or return it")
+    assert str(error.got) == f"add (user.py:{error.where.line - 4})"  # type: ignore[attr-defined]
+
+
 def test_f2_a_value_after_its_trace() -> None:
     """F2: a symbolic value is of no use when its function has been traced."""
     kept: list[Any] = []
@@ -280,13 +299,13 @@ SIGNATURES: dict[str, tuple[str, str]] = {
     "any number": ("*n: tl.int64", "are positional"),
     "any keywords": ("**n: tl.int64", "are positional"),
     "no annotation": ("n", "parameter n of f has no type"),
-    "text as a type": ("n: str", "not a type\n  required: a dtype such as tl.int64, or tl.Array"),
+    "text as a type": ("n: str", "parameter n of f: not a type\n  required: a dtype such as tl.int64, or tl.Array"),
     "a number as a type": ("n: 3", "not a type"),
     "a name that is nowhere": ("n: 'nope'", "the annotations of f cannot be read\n  got: name 'nope' is not defined"),
     "no expression": ("n: 'tl.int64 +'", "cannot be read"),
     "nothing to return": ("n: tl.int64) -> (None", "got: None"),
     "a list to return": ("n: tl.int64) -> (list[tl.int64]", "not a type"),
-    "any number to return": ("n: tl.int64) -> (tuple[tl.int64, ...]", "not a type"),
+    "any number to return": ("n: tl.int64) -> (tuple[tl.int64, ...]", "the result of f: not a type"),
 }
 
 
@@ -296,6 +315,52 @@ def test_signatures(name: str, tmp_path: Path) -> None:
     head, said = SIGNATURES[name]
     error = refused(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
     assert isinstance(error, tl.Usage) and said in with_where_left_out(error)
+
+
+@pytest.mark.parametrize("call", [lambda f: f(n=3), lambda f: f(3, m=1), lambda f: f.trace(n=3)])
+def test_arguments_are_positional(call: Any) -> None:
+    """Arguments by name are refused in words, at the line of the call."""
+    with pytest.raises(tl.Usage, match="the arguments of f are positional") as caught:
+        call(tl.function(_f))
+    assert caught.value.required == "f(n)" and "test_tracing_errors.py" in str(caught.value.where)
+
+
+def _f(n):  # type: ignore[no-untyped-def]
+    return n
+
+
+_f.__name__ = "f"
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"), [(3.5, "a value of the wrong type"), (300, "fit into int8"), ((1, 2), "structure")]
+)
+def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
+    """Concrete arguments that do not fit are refused at the line of the call, with annotations or without."""
+
+    @tl.function
+    def narrow(n: tl.int8) -> tl.int8:
+        return n
+
+    for function, wrong in ((narrow, argument), (tl.function(_f), "text")):
+        with pytest.raises(tl.Usage) as caught:
+            function(wrong)
+        assert "test_tracing_errors.py" in str(caught.value.where)
+        assert said in caught.value.message or function is not narrow
+
+
+def test_methods_are_written_outside() -> None:
+    """A function of the program is no method: asked for on an instance, it says where to write it."""
+
+    class Holder:
+        @tl.function
+        def twice(self, n):  # type: ignore[no-untyped-def]
+            return n + n
+
+    with pytest.raises(tl.Usage, match="twice cannot be a method") as caught:
+        Holder().twice(3)
+    assert caught.value.hint == "define it outside of the class and call twice(instance, ...)"
+    assert isinstance(Holder.twice, tl.Function)
 
 
 @pytest.mark.parametrize("what", [len, dict.get, 3, "f", None, type, {}.get], ids=lambda what: type(what).__name__)

@@ -118,7 +118,7 @@ def test_wrong_arguments(arguments: tuple[Any, ...], said: str) -> None:
 
 def test_arguments_are_positional() -> None:
     """A program's arguments are positional only, so that no name of an option can hide one."""
-    with pytest.raises(TypeError):
+    with pytest.raises(tl.Usage, match="positional"):
         scaled(x=1.0, n=2)
     with pytest.raises(TypeError):
         scaled.run(1.0, n=2)  # type: ignore[call-arg]
