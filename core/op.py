@@ -157,7 +157,7 @@ def _strong(operand: Value) -> Any:
 
 
 MOST_ELEMENTS = 2**30
-"""How many elements an op may make of small arrays: 8 GiB of float64. A column and a row of a megabyte broadcast to more."""
+"""How many elements an op may make: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
 
 
 def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
