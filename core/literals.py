@@ -44,6 +44,17 @@ def parse_literal(text: str) -> Literal:
     return literal(_of_type(inside, type_, text), type_)
 
 
+def is_literal(text: str) -> str:
+    """The text, if it is a literal of some type; raises Malformed otherwise.
+
+    >>> is_literal("[[], []]")
+    '[[], []]'
+    """
+    typed = _typed(text)
+    _nested(text if typed is None else typed[1])
+    return text
+
+
 def _said(value: object, text: str) -> Literal:
     try:
         return literal(value)

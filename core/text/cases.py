@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ..errors import Malformed
+from ..literals import is_literal
 from ..program import Location
 from . import syntax
-from .names import Lines, literal, name, text
+from .fault import Fault
+from .names import Lines, name, text
 
 Kind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadlocks", "refused"]
 
@@ -53,6 +56,7 @@ def _detail(kind: Kind, given: syntax.Word | syntax.Written) -> str:
 
 def literal_text(written: syntax.Written) -> str:
     """A literal as it is written, once it is known to be one, whatever its type."""
-    if written.text != "[]":
-        literal(written)
-    return written.text
+    try:
+        return is_literal(written.text)
+    except Malformed as error:
+        raise Fault(error.message, written.spot, required=error.required, hint=error.hint) from None

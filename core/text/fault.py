@@ -34,6 +34,7 @@ _WORDS = {
     "DEADLOCKS": "`deadlocks`",
     "REFUSED": "`refused`",
     "FIRINGS": "`firings`",
+    "FIRED": "`firings`",
     "TOKENS": "`tokens`",
     "DEPTH": "`depth`",
     "CALLS": "`calls`",

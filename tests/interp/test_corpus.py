@@ -112,3 +112,16 @@ def test_cases_are_tried_in_order() -> None:
     """Every case has its line, whatever the others give."""
     document = tl.parse(TEXT + "case fac(1) returns 2\ncase nothing refused V4\ncase fac(1) returns 1\n")
     assert [difference is None for _, difference in try_cases(document)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [("uint64", "18446744073709551615"), ("float64[2, ?]", "[[], []]"), ("float32", ".5"), ("int8", "-128")]
+    + [("float64[0, 3]", "[]"), ("bool[?]", "[true]"), ("uint8[2]", "uint8([1, 255])")],
+)
+def test_literals_of_a_case_take_their_types(type_: str, value: str) -> None:
+    """A case's literals have the types of the parameters and results, also where they would not be literals, or of
+    another type, by themselves."""
+    text = f"func f(x: {type_}) {{\n  y = identity x\n  return y\n}}\ncase f({value}) returns {value} in 3 firings\n"
+    assert [trial.difference for trial in try_cases(tl.parse(text))] == [None]
+    assert tl.parse(text.replace("3 firings", "1 firing")).cases[0].firings == 1
