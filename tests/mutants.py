@@ -1,7 +1,7 @@
-"""Random mutants of the machine: `python tests/mutants.py [N] [SEED]` makes N, tests each, and prints the score.
+"""Random mutants: `python tests/mutants.py [N] [SEED] [machine|language]` makes N, tests each, and prints the score.
 
-A mutant is the package with one change to the syntax of one of the files below. It dies if a test fails, or does
-not end. What survives is printed: it is a hole in the tests, or the same machine written otherwise.
+A mutant is the package with one change to the syntax of one of the files of its subject below. It dies if a test of
+that subject fails, or does not end. What survives is printed: it is a hole in the tests, or the same written otherwise.
 """
 
 from __future__ import annotations
@@ -14,16 +14,41 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py")
-TESTS = ("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py")
 SPARED = {"snapshot", "second_token"}
 """Functions that only tests and messages use."""
+
+
+class Subject(NamedTuple):
+    """Files to change, and the tests that are to notice."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+SUBJECTS = {
+    "machine": Subject(
+        ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py"),
+        ("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
+    ),
+    "language": Subject(
+        (
+            *("core/types.py", "core/value.py", "core/literals.py", "core/infer.py", "core/infer_graph.py"),
+            *("core/text/programs.py", "core/text/graphs.py", "core/text/print_program.py", "core/text/print_graph.py"),
+            *("core/document/value.py", "core/document/program.py", "core/document/graph.py", "interp/log_line.py"),
+        ),
+        (
+            *("tests/core/test_types.py", "tests/core/test_value.py", "tests/core/test_infer.py"),
+            *("tests/core/test_text.py", "tests/core/test_text_roundtrip.py", "tests/core/test_text_errors.py"),
+            *("tests/core/test_document.py", "tests/interp/test_log.py", "tests/interp/test_corpus.py"),
+        ),
+    ),
+}
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -118,7 +143,7 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _code(item)
 
 
-def dies(mutant: Mutant) -> bool:
+def dies(mutant: Mutant, tests: Sequence[str]) -> bool:
     """Whether a test fails, or hangs, on the package with this change."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "tagloom"
@@ -126,7 +151,7 @@ def dies(mutant: Mutant) -> bool:
             ROOT, package, ignore=shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist")
         )
         (package / mutant.file).write_text(mutant.source)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *TESTS]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *tests]
         environment = {
             **os.environ,
             "PYTHONPATH": folder,
@@ -142,23 +167,24 @@ def dies(mutant: Mutant) -> bool:
         return run.returncode != 0
 
 
-def main(count: int, seed: int) -> int:
+def main(count: int, seed: int, name: str) -> int:
     """Test a sample of mutants; 0 if at least nine of ten die, and the package as it is does not."""
-    if dies(Mutant(FILES[0], 0, "", "", (ROOT / FILES[0]).read_text())):
+    files, tests = SUBJECTS[name]
+    if dies(Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests):
         print("the tests fail, or do not run, on the package as it is")
         return 1
-    every = [mutant for file in FILES for mutant in mutants(file)]
+    every = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        died = list(pool.map(dies, chosen))
+        died = list(pool.map(lambda mutant: dies(mutant, tests), chosen))
     for mutant, dead in zip(chosen, died, strict=True):
         if not dead:
             before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))
             print(f"survived: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}")
-    print(f"{sum(died)} of {len(chosen)} mutants died (of {len(every)} there are; seed {seed})")
+    print(f"{sum(died)} of {len(chosen)} mutants of the {name} died (of {len(every)} there are; seed {seed})")
     return 0 if sum(died) >= 0.9 * len(chosen) else 1
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:]] + [100, 1][len(sys.argv) - 1 :]
-    sys.exit(main(numbers[0], numbers[1]))
+    count, seed, name = [*sys.argv[1:], *("100", "1", "machine")[len(sys.argv) - 1 :]]
+    sys.exit(main(int(count), int(seed), name))
