@@ -98,7 +98,7 @@ def test_a_whole_number_is_a_float_where_one_is_wanted() -> None:
 
 
 @given(cases())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_programs_and_graphs_come_back(case: Case) -> None:
     """from_json(to_json(x)) == x for a generated program and its graph, locations included, through text too; and the
     graph that was read runs alike."""

@@ -162,7 +162,7 @@ def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
 
 
 @each_signature
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataObject) -> None:
     """The same, on values that nobody thought of."""

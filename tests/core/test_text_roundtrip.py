@@ -44,7 +44,7 @@ def bare_graph(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(replace(node, location=None) for node in graph.nodes))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases())
 def test_a_program_comes_back(case: Case) -> None:
     """parse(print(p)) == p: names, types, attributes, literals by their bits, and lines of source; without lines the
@@ -56,7 +56,7 @@ def test_a_program_comes_back(case: Case) -> None:
     assert parse_program(plain) == bare(case.program) and "at " not in plain
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases())
 def test_a_lowered_graph_comes_back(case: Case) -> None:
     """The same for graphs: numbers of nodes, edges, sites, triggers and types included."""
@@ -112,7 +112,7 @@ def names_of(program: Program) -> list[str]:
     return list(found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases(), st.integers(0, 2**32))
 def test_odd_names_come_back(case: Case, seed: int) -> None:
     """Programs and their graphs come back whatever functions and values are called: words of the grammar, of another
@@ -318,7 +318,7 @@ def written_cases(draw: st.DrawFn) -> Written:
     return Written(draw(_NAME), draw(_LITERALS), kind, draw(_DETAILS[kind]), count)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(written_cases(), max_size=4))
 def test_cases_come_back(written: list[Written]) -> None:
     """Every kind of ending, with its details and the number of firings, for functions of any name."""

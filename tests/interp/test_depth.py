@@ -43,9 +43,9 @@ def assert_deep(calls: int) -> Outcome:
     return out
 
 
-def test_two_hundred_thousand_nested_calls() -> None:
-    """A recursion of depth 200,000 returns, and nothing is left over."""
-    assert_deep(200_000)
+def test_a_hundred_thousand_nested_calls() -> None:
+    """A recursion of depth 100,000 returns, and nothing is left over; heavy tests and the benchmark go deeper."""
+    assert_deep(100_000)
 
 
 @pytest.mark.heavy

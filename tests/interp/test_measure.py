@@ -78,7 +78,7 @@ def longest_path(out: Outcome) -> tuple[int, Counter[int]]:
     return max(counted, default=0), counted
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
     """Sinf is the longest path through the dependences of a run's firings, P(t) how many firings are t deep in them;
@@ -96,7 +96,7 @@ def test_the_critical_path_is_the_longest_chain_of_firings(case: Case) -> None:
     assert longest_path(other) == (span, counted)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_what_is_measured_adds_up(case: Case) -> None:
     """The profile, and the counts by node, sum to the firings; parallelism is their quotient; W(t) is what waits when

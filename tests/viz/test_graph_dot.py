@@ -44,7 +44,7 @@ def test_each_node_and_each_edge_is_drawn_once(graph: Graph) -> None:
     check_drawn_once(graph)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
 @given(graphs())
 def test_graphs_that_break_the_rules_are_drawn_whole(graph: Graph) -> None:
     """Whatever a Builder makes can be drawn, under whatever names, and Graphviz can read it."""

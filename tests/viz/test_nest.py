@@ -19,7 +19,7 @@ def home(place: Place) -> Home:
     return place.context if isinstance(place.context, Site) else None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
 @given(cases())
 def test_nesting_agrees_with_places(case: Case) -> None:
     """What is drawn inside a loop is what the rules of well-formedness infer to live there."""
