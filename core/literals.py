@@ -18,8 +18,8 @@ from .types import MOST_AXES, Shape, Type
 from .value import Literal, Value, admit, literal, normal
 
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,100}")
-_INTEGER_WORD = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 100
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|nan)", re.I | re.A)
 _TYPED = re.compile(r"\s*([a-z]+[0-9]*)\s*(\[[^\]]*\])?\s*\((.*)\)\s*", re.S)
 _WORDS = {"true": True, "True": True, "false": False, "False": False}
@@ -175,8 +175,9 @@ def _number(word: str, text: str) -> Any:
     if word in _WORDS:
         return _WORDS[word]
     if _INTEGER.fullmatch(word):
-        return int(word)
-    if _FLOAT.fullmatch(word) and not _INTEGER_WORD.fullmatch(word):
+        if len(word) <= _MOST_DIGITS:
+            return int(word)
+    elif _FLOAT.fullmatch(word):
         number = float(word)
         if math.isfinite(number) or word.strip("+-").lower() in ("inf", "nan"):
             return number

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -18,8 +17,8 @@ import numpy as np
 
 from . import dtypes
 from .dtypes import DType
-from .errors import Usage
-from .types import Type, type_of
+from .errors import Invalid, Usage
+from .types import Type, join_shapes, type_of
 from .value import Value, normal
 
 TypeRule: TypeAlias = Callable[..., Type]
@@ -170,8 +169,9 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     count as 1 there, since NumPy bounds their product with the others too.
     """
     if any(isinstance(operand, np.ndarray) for operand in operands):
-        shape = _broadcast(*map(np.shape, operands))
-        if shape is None:
+        try:
+            shape = join_shapes([np.shape(operand) for operand in operands]) or ()
+        except Invalid:
             return f"shapes {' and '.join(str(np.shape(operand)) for operand in operands)} do not broadcast"
         if math.prod(filter(None, shape)) > MOST_ELEMENTS:
             raise MemoryError(f"an array of shape {shape}")
@@ -181,21 +181,6 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
     return undefined.message if np.any(undefined.when(*operands)) else None
-
-
-def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that these broadcast to, or None where they do not.
-
-    >>> _broadcast((3, 1), (4,)), _broadcast((2**62, 1), (1, 2**62)) == (2**62, 2**62), _broadcast((3,), (4,))
-    ((3, 4), True, None)
-    """
-    made: list[int] = []
-    for sizes in zip_longest(*map(reversed, shapes), fillvalue=1):
-        stretched = set(sizes) - {1}
-        if len(stretched) > 1:
-            return None
-        made.append(*stretched or {1})
-    return tuple(reversed(made))
 
 
 def traps_on(row: Op, result: Type) -> bool:

@@ -146,8 +146,7 @@ def type_of(value: object) -> Type:
     try:
         array = np.asarray(value)
     except ValueError:
-        what = "rows of different lengths, or nested deeper than 64, are no array"
-        raise Usage(what, got=reprlib.repr(value)) from None
+        raise no_array(value) from None
     if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and kinds_in(value) == {int}:
         raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value))
     native = array.dtype.newbyteorder("=")
@@ -158,6 +157,12 @@ def type_of(value: object) -> Type:
             required="a bool, int or float, or an array of them",
         )
     return Type(dtypes.BY_NUMPY[native], array.shape)
+
+
+def no_array(rows: object) -> Usage:
+    """What to say of nested lists that NumPy makes no array of."""
+    what = f"rows of different lengths, or nested deeper than {MOST_AXES}, are no array"
+    return Usage(what, got=reprlib.repr(rows))
 
 
 def kinds_in(rows: object) -> set[type]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from . import dtypes
 from .dtypes import DType
 from .errors import Usage
-from .types import Type, kinds_in, size, type_of
+from .types import Type, kinds_in, no_array, size, type_of
 
 Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic]
 
@@ -69,8 +69,7 @@ def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         what, got = ("integer", size(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
         raise Usage(f"this {what} does not fit into {dtype!r}", got=got) from None
     except ValueError:
-        what = "rows of different lengths, or nested deeper than 64, are no array"
-        raise Usage(what, got=reprlib.repr(value)) from None
+        raise no_array(value) from None
 
 
 def normal(value: object, as_: Type) -> Value:

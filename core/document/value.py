@@ -19,7 +19,7 @@ from ..dtypes import DType
 from ..errors import Usage
 from ..program import Location
 from ..tag import Site
-from ..types import Shape, Type, type_of
+from ..types import MOST_AXES, Shape, Type, type_of
 from ..value import Literal, Value, normal
 from .cursor import Cursor, natural, plain_text
 
@@ -27,10 +27,8 @@ Plain = Any
 """What `json` writes: None, bool, int, float, str, and lists and dicts of them."""
 EXACT = 2**53
 """The integers up to here in size are numbers in JSON; those beyond are strings."""
-DTYPES: dict[str, DType] = {dtype.numpy.name: dtype for dtype in dtypes.ALL}
 _INTEGER = re.compile(r"-?[1-9][0-9]{15,19}")
 _SPECIAL = {word: float(word) for word in ("inf", "-inf", "nan")}
-_MOST_AXES = 64
 _MOST_BYTES = 2**63 - 1
 """What NumPy lets an array have, sizes of 0 counted as 1; whatever its dtype, it may be cast to one of 8 bytes."""
 
@@ -89,8 +87,8 @@ def read_value(at: Cursor) -> Value:
             return places[1].data
         return normal(_array(dtype, [places[1]])[0], Type(dtype))
     data, shape = places[2].raw(), tuple(places[1].each(natural))
-    if not 0 < len(shape) <= _MOST_AXES:
-        places[1].refuse(f"1 to {_MOST_AXES} sizes", f"{len(shape)}", "a scalar has no shape")
+    if not 0 < len(shape) <= MOST_AXES:
+        places[1].refuse(f"1 to {MOST_AXES} sizes", f"{len(shape)}", "a scalar has no shape")
     if math.prod(filter(None, shape)) > _MOST_BYTES // 8:
         places[1].refuse("the shape of an array", f"{list(shape)}"[:80])
     if math.prod(shape) != len(data):
@@ -155,7 +153,7 @@ def _float(at: Cursor) -> float:
 
 
 def read_dtype(at: Cursor) -> DType:
-    return DTYPES[at.one_of(DTYPES)]
+    return dtypes.BY_NAME[at.one_of(dtypes.BY_NAME)]
 
 
 def type_form(type_: Type) -> Plain:
