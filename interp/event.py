@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..core.cells import Handle
 from ..core.tag import Tag
 from ..core.value import Value
 
@@ -24,12 +25,25 @@ class Closed(NamedTuple):
     fired: frozenset[int]
 
 
+class Cell(NamedTuple):
+    """One cell of write-once cells."""
+
+    handle: Handle
+    index: int
+
+
 class Event(NamedTuple):
     """What one step did: it delivered a token, and perhaps a node fired.
 
     `position` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
     None; `outputs` its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing
-    sent nothing. `closed` are the activations that the event closed, innermost first.
+    sent nothing. `closed` are the activations that the event closed, innermost first. `ends_wave` says that every token
+    that was in flight at the last tick of the clock has now been delivered, so that it ticks.
+
+    `parked` is the empty cell at which the token stays instead of making its node fire. `woken` are the tokens that
+    stay at the cell that the event fills; they rejoin the flight behind `sent`. `held` says that a k-bound keeps `sent`
+    out of the flight, and `released` which of those tokens join it, last of all, each with the number of the step that
+    sent it.
     """
 
     token: Token
@@ -39,6 +53,11 @@ class Event(NamedTuple):
     sent: tuple[Token, ...]
     trap: str | None
     closed: tuple[Closed, ...]
+    ends_wave: bool
+    parked: Cell | None = None
+    woken: tuple[Token, ...] = ()
+    held: bool = False
+    released: tuple[tuple[int, Token], ...] = ()
 
     @property
     def fired(self) -> bool:

@@ -86,7 +86,7 @@ def event_text(event: Event, numbers: dict[Tag, int]) -> str:
 
     It is put together by hand, which takes 3 us where json.dumps of lists takes 9.
     """
-    token, position, inputs, outputs, sent, trap, closed = event
+    token, position, inputs, outputs, sent, trap, closed, *_ = event
     line = f'{{"deliver":{_token(token, numbers)},"position":{position}'
     if inputs is None:
         return line + "}\n"

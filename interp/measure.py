@@ -53,7 +53,6 @@ class Meter:
         self.largest_store = 0
         self.largest_flight = len(state.flight)
         self.deepest = 0
-        self.left_in_wave = len(state.flight)
         self.firings_before = state.firings
         self.profile: list[int] = []
         self.waiting: list[int] = []
@@ -70,14 +69,7 @@ class Meter:
             depth = event.sent[0].tag.depth
             if depth > self.deepest:
                 self.deepest = depth
-        self.left_in_wave -= 1
-        if not self.left_in_wave:
-            self._tick()
-
-    def _tick(self) -> None:
-        state = self.state
-        self.left_in_wave = len(state.flight)
-        if self.clocked:
+        if event.ends_wave and self.clocked:
             self.profile.append(state.firings - self.firings_before)
             self.waiting.append(state.waiting)
             self.firings_before = state.firings

@@ -13,45 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from ..core.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value, fingerprint
+from .activation import Record
 from .event import Event, Token
 from .fire import rules
-
-
-class Record:
-    """The activation record of a tag."""
-
-    __slots__ = ("arrived", "children", "fired", "left", "open", "parent", "tag", "tokens", "waiting", "wanted")
-
-    def __init__(self, tag: Tag, parent: Record | None, wanted: tuple[int, int]) -> None:
-        self.tag = tag
-        self.parent = parent
-        self.wanted = wanted
-        """How many arguments or loop variables come in, and how many results go out."""
-        self.children: dict[tuple[Site, int], Tag] = {}
-        """The interned tags of the open activations below."""
-        self.waiting: dict[int, dict[int, Value]] = {}
-        """What has been delivered and waits for partners: by node, then port."""
-        self.fired: set[int] = set()
-        self.tokens = 0
-        """The tokens in this activation, in flight or waiting."""
-        self.open = 0
-        """The open activations directly below."""
-        self.arrived = 0
-        self.left = 0
-
-    def snapshot(self) -> Any:
-        waiting = {node: {p: fingerprint(v) for p, v in held.items()} for node, held in self.waiting.items()}
-        counts = (self.tokens, self.open, self.arrived, self.left)
-        return waiting, frozenset(self.fired), counts, frozenset(self.children)
-
-    def is_blank(self) -> bool:
-        """Whether nothing has ever happened in it."""
-        return not (self.tokens or self.open or self.arrived or self.left or self.fired or self.waiting)
 
 
 class State:
@@ -75,12 +45,25 @@ class State:
         self.steps = 0
         self.waiting = 0
         """How many tokens wait, in all records."""
+        self.era = object()
+        """Which records are this state's own: see `fork`."""
         root = self._open(ROOT)
         root.arrived = len(graph.arguments)
         values = [True] * graph.hidden + list(arguments)
         for (_, output), value in zip(graph.arguments, values, strict=True):
             self.flight.extend(Token(edge.node, edge.port, ROOT, value) for edge in output.edges)
         root.tokens = len(self.flight)
+        self.ahead = len(self.flight)
+        """How many tokens of the wave under way are still to be delivered."""
+
+    def fork(self) -> State:
+        """An equal state that goes its own way, in time that grows with what is open, but by little: records are shared
+        until one of the two changes them."""
+        made = copy(self)
+        made.records, made.flight, made.results = self.records.copy(), self.flight.copy(), self.results.copy()
+        made.traps, made.counts, made.opened = self.traps.copy(), self.counts.copy(), self.opened.copy()
+        self.era, made.era = object(), object()
+        return made
 
     @property
     def live(self) -> int:
@@ -95,7 +78,7 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Do what an event says."""
-        (number, port, tag, value), position, inputs, _, sent, trap, closed = event
+        (number, port, tag, value), position, inputs, _, sent, trap, closed, *_ = event
         if position == 0:
             self.flight.popleft()
         elif position == len(self.flight) - 1:
@@ -104,9 +87,12 @@ class State:
             del self.flight[position]
         self.steps += 1
         record = self.records[tag]
+        if record.era is not self.era:
+            record = self._own(record)
         if inputs is None:
             record.waiting.setdefault(number, {})[port] = value
             self.waiting += 1
+            self.ahead = self.ahead - 1 or len(self.flight)
             return
         rule = self.rules[number]
         if rule.needs > 1:
@@ -122,16 +108,18 @@ class State:
         if sent:
             self._send(sent, record, rule.arrives)
         for finished in closed:
-            self._close(self.records[finished.tag])
+            self._close(finished.tag)
+        self.ahead = self.ahead - 1 or len(self.flight)
 
     def revert(self, event: Event) -> None:
         """Undo an event: the last one that was applied."""
-        (number, port, tag, _), position, inputs, _, sent, trap, closed = event
+        (number, port, tag, _), position, inputs, _, sent, trap, closed, *_ = event
+        self.ahead = 1 if event.ends_wave else self.ahead + 1
         for finished in reversed(closed):
             reopened = self._open(finished.tag)
             reopened.fired = set(finished.fired)
             reopened.arrived, reopened.left = reopened.wanted
-        record = self.records[tag]
+        record = self._mine(tag)
         self.steps -= 1
         if inputs is None:
             del record.waiting[number][port]
@@ -161,7 +149,7 @@ class State:
         if node < 0:
             self.results[position] = value
             return
-        target = record if tag is record.tag else self.records.get(tag) or self._begin(tag)
+        target = record if tag is record.tag else self._mine(tag) if tag in self.records else self._begin(tag)
         target.tokens += len(sent)
         target.arrived += arrives
         self.flight.extend(sent)
@@ -173,29 +161,38 @@ class State:
             return
         for _ in sent:
             self.flight.pop()
-        target = self.records[tag]
+        target = self._mine(tag)
         target.tokens -= len(sent)
         target.arrived -= arrives
         if target.is_blank() and tag is not ROOT:
-            self._close(target)
+            self._close(tag)
             self.opened[tag.site] -= 1
 
     def _begin(self, tag: Tag) -> Record:
         self.opened[tag.site] = self.opened.get(tag.site, 0) + 1
         return self._open(tag)
 
+    def _mine(self, tag: Tag) -> Record:
+        """The record of an open tag, to be changed."""
+        record = self.records[tag]
+        return record if record.era is self.era else self._own(record)
+
+    def _own(self, record: Record) -> Record:
+        made = self.records[record.tag] = record.copy(self.era)
+        return made
+
     def _open(self, tag: Tag) -> Record:
-        parent = self.records.get(tag.parent) if tag.parent else None
-        record = self.records[tag] = Record(tag, parent, self.signatures.get(tag.site, (0, 0)))
-        if parent is not None:
+        record = self.records[tag] = Record(tag, self.signatures.get(tag.site, (0, 0)), self.era)
+        if tag.parent in self.records:
+            parent = self._mine(tag.parent)
             parent.open += 1
             parent.children[tag.site, tag.iteration] = tag
         return record
 
-    def _close(self, record: Record) -> None:
-        tag, parent = record.tag, record.parent
+    def _close(self, tag: Tag) -> None:
         del self.records[tag]
-        if parent is not None:
+        if tag.parent in self.records:
+            parent = self._mine(tag.parent)
             parent.open -= 1
             del parent.children[tag.site, tag.iteration]
 
@@ -205,7 +202,7 @@ class State:
         records = {tag: record.snapshot() for tag, record in self.records.items()}
         results = {position: fingerprint(value) for position, value in self.results.items()}
         opened = {site: count for site, count in self.opened.items() if count}
-        counts = list(self.counts), opened, self.firings, self.steps, self.waiting
+        counts = list(self.counts), opened, self.firings, self.steps, self.waiting, self.ahead
         return flight, records, results, list(self.traps), counts
 
 

@@ -17,9 +17,10 @@ from ..core.errors import Broken
 from ..core.graph import Edge
 from ..core.tag import Tag
 from ..core.value import Value, show
+from .activation import Record
 from .event import Closed, Event, Token
 from .fire import Outputs, Rule
-from .state import Record, State
+from .state import State
 
 
 def step(state: State, position: int) -> Event:
@@ -31,11 +32,12 @@ def step(state: State, position: int) -> Event:
     rule, record = state.rules[token.node], state.records[token.tag]
     inputs = _match(state, rule, record, token)
     if inputs is None:
-        return Event(token, position, None, (), (), None, ())
+        return Event(token, position, None, (), (), None, (), state.ahead == 1)
     trap = None if rule.trap is None else rule.trap(inputs)
     outputs = rule.compute(inputs, token.tag) if trap is None else ()
     sent = _send(state, rule, token.tag, outputs) if outputs else ()
-    return Event(token, position, inputs, outputs, sent, trap, _closed(rule, record, token, sent))
+    closed = _closed(state, rule, record, token, sent)
+    return Event(token, position, inputs, outputs, sent, trap, closed, state.ahead == 1)
 
 
 def _match(state: State, rule: Rule, record: Record, token: Token) -> tuple[Value, ...] | None:
@@ -73,7 +75,7 @@ def _send(state: State, rule: Rule, tag: Tag, outputs: Outputs) -> tuple[Token, 
     return tuple(sent)
 
 
-def _closed(rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
+def _closed(state: State, rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
     """S11: the activations that close when a node fires on `token` and sends these, innermost first."""
     tokens, below, left = record.tokens - rule.needs, record.open, record.left + rule.leaves
     if tokens or below:
@@ -86,7 +88,7 @@ def _closed(rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -
         if at.arrived < at.wanted[0] or left < at.wanted[1] or at.tag in kept_open:
             break
         closed.append(Closed(at.tag, frozenset((*at.fired, token.node) if at is record else at.fired)))
-        at = at.parent
+        at = state.records.get(at.tag.parent) if at.tag.parent else None
         if at is not None:
             tokens, below, left = at.tokens, at.open - 1, at.left
     return tuple(closed)

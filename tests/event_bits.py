@@ -9,10 +9,10 @@ from tagloom.interp.event import Event, Token
 
 
 def bits(event: Event) -> Any:
-    token, position, inputs, outputs, sent, trap, closed = event
+    token, position, inputs, outputs, sent, trap, closed, *rest = event
     operands = None if inputs is None else [fingerprint(value) for value in inputs]
     results = [(output, fingerprint(value)) for output, value in outputs]
-    return _token(token), position, operands, results, list(map(_token, sent)), trap, closed
+    return _token(token), position, operands, results, list(map(_token, sent)), trap, closed, rest[0]
 
 
 def _token(token: Token) -> Any:

@@ -1,0 +1,49 @@
+"""Activation records: what a machine knows about each open tag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tag import Site, Tag
+from ..core.value import Value, fingerprint
+
+
+class Record:
+    """The activation record of a tag. States that were forked share records; one that is not of a state's own `era`
+    is copied before it changes."""
+
+    __slots__ = ("arrived", "children", "era", "fired", "left", "open", "tag", "tokens", "waiting", "wanted")
+
+    def __init__(self, tag: Tag, wanted: tuple[int, int], era: object) -> None:
+        self.tag = tag
+        self.wanted = wanted
+        """How many arguments or loop variables come in, and how many results go out."""
+        self.era = era
+        self.children: dict[tuple[Site, int], Tag] = {}
+        """The interned tags of the open activations below."""
+        self.waiting: dict[int, dict[int, Value]] = {}
+        """What has been delivered and waits for partners: by node, then port."""
+        self.fired: set[int] = set()
+        self.tokens = 0
+        """The tokens in this activation, in flight or waiting."""
+        self.open = 0
+        """The open activations directly below."""
+        self.arrived = 0
+        self.left = 0
+
+    def copy(self, era: object) -> Record:
+        made = Record(self.tag, self.wanted, era)
+        made.children = self.children.copy()
+        made.waiting = {node: held.copy() for node, held in self.waiting.items()}
+        made.fired = self.fired.copy()
+        made.tokens, made.open, made.arrived, made.left = self.tokens, self.open, self.arrived, self.left
+        return made
+
+    def snapshot(self) -> Any:
+        waiting = {node: {p: fingerprint(v) for p, v in held.items()} for node, held in self.waiting.items()}
+        counts = (self.tokens, self.open, self.arrived, self.left)
+        return waiting, frozenset(self.fired), counts, frozenset(self.children)
+
+    def is_blank(self) -> bool:
+        """Whether nothing has ever happened in it."""
+        return not (self.tokens or self.open or self.arrived or self.left or self.fired or self.waiting)
