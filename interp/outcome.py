@@ -22,9 +22,11 @@ from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
 from ..core.tag import Site, Tag
 from ..core.value import Value, show
+from .critical import Firing, critical_path, time_on
 from .event import Event
 from .measure import Stats
 from .order import program_order
+from .shares import activations
 from .state import State
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
@@ -114,10 +116,17 @@ class Outcome:
 
     def activations(self) -> dict[str, int]:
         """How often each function was called, the first call included."""
-        entered = {self.graph.name: 1}
-        for site, callee in self.graph.calls:
-            entered[callee] = entered.get(callee, 0) + self.stats.opened.get(site, 0)
-        return entered
+        return activations(self.graph, self.stats)
+
+    def critical_path(self) -> tuple[Firing, ...]:
+        """A longest chain of firings, each with an operand of the one before, the same under every schedule; raises
+        Usage where the run kept no events."""
+        return critical_path(self.graph, self.events)
+
+    def time_on(self, processors: float) -> int:
+        """T_p: the time of the run's firings on so many processors, each of a unit, greedily; raises Usage where the
+        run kept no events, and where `processors` is no number of them."""
+        return time_on(self.graph, self.events, processors)
 
 
 def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str, **details: Any) -> Outcome:

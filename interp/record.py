@@ -30,14 +30,18 @@ from ..core.graph import Graph
 from ..core.program import Location
 from ..core.tag import ROOT, Site, Tag
 from ..core.value import Literal, Value, literal
+from .critical import times_by_waves
 from .event import Event
 from .outcome import Outcome
+from .shares import SiteShare, by_function, by_op, by_site, site_names
 
 STATUSES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
 Tally: TypeAlias = dict[str, Any]
 _COUNTS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
 _WAVES = ("profile", "waiting")
 _NAMED = ("activations", "by_node")
+_LATER = ("by_function", "by_op", "time_by_waves", "by_site")
+"""Measures that a machine may leave out; of the last, a row a site."""
 
 
 class TrapRecord(NamedTuple):
@@ -118,9 +122,10 @@ def _trap(graph: Graph, event: Event, said: str) -> TrapRecord:
 
 def _tally(outcome: Outcome) -> Tally:
     """The measures, firings by the names of nodes; a name that came before has the node's number after it."""
-    measures = asdict(outcome.stats)
+    graph, stats = outcome.graph, outcome.stats
+    measures, names = asdict(stats), site_names(graph)
     by_node: dict[str, int] = {}
-    for number, (node, count) in enumerate(zip(outcome.graph.nodes, outcome.stats.by_node, strict=True)):
+    for number, (node, count) in enumerate(zip(graph.nodes, stats.by_node, strict=True)):
         by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count
     return {
         **{name: measures[name] for name in _COUNTS},
@@ -128,7 +133,15 @@ def _tally(outcome: Outcome) -> Tally:
         **{name: measures[name] for name in _WAVES},
         "activations": outcome.activations(),
         "by_node": by_node,
+        "by_function": by_function(graph, stats),
+        "by_op": by_op(graph, stats),
+        "time_by_waves": None if stats.profile is None else _by_text(times_by_waves(stats.profile)),
+        "by_site": {names[site]: share._asdict() for site, share in by_site(graph, stats).items()},
     }
+
+
+def _by_text(counts: dict[int, int]) -> dict[str, int]:
+    return {str(number): count for number, count in counts.items()}
 
 
 class TagTable:
@@ -272,17 +285,24 @@ def read_outcome(at: Cursor) -> OutcomeRecord:
 
 def _read_stats(at: Cursor) -> Tally:
     names = (*_COUNTS, "parallelism", *_WAVES, *_NAMED)
-    places = dict(zip(names, at.fields(*names), strict=True))
+    places = dict(zip(names, at.fields(*names, optional=_LATER), strict=True))
+    *counts, by_site = (at.key(name) if at.has(name) else Cursor(None) for name in _LATER)
     return {
         **{name: places[name].optional(natural) for name in _COUNTS},
         "parallelism": places["parallelism"].optional(Cursor.number),
         **{name: places[name].optional(lambda waves: waves.each(natural)) for name in _WAVES},
         **{name: places[name].optional(_read_counts) for name in _NAMED},
+        **{name: count.optional(_read_counts) for name, count in zip(_LATER, counts, strict=False)},
+        "by_site": by_site.optional(lambda sites: {name: _read_share(share) for name, share in sites.items()}),
     }
 
 
 def _read_counts(at: Cursor) -> dict[str, int]:
     return {name: natural(count) for name, count in at.items()}
+
+
+def _read_share(at: Cursor) -> dict[str, int]:
+    return dict(zip(SiteShare._fields, map(natural, at.fields(*SiteShare._fields)), strict=True))
 
 
 def _read_trap(at: Cursor, tags: list[Tag]) -> TrapRecord:

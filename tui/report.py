@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from ..core.errors import counted
+from ..interp.critical import time_by_waves
 from ..interp.outcome import Outcome
+from ..interp.shares import by_function, by_op, by_site, site_names
 from ..viz.profile import draw_profile
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
-    """Firings, critical path, parallelism, store, tags, and the profile of parallelism drawn."""
+    """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn."""
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
     rows = [
@@ -16,6 +21,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         ("firings (S1)", f"{stats.firings:,}"),
         ("critical path (Sinf)", unclocked if stats.critical_path is None else counted(stats.critical_path, "wave")),
         ("average parallelism", unclocked if stats.parallelism is None else f"{stats.parallelism:.2f}"),
+        ("time by waves", unclocked if stats.profile is None else _times(stats.profile)),
         ("largest store", counted(stats.largest_store, "token")),
         ("deepest tag", f"{stats.deepest_tag:,}"),
         ("activations", ", ".join(f"{name} {count:,}" for name, count in outcome.activations().items())),
@@ -24,7 +30,43 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         ("engine, schedule", f"{outcome.engine}, {outcome.schedule}"),
     ]
     lines = [f"{name:22}{said}" for name, said in rows]
+    if stats.firings:
+        lines += ["", *shares(outcome)]
     if stats.profile:
         height = min(8, max(stats.profile))
         lines += ["", "firings in each wave", draw_profile(stats.profile, height=height, unicode=unicode)]
     return "\n".join(lines)
+
+
+def shares(outcome: Outcome) -> list[str]:
+    """A table of who fired how often: functions, ops, and sites, whose firings are those of their calls and returns or
+    of what goes round; at most ten rows."""
+    graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
+    names = site_names(graph)
+    functions = [(name, count, entered.get(name, 0)) for name, count in by_function(graph, stats).items()]
+    ops = [(name, count, None) for name, count in by_op(graph, stats).items()]
+    sites = [(names[site], share.firings, share.activations) for site, share in by_site(graph, stats).items()]
+    tables = (("function", functions, 3), ("op", ops, 4), ("site", sites, 3))
+    rows = [(kind, *row) for kind, listed, most in tables for row in _cut(listed, most)]
+    wide = min(36, max(len(name) for _, name, _, _ in rows))
+    lines = [f"{'':10}{'':{wide}}{'firings':>12}{'':7}{'activations':>13}"]
+    for kind, name, count, activations in rows:
+        part = f"{count:12,}{100 * count / stats.firings:5.0f} %"
+        lines.append(f"{kind:10}{name[:wide]:{wide}}{part}{'' if activations is None else f'{activations:13,}'}")
+    return lines
+
+
+Row: TypeAlias = tuple[str, int, int | None]
+
+
+def _cut(rows: Sequence[Row], most: int) -> list[Row]:
+    """As many rows, the last of which sums up those that have no room."""
+    if len(rows) <= most:
+        return list(rows)
+    rest = rows[most - 1 :]
+    return [*rows[: most - 1], (f"{len(rest)} more", sum(count for _, count, _ in rest), None)]
+
+
+def _times(profile: Sequence[int]) -> str:
+    times = (f"{time_by_waves(profile, processors):,} on {processors}" for processors in (2, 4, 8, 16))
+    return f"{', '.join(times)} processors"
