@@ -1,0 +1,160 @@
+"""Breakpoints: where a run is to stop, or to say something, by expressions over its events. Data in, data out.
+
+How often a breakpoint was hit is a function of the step, so that it stays right when time goes back: for every step
+there is one entry, hit or not, which is what the last look at that step gave. Whoever steps a run forwards shows every
+event; steps that a look has never been at have no hit.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..core.errors import Usage, counted
+from ..core.graph import Graph
+from .event import Event
+from .expression import Expression, compile_condition
+from .state import State
+from .template import Template, compile_template
+
+IN_PROGRAMS = "op == 'breakpoint' and fired and value"
+"""What holds where a breakpoint that stands in the program itself is to stop: it fired on true."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where to stop: at every event for which `condition` holds, but for the first `ignore` of them. One with a `log`
+    says a line there, and does not stop. One that is not `enabled` looks at nothing, and is not hit.
+
+    Raises Usage where the condition decides nothing, and where `ignore` is no number from 0 up.
+    """
+
+    condition: Expression
+    ignore: int = 0
+    log: Template | None = None
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.condition.decides:
+            raise Usage("a breakpoint wants a truth value", got=f"`{self.condition}`")
+        if type(self.ignore) is not int or self.ignore < 0:
+            raise Usage("the hits to ignore are an integer from 0 up", got=repr(self.ignore))
+
+    def __str__(self) -> str:
+        said = [str(self.condition)]
+        if self.ignore:
+            said.append(f"after {counted(self.ignore, 'hit')}")
+        if self.log is not None:
+            said.append(f"says {str(self.log)!r}")
+        if not self.enabled:
+            said.append("disabled")
+        return ", ".join(said)
+
+
+def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | None = None) -> Breakpoint:
+    """A breakpoint of these texts, compiled for a graph; raises Malformed and Usage where one is wrong."""
+    said = None if log is None else compile_template(log, graph)
+    return Breakpoint(compile_condition(condition, graph), ignore, said)
+
+
+def in_programs(graph: Graph) -> Breakpoint | None:
+    """What stops where the program itself says so; None where it nowhere does."""
+    there = any(node.op == "breakpoint" for node in graph.nodes)
+    return breakpoint_on(graph, IN_PROGRAMS) if there else None
+
+
+class Line(NamedTuple):
+    """What a logpoint said at a step."""
+
+    breakpoint: int
+    step: int
+    text: str
+
+
+class Seen(NamedTuple):
+    """What came of looking at an event: the breakpoints that stop there, and the lines of logpoints, by number."""
+
+    stops: tuple[int, ...]
+    lines: tuple[Line, ...]
+
+
+NOTHING = Seen((), ())
+
+
+@dataclass(slots=True)
+class _Entry:
+    breakpoint: Breakpoint
+    hits: list[int] = field(default_factory=list)
+    """The steps at which it was hit, ascending."""
+
+    def look(self, state: State, event: Event) -> bool:
+        """Whether it is hit and takes notice; writes down whether it is hit."""
+        step, hits = state.steps, self.hits
+        hit = self.breakpoint.enabled and self.breakpoint.condition.holds(state, event)
+        if not hits or hits[-1] < step:
+            if hit:
+                hits.append(step)
+        else:
+            place = bisect_left(hits, step)
+            if (hits[place] == step) is not hit:
+                hits[place : place + (not hit)] = [step] if hit else []
+        return hit and bisect_right(hits, step) > self.breakpoint.ignore
+
+
+class Breakpoints:
+    """The breakpoints of a run, by number from 1; a number is never given twice."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}
+        self._last = 0
+
+    def __iter__(self) -> Iterator[tuple[int, Breakpoint]]:
+        return ((number, entry.breakpoint) for number, entry in self._entries.items())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, number: int) -> Breakpoint:
+        return self._entry(number).breakpoint
+
+    def add(self, breakpoint: Breakpoint) -> int:
+        """Its number."""
+        self._last += 1
+        self._entries[self._last] = _Entry(breakpoint)
+        return self._last
+
+    def remove(self, number: int) -> None:
+        """Raises Usage where there is none of this number, as all below do."""
+        self._entry(number)
+        del self._entries[number]
+
+    def replace(self, number: int, breakpoint: Breakpoint) -> None:
+        """Put another in its place, which keeps the hits if it has the same condition."""
+        entry = self._entry(number)
+        if breakpoint.condition != entry.breakpoint.condition:
+            entry.hits.clear()
+        entry.breakpoint = breakpoint
+
+    def see(self, state: State, event: Event) -> Seen:
+        """Look at an event that the state has just done. Looking twice at a step is looking once."""
+        stops, lines = [], []
+        for number, entry in self._entries.items():
+            if entry.look(state, event):
+                log = entry.breakpoint.log
+                if log is None:
+                    stops.append(number)
+                else:
+                    lines.append(Line(number, state.steps, log.of(state, event)))
+        return Seen(tuple(stops), tuple(lines)) if stops or lines else NOTHING
+
+    def hits(self, number: int, step: int) -> int:
+        """How often a breakpoint had been hit after this many steps, those that it ignores included."""
+        return bisect_right(self._entry(number).hits, step)
+
+    def _entry(self, number: int) -> _Entry:
+        if number not in self._entries:
+            there = ", ".join(map(str, self._entries))
+            raise Usage(f"there is no breakpoint {number}", required=f"one of {there}" if there else None)
+        return self._entries[number]

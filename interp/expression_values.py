@@ -1,0 +1,182 @@
+"""What expressions do with values: compare, compute, decide, show. Nothing here raises, whatever the values are.
+
+Numbers are compared with numbers, truth values with truth values, texts with texts, anything else by == and != with
+its like; a comparison that makes no sense is false, `!=` too. Scalars are exact, whatever their dtype; arrays are
+compared element by element, and it must hold of all elements, of which there must be one. A computation without a
+result (a division by zero, a sum with a truth value, a number beyond 2^1024) is None, and None is like nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+from typing import Literal as Word
+
+import numpy as np
+
+from ..core.tag import Tag
+from ..core.types import type_of
+from ..core.value import show
+
+Compare: TypeAlias = Callable[[object, object], bool]
+Compute: TypeAlias = Callable[[object, object], object]
+
+_NUMBERS = (int, float)
+_MOST_BITS = 1024
+_MOST_SHOWN = 20
+_EQUATING = (operator.eq, operator.ne)
+
+
+def comparing(sign: str) -> Compare:
+    """The comparison that a sign means.
+
+    >>> less = comparing("<")
+    >>> less(1, 2.5), less(np.array([1, 2]), 3), less(np.array([1, 4]), 3), less(True, 2), less(None, 2)
+    (True, True, False, False, False)
+    """
+    holds: Callable[[Any, Any], Any] = _COMPARISONS[sign]
+
+    def compare(left: Any, right: Any) -> bool:
+        if type(left) in _NUMBERS and type(right) in _NUMBERS:
+            return holds(left, right)  # type: ignore[no-any-return]
+        return _compared(holds, left, right)
+
+    return compare
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _compared(holds: Callable[[Any, Any], Any], left: object, right: object) -> bool:
+    left, right = _plain(left), _plain(right)
+    sort = _sort(left)
+    if sort != _sort(right) or sort == "nothing" or (sort != "number" and holds not in _EQUATING):
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            found = holds(left, right)
+            return bool(found.size and found.all()) if isinstance(found, np.ndarray) else bool(found)
+    except Exception:  # shapes that do not fit, and whatever the == of a foreign object does
+        return False
+
+
+def computing(sign: str) -> Compute:
+    """The computation that a sign means.
+
+    >>> computing("//")(np.int8(7), 2), computing("+")(np.int8(127), 1), computing("/")(1, 0), computing("*")(True, 2)
+    (3, 128, None, None)
+    """
+    make: Callable[[Any, Any], Any] = _COMPUTATIONS[sign]
+    divides = sign in ("/", "//", "%")
+
+    def compute(left: Any, right: Any) -> object:
+        if type(left) not in _NUMBERS or type(right) not in _NUMBERS:
+            return _computed(make, left, right, divides)
+        if divides and not right:
+            return None
+        try:
+            return _bounded(make(left, right))
+        except OverflowError:  # an integer beyond float64 beside a float
+            return None
+
+    return compute
+
+
+def _computed(make: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
+    left, right = _plain(left), _plain(right)
+    if not (_sort(left) == _sort(right) == "number") or (divides and not np.all(right)):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _bounded(make(left, right))
+    except (ArithmeticError, ValueError, MemoryError):  # shapes or numbers that do not fit
+        return None
+
+
+_COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+def negative(value: object) -> object:
+    return _times(-1, value)
+
+
+_times = computing("*")
+
+
+def is_true(value: object) -> bool:
+    """Whether a value decides for yes: true, a text that is not empty, a number other than 0; an array, if all its
+    elements do and there is one. Nothing else does.
+
+    >>> is_true(True), is_true(0), is_true(np.array([1.0, 2.0])), is_true(""), is_true(object())
+    (True, False, True, False, False)
+    """
+    if type(value) is bool:
+        return value
+    if isinstance(value, np.ndarray):
+        return bool(value.size) and _sort(value) != "other" and bool(value.all())
+    return isinstance(value, bool | int | float | str | np.bool | np.number) and bool(value)
+
+
+def shown(value: object) -> str:
+    """A value as people read it: numbers and arrays as literals, a large array as its type, nothing as `?`.
+
+    >>> shown(np.int8(3)), shown(None), shown((1, 2.5)), shown(np.zeros((30, 2)))
+    ('int8(3)', '?', '1, 2.5', 'float64[30, 2]')
+    """
+    match value:
+        case None:
+            return "?"
+        case str() | Tag():
+            return str(value)
+        case tuple():
+            return ", ".join(map(shown, value))
+    try:
+        array = isinstance(value, np.ndarray) and value.size > _MOST_SHOWN
+        return str(type_of(value)) if array else show(value)
+    except Exception:  # whatever a foreign object does when it is shown
+        return f"<{type(value).__name__}>"
+
+
+def _plain(value: object) -> Any:
+    """A scalar as Python's own, which is exact; an array in its widest dtype."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.dtype.itemsize < 8:
+        return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
+    return value
+
+
+def _sort(value: object) -> Word["nothing", "number", "truth", "text", "other"]:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "truth"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case np.ndarray() if value.dtype.kind == "b":
+            return "truth"
+        case np.ndarray() if value.dtype.kind in "iuf":
+            return "number"
+    return "other"
+
+
+def _bounded(value: Any) -> object:
+    return None if isinstance(value, int) and value.bit_length() > _MOST_BITS else value
