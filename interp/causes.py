@@ -1,0 +1,272 @@
+"""Why a node has not fired: the answer as data, and in words. `why` finds it.
+
+A port without a token has a reason for each source that could send it one. Some reasons are the end of the search: the
+token is in flight, a firing trapped, a switch sent it on the other side. Others are nodes that wait in turn, or
+activations that have not opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise, starmap
+from typing import Literal as Word
+from typing import NamedTuple, TypeAlias
+
+from ..core.errors import TagloomError
+from ..core.graph import Graph, Source
+from ..core.tag import Tag
+from ..core.value import Value, show
+from .queries import Argument, Firing, Origin
+
+SHOWN_ROOTS = 3
+SHOWN_STEPS = 8
+"""How much of a long answer is put into words."""
+
+
+class Held(NamedTuple):
+    """A port has its token, which waits for partners."""
+
+    port: int
+    value: Value
+    origin: Origin | None
+
+
+class InFlight(NamedTuple):
+    """The token has been sent, and is in flight at this position."""
+
+    position: int
+    origin: Origin
+
+    def said(self, graph: Graph) -> str:
+        return f"the token from {_short(self.origin)} is in flight, at position {self.position}"
+
+
+class HeldBack(NamedTuple):
+    """The token has been sent, and is neither in flight nor in the store: something keeps it from going on."""
+
+    origin: Origin
+
+    def said(self, graph: Graph) -> str:
+        return f"the token from {_short(self.origin)} is held back"
+
+
+class Trapped(NamedTuple):
+    """The firing that should have sent the token trapped."""
+
+    firing: Firing
+
+    def said(self, graph: Graph) -> str:
+        return f"lost at {self.firing}"
+
+
+class Elsewhere(NamedTuple):
+    """The firing that should have sent the token sent on another way; of a switch, on this predicate."""
+
+    firing: Firing
+    predicate: Origin | None
+
+    def said(self, graph: Graph) -> str:
+        if self.predicate is None:
+            return f"it was sent elsewhere by {self.firing}"
+        held = show(self.firing.operands[1])
+        return f"it took the other way at {self.firing}; {held} came from {_short(self.predicate)}"
+
+
+class Unfed(NamedTuple):
+    """Nothing ever sends to this port under this tag; `sources` feed it, under other tags."""
+
+    sources: tuple[Source, ...]
+
+    def said(self, graph: Graph) -> str:
+        if not self.sources:
+            return "nothing is connected to it"
+        fed = " and ".join(
+            f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
+            for source in self.sources
+        )
+        return f"{fed} sends to it under other tags only"
+
+
+class Unfired(NamedTuple):
+    """The node that should send the token has not fired under this tag, and waits in turn."""
+
+    node: int
+    tag: Tag
+
+    def said(self, graph: Graph) -> str:
+        return f"waits for {graph.nodes[self.node]} under {self.tag}"
+
+
+class Unopened(NamedTuple):
+    """The activation of this tag, from which the token would come or in which it would arrive, has not opened."""
+
+    tag: Tag
+
+    def said(self, graph: Graph) -> str:
+        return f"waits for {self.tag} to open"
+
+
+Place: TypeAlias = Unfired | Unopened
+Reason: TypeAlias = InFlight | HeldBack | Trapped | Elsewhere | Unfed | Place
+
+
+class Missing(NamedTuple):
+    """A port has no token: a reason for every source that could send it one under this tag, at least one."""
+
+    port: int
+    reasons: tuple[Reason, ...]
+
+
+class Waits(NamedTuple):
+    """A node that has not fired, or an activation that has not opened, and all that is known of what it waits for.
+
+    An activation waits for any of the nodes that open it: one Missing, of port -1. A merge waits for any of its ports,
+    another node for all of them. `alive` says whether it may still fire, or open; `asked_by` is the position in the
+    answer of what waits for it, None for the first.
+    """
+
+    place: Place
+    needs: tuple[Held | Missing, ...]
+    alive: bool
+    asked_by: int | None
+
+    @property
+    def missing(self) -> Iterator[Missing]:
+        return (need for need in self.needs if isinstance(need, Missing))
+
+
+class Root(NamedTuple):
+    """Where the search for a missing token ends: for what stands at this position of the answer, which port, why."""
+
+    at: int
+    port: int
+    reason: Reason
+
+
+Activation: TypeAlias = Word["open", "closed", "unopened"]
+Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Why a node has not fired under a tag.
+
+    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `roots` are tokens of which one at least
+    has to be delivered first), "never" (`roots` are where tokens were lost; where nodes wait for each other and for
+    nothing else there are none, and `circle` are those), or "unknown", where more nodes wait than were followed.
+    `waits` has the node itself, and then the nodes that it waits for, nearest first.
+    """
+
+    graph: Graph
+    node: int
+    tag: Tag
+    activation: Activation
+    verdict: Verdict
+    firing: Firing | None = None
+    waits: tuple[Waits, ...] = ()
+    roots: tuple[Root, ...] = ()
+    circle: tuple[int, ...] = ()
+    """Positions in `waits`: each waits for the next, and the last for the first."""
+    stopped: TagloomError | None = None
+    """What ended the run, if it was not quiet."""
+
+    def __str__(self) -> str:
+        """As an error says it: rule, where, tag, required, got, hint; before the hint, the ways to where it ends."""
+        node = self.graph.nodes[self.node]
+        if self.firing is not None:
+            return f"node {node} has fired: {self.firing}"
+        said = TagloomError(
+            f"node {node} has not fired",
+            rule="S2",
+            where=node.where,
+            tag=self.tag,
+            required=self._required(),
+            got=self._got(),
+        )
+        ways = [f"  {line}" for root in self.roots[:SHOWN_ROOTS] for line in self._way(root)]
+        if len(self.roots) > SHOWN_ROOTS:
+            ways.append(f"  and {len(self.roots) - SHOWN_ROOTS:,} more")
+        if self.circle:
+            ways = [f"  {line}" for line in self._around()]
+        return "\n".join([str(said), *ways, f"  hint: {self._hint()}"])
+
+    def _required(self) -> str:
+        node = self.graph.nodes[self.node]
+        ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
+        if len(ports) == 1:
+            return f"a token on port {ports[0]}"
+        return (
+            f"a token on one of the ports {', '.join(ports)}"
+            if node.op == "merge"
+            else (f"tokens on the ports {', '.join(ports)}")
+        )
+
+    def _got(self) -> str:
+        if self.activation == "unopened":
+            return "no such activation: it has not opened"
+        held = [
+            f"{show(need.value)} on port {need.port}" + (f" from {_short(need.origin)}" if need.origin else "")
+            for need in self.waits[0].needs
+            if isinstance(need, Held)
+        ]
+        closed = ", and the activation has closed" if self.activation == "closed" else ""
+        return ("; ".join(held) or "none") + closed
+
+    def _path(self, at: int) -> list[int]:
+        """From the node to what stands at a position, by who waits for it."""
+        path = [at]
+        while (asked_by := self.waits[path[-1]].asked_by) is not None:
+            path.append(asked_by)
+        return path[::-1]
+
+    def _way(self, root: Root) -> list[str]:
+        """From the node to a root, a line for each that waits."""
+        path = self._path(root.at)
+        said = root.reason.said(self.graph)
+        if isinstance(self.waits[root.at].place, Unopened) and isinstance(root.reason, Unfed):
+            said = "no node opens it"
+        return _ends([*starmap(self._step, pairwise(path)), f"{self._port(root.at, root.port)}: {said}"])
+
+    def _around(self) -> list[str]:
+        """From the node to the circle, and around it."""
+        path = [*self._path(self.circle[0]), *self.circle[1:], self.circle[0]]
+        return _ends([*starmap(self._step, pairwise(path))])
+
+    def _step(self, at: int, following: int) -> str:
+        """One that waits for the next on the way."""
+        place = self.waits[following].place
+        port = next(need.port for need in self.waits[at].missing if place in need.reasons)
+        return f"{self._port(at, port)}: {place.said(self.graph)}"
+
+    def _port(self, at: int, port: int) -> str:
+        place = self.waits[at].place
+        if isinstance(place, Unopened):
+            return f"{place.tag} has not opened"
+        return f"port {port} of {self.graph.nodes[place.node]} under {place.tag}"
+
+    def _hint(self) -> str:
+        if self.verdict == "never":
+            return "it never will: these nodes wait for each other" if self.circle else "it never will"
+        if self.stopped is not None:
+            return f"it might have, but {self.stopped.message}"
+        return (
+            "it may still fire"
+            if self.verdict == "pending"
+            else "it may still fire, or wait for more than was followed"
+        )
+
+
+def _short(origin: Origin) -> str:
+    """An origin in few words."""
+    if isinstance(origin, Argument):
+        return f"argument {origin.name}"
+    return f"{origin.node} at event {origin.number}"
+
+
+def _ends(lines: list[str]) -> list[str]:
+    """Of a long way, its two ends."""
+    if len(lines) <= SHOWN_STEPS:
+        return lines
+    half = SHOWN_STEPS // 2
+    return [*lines[:half], f"... {len(lines) - 2 * half:,} more ...", *lines[-half:]]

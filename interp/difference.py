@@ -1,0 +1,287 @@
+"""Where two runs differ first, in dependence order: under other schedules, on other arguments, or of an edited program.
+
+Firings of the two are the same if their nodes have the same name and their tags the same path. They agree if operands,
+results and traps have the same bits. A difference is a *first* one if all the firings that its tokens came from agree;
+every difference goes back to a first one, since dependence has no circles. Of several, the one that is first in program
+order is told. So the answer is the same whatever the schedules were, where the runs became quiet.
+
+Where a run was stopped before, what it had not come to yet is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal as Word
+from typing import NamedTuple, TypeAlias
+
+from ..core.graph import Graph
+from ..core.tag import Tag
+from ..core.value import Value, same, show
+from .order import Place, program_order
+from .queries import Argument, Firing, Index, Number, Origin
+
+Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
+
+
+class Changed(NamedTuple):
+    """An argument that differs, by position; None where a run has none there."""
+
+    name: str
+    first: Value | None
+    second: Value | None
+
+    def __str__(self) -> str:
+        return f"argument {self.name} is {_shown(self.first)} in the first, {_shown(self.second)} in the second"
+
+
+class Operand(NamedTuple):
+    """A port whose operand differs, and where each side's came from: None for a literal."""
+
+    port: int
+    first: Value | None
+    second: Value | None
+    first_from: Origin | None
+    second_from: Origin | None
+
+    def __str__(self) -> str:
+        one, other = _fed(self.first, self.first_from), _fed(self.second, self.second_from)
+        return f"port {self.port} got {one} in the first, {other} in the second"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """The first difference between two runs.
+
+    `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (it got
+    different ones, although all they came from agrees: an argument, a literal or an edge differs), "only one" (it fired
+    in one run, and what it depends on agrees) or "arguments" (they differ, and no firing does). `first` and `second`
+    are the firing on each side, `operands` the ports that differ, and `missing` the ports that got no token where it
+    did not fire: None where that graph has no such node. `arguments` are those that differ.
+    """
+
+    kind: Kind
+    arguments: tuple[Changed, ...]
+    first: Firing | None = None
+    second: Firing | None = None
+    operands: tuple[Operand, ...] = ()
+    missing: tuple[int, ...] | None = ()
+
+    @property
+    def firing(self) -> Firing | None:
+        """The firing that differs, on the side where there is one, the first rather."""
+        return self.first or self.second
+
+    def __str__(self) -> str:
+        lines = [f"  {changed}" for changed in self.arguments]
+        if self.firing is None:
+            return "\n".join(["the runs differ in their arguments only", *lines])
+        line = f" ({self.firing.node.location})" if self.firing.node.location else ""
+        head = f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._what()}"
+        sides = [f"  first: {self._side(self.first)}", f"  second: {self._side(self.second)}"]
+        return "\n".join([head, *lines, *sides, *(f"  {operand}" for operand in self.operands)])
+
+    def _what(self) -> str:
+        match self.kind:
+            case "results":
+                return "on the same operands it gave different results"
+            case "operands":
+                return "it got different operands"
+        return "it fired in one of them only"
+
+    def _side(self, firing: Firing | None) -> str:
+        if firing is not None:
+            return f"{firing.did}, at event {firing.number}"
+        if self.missing is None:
+            return "there is no such node"
+        if not self.missing:
+            return "it did not fire"
+        ports = " and ".join(map(str, self.missing))
+        return f"it did not fire: no token came to port {ports}"
+
+
+def first_difference(first: Index, second: Index) -> Difference | None:
+    """Where two runs differ first; None if all their firings agree, and their arguments do."""
+    return _Comparison(first, second).answer()
+
+
+class _Side:
+    """One run, seen from the other: which number each node has there, and which of its firings differ."""
+
+    def __init__(self, index: Index, other: Graph) -> None:
+        self.index = index
+        numbers = {str(node): number for number, node in enumerate(other.nodes)}
+        self.there = [numbers.get(str(node)) for node in index.graph.nodes]
+        self.quiet = _is_quiet(index)
+        self.wrong = set[Number]()
+
+    def firings(self) -> Iterator[tuple[Number, int, Tag]]:
+        for number, event in enumerate(self.index.events):
+            if event.inputs is not None:
+                yield number, event.token.node, event.token.tag
+
+    def depends_on_none_wrong(self, number: Number) -> bool:
+        return all(sender not in self.wrong for _, sender in self.index.operands(number))
+
+
+class _Comparison:
+    def __init__(self, first: Index, second: Index) -> None:
+        self.first, self.second = _Side(first, second.graph), _Side(second, first.graph)
+        self.changed = tuple(_changed_arguments(first, second))
+
+    def answer(self) -> Difference | None:
+        self._mark(self.first, self.second)
+        self._mark(self.second, self.first)
+        candidates = [pair for pair in self._differing() if self._is_first(*pair)]
+        if not candidates:
+            return Difference("arguments", self.changed) if self.changed else None
+        return self._described(*self._earliest(candidates))
+
+    def _mark(self, here: _Side, there: _Side) -> None:
+        """Which firings differ, or are on this side only although the other could have come to them."""
+        for number, node, tag in here.firings():
+            match = self._match(here, there, node, tag)
+            if match is None:
+                if there.quiet or here.there[node] is None:
+                    here.wrong.add(number)
+            elif not _agree(here.index, number, there.index, match):
+                here.wrong.add(number)
+
+    def _match(self, here: _Side, there: _Side, node: int, tag: Tag) -> Number | None:
+        known = here.there[node]
+        return None if known is None else there.index.fired(known, tag)
+
+    def _differing(self) -> Iterator[tuple[Number | None, Number | None]]:
+        """The differing firings as pairs, None where one side has none."""
+        for number in sorted(self.first.wrong):
+            node, _, tag, _ = self.first.index.events[number].token
+            yield number, self._match(self.first, self.second, node, tag)
+        for number in sorted(self.second.wrong):
+            node, _, tag, _ = self.second.index.events[number].token
+            if self._match(self.second, self.first, node, tag) is None:
+                yield None, number
+
+    def _is_first(self, one: Number | None, other: Number | None) -> bool:
+        return (one is None or self.first.depends_on_none_wrong(one)) and (
+            other is None or self.second.depends_on_none_wrong(other)
+        )
+
+    def _earliest(self, pairs: list[tuple[Number | None, Number | None]]) -> tuple[Number | None, Number | None]:
+        """The one that program order has first: that of the first run; and what fired in the second only comes before
+        it if it does so there."""
+        mine = _foremost(self.first.index, (pair for pair in pairs if pair[0] is not None), 0)
+        theirs = _foremost(self.second.index, (pair for pair in pairs if pair[0] is None), 1)
+        if mine is None or theirs is None:
+            found = mine or theirs
+            assert found is not None
+            return found
+        if mine[1] is None:
+            return mine
+        return _foremost(self.second.index, [mine, theirs], 1) or mine
+
+    def _described(self, one: Number | None, other: Number | None) -> Difference:
+        first = None if one is None else _firing(self.first.index, one)
+        second = None if other is None else _firing(self.second.index, other)
+        if first is not None and second is not None:
+            operands = tuple(_differing_operands(self.first.index, first, self.second.index, second))
+            return Difference("operands" if operands else "results", self.changed, first, second, operands)
+        here, there = (self.first, self.second) if first else (self.second, self.first)
+        firing = first or second
+        assert firing is not None
+        missing = _missing(there.index, here.there[firing.event.token.node], firing.tag)
+        return Difference("only one", self.changed, first, second, (), missing)
+
+
+def _is_quiet(index: Index) -> bool:
+    """Whether every token that was sent has been delivered."""
+    sent = sum(len(output.edges) for _, output in index.graph.arguments)
+    sent += sum(len(event.sent) for event in index.events if event.sent and event.sent[0].node >= 0)
+    return sent == len(index.events)
+
+
+def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
+    for position in range(max(len(first.arguments), len(second.arguments))):
+        one, other = (
+            index.arguments[position] if position < len(index.arguments) else None for index in (first, second)
+        )
+        if one is None or other is None or not same(one, other):
+            holder = second if one is None else first
+            yield Changed(holder.graph.arguments[position][0], one, other)
+
+
+def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
+    one, other = here.events[number], there.events[match]
+    mine, theirs = _firing(here, number).operands, _firing(there, match).operands
+    if one.trap != other.trap or len(mine) != len(theirs) or len(one.outputs) != len(other.outputs):
+        return False
+    outputs = zip(one.outputs, other.outputs, strict=True)
+    return all(map(_same, mine, theirs)) and all(a == b and _same(x, y) for (a, x), (b, y) in outputs)
+
+
+def _same(one: Value, other: Value) -> bool:
+    if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
+        return one == other
+    return one is other or same(one, other)
+
+
+def _foremost(
+    index: Index, pairs: Iterable[tuple[Number | None, Number | None]], side: int
+) -> tuple[Number | None, Number | None] | None:
+    """Of pairs that all fired on this side, the first in its program order."""
+    at: dict[Place, tuple[Number | None, Number | None]] = {}
+    for pair in pairs:
+        number = pair[side]
+        assert number is not None
+        token = index.events[number].token
+        at[token.tag, token.node] = pair
+    if not at:
+        return None
+    ranks = program_order(index.graph, at)
+    return at[min(at, key=ranks.__getitem__)]
+
+
+def _firing(index: Index, number: Number) -> Firing:
+    event = index.events[number]
+    return Firing(number, index.graph.nodes[event.token.node], event)
+
+
+def _differing_operands(here: Index, first: Firing, there: Index, second: Firing) -> Iterator[Operand]:
+    """The ports whose operands differ, those that one of the nodes has not included."""
+    one, other = first.operands, second.operands
+    senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
+    if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
+        senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
+    for port in range(max(len(one), len(other))):
+        mine, theirs = one[port : port + 1], other[port : port + 1]
+        if mine and theirs and _same(mine[0], theirs[0]):
+            continue
+        yield Operand(
+            port,
+            mine[0] if mine else None,
+            theirs[0] if theirs else None,
+            here.origin(senders[port]) if port in senders else None,
+            there.origin(others[port]) if port in others else None,
+        )
+
+
+def _missing(index: Index, node: int | None, tag: Tag) -> tuple[int, ...] | None:
+    """The ports of a node that nobody has sent a token to under a tag."""
+    if node is None:
+        return None
+    row = index.graph.nodes[node]
+    ports = [port for port, literal in enumerate(row.ports) if literal is None]
+    return tuple(port for port in ports if index.sender(node, port, tag) is None)
+
+
+def _shown(value: Value | None) -> str:
+    return "not there" if value is None else show(value)
+
+
+def _fed(value: Value | None, origin: Origin | None) -> str:
+    if value is None:
+        return "nothing"
+    if origin is None:
+        return f"the literal {show(value)}"
+    if isinstance(origin, Argument):
+        return f"{show(value)} from argument {origin.name}"
+    return f"{show(value)} from {origin.node} at event {origin.number}"

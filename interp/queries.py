@@ -1,0 +1,291 @@
+"""Questions over the events of a run: where a token came from, and who used it.
+
+A node fires at most once under a tag, and a port gets at most one token under it (S4). So (node, tag) names a firing,
+and (node, port, tag) a token, and all that has to be kept beside the events is at which of them each node fired. Who
+sent a token is read from the edges of the graph; each question costs what its answer costs.
+
+Nothing here reads a state or steps one: why a node has not fired is in `causes`, how two runs differ in `difference`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from ..core.control import CONTROL
+from ..core.errors import Usage
+from ..core.graph import Edge, Graph, Node, Source
+from ..core.tag import ROOT, Tag
+from ..core.value import Value, show
+from .event import Event, Token
+
+
+class Arrival(NamedTuple):
+    """What names a token in a run: a port of a node under a tag. Node -1 is the environment, its ports the results."""
+
+    node: int
+    port: int
+    tag: Tag
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A firing, by the number of its event; the first event of a run is number 0. Those of one run are equal if they
+    are the same event."""
+
+    number: int
+    node: Node = field(compare=False)
+    event: Event = field(compare=False, repr=False)
+
+    @property
+    def tag(self) -> Tag:
+        return self.event.token.tag
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """What it consumed, literals included, by port; a trigger is no operand."""
+        inputs = self.event.inputs or ()
+        return inputs[: len(inputs) - self.node.triggered]
+
+    @property
+    def did(self) -> str:
+        """What was computed, as `add 1, 2 -> 3`."""
+        asked = f"{self.node.op} {', '.join(map(show, self.operands))}".rstrip()
+        if self.event.trap is not None:
+            return f"{asked} traps: {self.event.trap}"
+        return f"{asked} -> {', '.join(show(value) for _, value in self.event.outputs)}"
+
+    def __str__(self) -> str:
+        line = f" ({self.node.location})" if self.node.location else ""
+        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.did}"
+
+
+class Argument(NamedTuple):
+    """An argument that the environment supplied; the hidden ones, which are triggers, count."""
+
+    position: int
+    name: str
+    value: Value
+
+    def __str__(self) -> str:
+        return f"argument {self.name} = {show(self.value)}"
+
+
+Origin: TypeAlias = Firing | Argument
+Number: TypeAlias = int
+"""An origin in short: the number of an event, or -1 - k for the k-th argument."""
+
+
+class Index:
+    """Which event each node fired at, under each tag: what is kept of a run so that questions have cheap answers.
+
+    `see` takes the events of the run in their order; `unsee` steps back. It keeps the events themselves, and about 90
+    bytes for each firing.
+    """
+
+    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event] = ()) -> None:
+        """`arguments` are those of the run, as values; the hidden ones are not among them."""
+        self.graph = graph
+        self.arguments: tuple[Value, ...] = (*[True] * graph.hidden, *arguments)
+        self.events: list[Event] = []
+        self.closed: dict[Tag, Number] = {}
+        """The event at which each activation closed, of those that have."""
+        self.sources = graph.sources()
+        self.crosses = [node.op in CONTROL and CONTROL[node.op].to != "same" for node in graph.nodes]
+        """Whether a node sends under another tag than its own."""
+        self._fired: dict[Tag, dict[int, Number]] = {}
+        self._crossed: dict[Tag, dict[int, Number]] = {}
+        """By the tag of what they sent, the nodes that sent from another activation."""
+        self._latest: tuple[Tag | None, dict[int, Number]] = None, {}
+        for event in events:
+            self.see(event)
+
+    def see(self, event: Event) -> None:
+        """The next event of the run."""
+        number = len(self.events)
+        self.events.append(event)
+        if event.inputs is None:
+            return
+        node, _, tag, _ = event.token
+        latest, under = self._latest
+        if tag is not latest:  # a third of the time on fib: hashing a tag is a call
+            under = self._fired.setdefault(tag, {})
+            self._latest = tag, under
+        under[node] = number
+        if self.crosses[node] and event.sent:
+            self._crossed.setdefault(event.sent[0].tag, {})[node] = number
+        for finished in event.closed:
+            self.closed[finished.tag] = number
+
+    def unsee(self) -> Event:
+        """Forget the last event, as if it had not been seen; returns it."""
+        event = self.events.pop()
+        if event.inputs is not None:
+            node, _, tag, _ = event.token
+            self._latest = None, {}
+            _drop(self._fired, tag, node)
+            if self.crosses[node] and event.sent:
+                _drop(self._crossed, event.sent[0].tag, node)
+            for finished in event.closed:
+                del self.closed[finished.tag]
+        return event
+
+    def fired(self, node: int, tag: Tag) -> Number | None:
+        """The event at which this node fired under this tag, if it did."""
+        under = self._fired.get(tag)
+        return None if under is None else under.get(node)
+
+    def sender(self, node: int, port: int, tag: Tag) -> Number | None:
+        """Who sent the token of this port under this tag; None if nobody has."""
+        if node < 0:
+            return self._crossed.get(tag, {}).get(self.graph.results[port])
+        for source in self.sources.get(Edge(node, port), ()):
+            number = self._sent_by(source, tag)
+            if number is not None and (number < 0 or _has(self.events[number].sent, node, port)):
+                return number
+        return None
+
+    def _sent_by(self, source: Source, tag: Tag) -> Number | None:
+        """The firing of a source, whatever it sent, whose tokens are under this tag."""
+        if source.node < 0:
+            return -1 - source.output if tag == ROOT else None
+        under = (self._crossed if self.crosses[source.node] else self._fired).get(tag)
+        return None if under is None else under.get(source.node)
+
+    def user(self, node: int, port: int, tag: Tag) -> Number | None:
+        """The firing that consumed the token of this port under this tag; None if none has."""
+        number = None if node < 0 else self.fired(node, tag)
+        if number is None or self.graph.nodes[node].op != "merge":
+            return number
+        return number if self.events[number].token.port == port else None
+
+    def operands(self, number: Number) -> tuple[tuple[int, Number], ...]:
+        """For each token that this firing consumed, its port, and who sent it."""
+        if number < 0:
+            return ()
+        node, came, tag, _ = self.events[number].token
+        row = self.graph.nodes[node]
+        ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
+        senders = ((port, self.sender(node, port, tag)) for port in ports)
+        return tuple((port, sender) for port, sender in senders if sender is not None)
+
+    def users(self, number: Number) -> list[Number]:
+        """The firings that consumed what this firing, or argument, sent: each once, in the order of the tokens."""
+        if number < 0:
+            sent = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
+        else:
+            sent = [token[:3] for token in self.events[number].sent]
+        found = (self.user(*token) for token in sent)
+        return list(dict.fromkeys(user for user in found if user is not None))
+
+    def origin(self, number: Number) -> Origin:
+        """A firing, or an argument, in full."""
+        if number >= 0:
+            event = self.events[number]
+            return Firing(number, self.graph.nodes[event.token.node], event)
+        name, _ = self.graph.arguments[-1 - number]
+        return Argument(-1 - number, name, self.arguments[-1 - number])
+
+
+def _has(sent: tuple[Token, ...], node: int, port: int) -> bool:
+    return any(token[0] == node and token[1] == port for token in sent)
+
+
+def _drop(under: dict[Tag, dict[int, Number]], tag: Tag, node: int) -> None:
+    del under[tag][node]
+    if not under[tag]:
+        del under[tag]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A firing, or an argument, that a walk came to.
+
+    `depth` is how many firings away it is, by the shortest way; 0 is the sender of the token that was asked for, and 1
+    the firing that consumed it. `operands` says for each token that it consumed the port and its sender: the number of
+    an event, or -1 - k for the k-th argument.
+    """
+
+    depth: int
+    number: Number
+    origin: Origin
+    operands: tuple[tuple[int, Number], ...]
+
+    def __str__(self) -> str:
+        return str(self.origin)
+
+
+def where_from(index: Index, token: Token | Arrival, depth: int | None = None) -> Iterator[Link]:
+    """The firings behind a token and the arguments that they go back to: nearest first, each once.
+
+    The walk goes no further than it is asked for links, nor than `depth`. Raises Usage if nobody sent the token.
+    """
+    node, port, tag = token[:3]
+    sender = index.sender(node, port, tag)
+    if sender is None:
+        raise Usage(f"no token has come to {_said(index.graph, node, port)} under {tag}")
+    return _walk(index, [sender], 0, depth, lambda number: [sent for _, sent in index.operands(number)])
+
+
+def who_used(index: Index, what: Token | Arrival | Firing | Argument, depth: int | None = 1) -> Iterator[Link]:
+    """The firings that consumed a token, or what a firing or an argument sent: nearest first, each once.
+
+    With a `depth` of 1 they are those that consumed it directly, with 2 those that consumed what these sent as well,
+    and with None all that depend on it.
+    """
+    if isinstance(what, Firing):
+        users = index.users(what.number)
+    elif isinstance(what, Argument):
+        users = index.users(-1 - what.position)
+    else:
+        user = index.user(*what[:3])
+        users = [] if user is None else [user]
+    return _walk(index, users, 1, depth, index.users)
+
+
+def _walk(
+    index: Index, starts: list[Number], at: int, most: int | None, further: Callable[[Number], list[Number]]
+) -> Iterator[Link]:
+    """Breadth first, as far as it is asked."""
+    seen, ahead = set(starts), deque((at, number) for number in starts)
+    while ahead:
+        depth, number = ahead.popleft()
+        if most is not None and depth > most:
+            return
+        yield Link(depth, number, index.origin(number), index.operands(number))
+        fresh = [found for found in dict.fromkeys(further(number)) if found not in seen]
+        seen.update(fresh)
+        ahead.extend((depth + 1, found) for found in fresh)
+
+
+def tree(index: Index, token: Token | Arrival, depth: int = 4, most: int = 100) -> str:
+    """Where a token came from, in words: a line for each firing behind it, its operands' below it by port.
+
+    A firing that was said before is named by its event only; nothing is said below `depth`, nor after `most` lines.
+    """
+    node, port, tag = token[:3]
+    sender = index.sender(node, port, tag)
+    if sender is None:
+        raise Usage(f"no token has come to {_said(index.graph, node, port)} under {tag}")
+    lines: list[str] = []
+    ahead, told = [(0, port, sender)], set[Number]()
+    while ahead:
+        at, port, number = ahead.pop()
+        if len(lines) == most:
+            return "\n".join([*lines, "..."])
+        lines.append(f"{'  ' * at}port {port}: {_again(index, number) if number in told else index.origin(number)}")
+        if number not in told and at < depth:
+            ahead.extend((at + 1, port, sent) for port, sent in reversed(index.operands(number)))
+            told.add(number)
+    return "\n".join(lines)
+
+
+def _again(index: Index, number: Number) -> str:
+    origin = index.origin(number)
+    return str(origin) if isinstance(origin, Argument) else f"{origin.node} at event {number}, as above"
+
+
+def _said(graph: Graph, node: int, port: int) -> str:
+    return f"result {port}" if node < 0 else f"port {port} of {graph.nodes[node]}"
