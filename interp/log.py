@@ -22,7 +22,7 @@ from ..core.tag import ROOT, Site, Tag
 from ..core.value import Value
 from .event import Event, Token
 from .outcome import Outcome
-from .record import outcome_form, record
+from .record import OutcomeRecord, outcome_form, record
 
 Write: TypeAlias = Callable[[str], object]
 SUFFIX = ".jsonl"
@@ -116,7 +116,11 @@ class Log:
 
     def outcome(self, outcome: Outcome) -> None:
         """The last line."""
-        self._write(text({"outcome": outcome_form(record(outcome))}) + "\n")
+        self.recorded(record(outcome))
+
+    def recorded(self, outcome: OutcomeRecord) -> None:
+        """The last line, of an outcome that is a record."""
+        self._write(text({"outcome": outcome_form(outcome)}) + "\n")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,10 +118,7 @@ def run_graph(
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
-    problems = graph_problems(graph)
-    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
-    if shapeless or (problems and not unchecked):
-        raise refusal(shapeless or problems)
+    broken = breaks_rules(graph, unchecked=unchecked)
     return run_checked(
         graph,
         arguments,
@@ -129,9 +126,24 @@ def run_graph(
         until=until,
         limits=limits,
         keep=keep,
-        structure=LEAF if len(graph.results) == 1 else flat(len(graph.results)),
-        broken=bool(problems),
+        structure=structure_of(graph),
+        broken=broken,
     )
+
+
+def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
+    """Whether a graph that is to be run breaks a rule; raises Invalid where it then has no meaning, and where it does
+    without being `unchecked`."""
+    problems = graph_problems(graph)
+    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
+    if shapeless or (problems and not unchecked):
+        raise refusal(shapeless or problems)
+    return bool(problems)
+
+
+def structure_of(graph: Graph) -> Structure:
+    """How the results of a graph nest of which no more is known."""
+    return LEAF if len(graph.results) == 1 else flat(len(graph.results))
 
 
 def run_checked(
@@ -149,7 +161,7 @@ def run_checked(
     pick = schedule_named(schedule)
     if until not in UNTIL:
         raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
-    path = _log_path(keep)
+    path = log_path(keep)
     if limits is not None and not isinstance(limits, Limits):
         raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
     admitted = admit_arguments(graph, arguments)
@@ -158,11 +170,11 @@ def run_checked(
     kept: list[Event] | None = [] if keep == "events" or broken else None
     with opened(path, graph, admitted, schedule) if path else nullcontext() as log:
         watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
-        stopped = _run(state, pick, limits or Limits(), until, watch, broken)
+        stopped = go_on(state, pick, limits or Limits(), lambda: is_met(until, state), watch, broken)
         outcome = ending(
             state,
             meter.stats(),
-            _with_first_token(stopped, kept or []),
+            with_first_token(stopped, kept or []),
             until,
             schedule=schedule,
             engine="reference",
@@ -175,7 +187,7 @@ def run_checked(
     return outcome
 
 
-def _log_path(keep: Keep) -> Path | None:
+def log_path(keep: Keep) -> Path | None:
     """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
     if keep is None or keep == "events":
         return None
@@ -187,16 +199,32 @@ def _log_path(keep: Keep) -> Path | None:
     raise Usage(f"a run cannot keep {keep!r}", required=f'keep="events", or the name of a file that ends in {SUFFIX}')
 
 
-def _run(
-    state: State, pick: Pick, limits: Limits, until: Until, watch: Sequence[Callable[[Event], object]], broken: bool
+def is_met(until: Until, state: State) -> bool:
+    """Whether a run that is told to stop before it is quiet stops here."""
+    match until:
+        case "quiet":
+            return False
+        case "result":
+            return len(state.results) == len(state.graph.results)
+        case "trap":
+            return bool(state.traps)
+
+
+def go_on(
+    state: State,
+    pick: Pick,
+    limits: Limits,
+    is_enough: Callable[[], bool],
+    watch: Sequence[Callable[[Event], object]],
+    broken: bool,
 ) -> TagloomError | None:
-    """Drive to the end; what stopped the run before it was quiet, if it was not asked for."""
-    wanted = len(state.graph.results)
+    """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
+    `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself."""
     try:
         for event in drive(state, pick, limits):
             for see in watch:
                 see(event)
-            if (until == "result" and len(state.results) == wanted) or (until == "trap" and state.traps):
+            if is_enough():
                 return None
     except (Broken, Exhausted) as error:
         if isinstance(error, Broken) and not broken:
@@ -209,7 +237,7 @@ def _run(
     return None
 
 
-def _with_first_token(error: TagloomError | None, kept: list[Event]) -> TagloomError | None:
+def with_first_token(error: TagloomError | None, kept: Iterable[Event]) -> TagloomError | None:
     """S4 wants both tokens named; where the first has been consumed, the events know it."""
     if isinstance(error, SecondToken):
         for event in kept:
