@@ -98,7 +98,8 @@ class Expression:
 def compile_expression(text: str, graph: Graph) -> Expression:
     """The expression that a text is, over events of runs of this graph; raises Malformed and Usage.
 
-    >>> print(compile_expression("(tag.depth)>3", tl.parse_graph("graph one(x: int64) -> int64 {\\n  results x\\n}")))
+    >>> from tagloom.core.graph import Builder
+    >>> print(compile_expression("(tag.depth)>3", Builder("empty").build()))
     tag.depth > 3
     """
     try:

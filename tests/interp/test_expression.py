@@ -1,0 +1,704 @@
+"""Expressions over events: what they mean, by an oracle that is Python's own operators; what is said of mistakes."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import random
+import re
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moments import RUNS, Moment, moments
+from pytest import MonkeyPatch
+from tagloom.core.errors import Malformed, TagloomError, Usage
+from tagloom.core.tag import ROOT, Tag
+from tagloom.interp import expression, expression_names, expression_text, expression_values, tag_pattern
+from tagloom.interp.expression import Expression, compile_condition, compile_expression
+from tagloom.interp.expression_names import NAMES
+from tagloom.interp.expression_text import DEEPEST, LONGEST, read
+from tagloom.interp.expression_tree import (
+    Chain,
+    Comparison,
+    Either,
+    Every,
+    Item,
+    Minus,
+    Name,
+    Not,
+    Number,
+    Text,
+    Tree,
+    Truth,
+    write,
+)
+from tagloom.interp.reference import admit_arguments
+from tagloom.interp.state import State
+from tagloom.interp.template import compile_template
+
+FIB = RUNS["fib"][0]
+NUMBERS = [name for name, row in NAMES.items() if row.kind == "number"]
+
+
+# The oracle: the text of an expression is Python, of objects whose operators say what makes sense.
+
+
+class Meant:
+    """A value of an expression, with Python's operators where they make sense; None is no value."""
+
+    def __init__(self, it: Any) -> None:
+        self.it = it.item() if isinstance(it, np.generic) else it.tolist() if isinstance(it, np.ndarray) else it
+
+    def __bool__(self) -> bool:
+        if isinstance(self.it, list):
+            return self.it != [] and all(self.it)
+        return bool(self.it)
+
+    def __neg__(self) -> Meant:
+        return Meant(-1) * self
+
+    def __getitem__(self, index: Meant) -> Meant:
+        known = self.it if isinstance(self.it, dict) else dict(enumerate(self.it))
+        return Meant(known.get(index.it))
+
+
+def sort(it: Any) -> str | None:
+    """What a value can be compared with."""
+    if isinstance(it, list):
+        return sort(it[0]) if it else "number"
+    sorts = {bool: "truth", int: "number", float: "number", str: "text", set: "names", type(None): None}
+    return sorts[type(it)]
+
+
+def pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
+    one, other = (it if isinstance(it, list) else itertools.repeat(it) for it in (one, other))
+    return list(zip(one, other, strict=False))
+
+
+def comparison(holds: Callable[[Any, Any], bool]) -> Any:
+    def method(mine: Meant, other: Any) -> bool:
+        one, another = mine.it, other.it if isinstance(other, Meant) else other
+        if isinstance(one, set) or isinstance(another, set):
+            names, text = (one, another) if isinstance(one, set) else (another, one)
+            return (text in names) == (holds is operator.eq)
+        if sort(one) != sort(another) or None in (one, another):
+            return False
+        if sort(one) != "number" and holds not in (operator.eq, operator.ne):
+            return False
+        if isinstance(one, list) or isinstance(another, list):
+            found = pairs(one, another)
+            return found != [] and all(holds(a, b) for a, b in found)
+        return holds(one, another)
+
+    return method
+
+
+def computation(make: Callable[[Any, Any], Any]) -> Any:
+    def method(mine: Meant, other: Any) -> Meant:
+        one, another = mine.it, other.it if isinstance(other, Meant) else other
+        if not (sort(one) == sort(another) == "number"):
+            return Meant(None)
+        try:
+            if isinstance(one, list) or isinstance(another, list):
+                return Meant([make(a, b) for a, b in pairs(one, another)])
+            return Meant(make(one, another))
+        except ArithmeticError:
+            return Meant(None)
+
+    return method
+
+
+for sign in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Meant, f"__{sign}__", comparison(getattr(operator, sign)))
+for sign in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+    setattr(Meant, f"__{sign}__", computation(getattr(operator, sign)))
+
+
+class Wrapped(ast.NodeTransformer):
+    """Every constant, and every comparison, as something that has our operators."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        truth = ast.Call(ast.Name("bool", ast.Load()), [node], [])
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [truth], []), node)
+
+
+def oracle(text: str, moment: Moment) -> Any:
+    """What Python makes of the text."""
+    names: dict[str, Any] = {name: Meant(meant) for name, meant in moment.names.items() if "." not in name}
+    names |= {"tag": SimpleNamespace(**{n[4:]: Meant(it) for n, it in moment.names.items() if n.startswith("tag.")})}
+    names |= {"true": Meant(True), "false": Meant(False), "inf": Meant(float("inf")), "Meant": Meant}
+    tree = ast.fix_missing_locations(Wrapped().visit(ast.parse(text, mode="eval")))
+    return eval(compile(tree, "oracle", "eval"), names)
+
+
+def alike(ours: Any, python: Meant) -> bool:
+    """Whether a value of ours is Python's; all nans are one."""
+    ours = Meant(ours).it
+    return repr(ours) == repr(python.it)
+
+
+# Expressions to draw, of the kinds that fit.
+
+small = st.integers(-3, 9) | st.sampled_from([0.5, 2.5, 1e300, 0.0, 60])
+literals = small.map(lambda value: Minus(Number(-value)) if value < 0 else Number(value)) | st.just(
+    Number(float("inf"))
+)
+values = st.sampled_from([Name("value"), Item("inputs", 0), Item("inputs", 1), Item("outputs", 0), Item("outputs", 1)])
+truths = st.sampled_from([Truth(True), Truth(False), Name("fired"), Name("lost")])
+named = st.builds(
+    lambda name, sign, flip: Comparison(sign, *(name[::-1] if flip else name)),
+    st.sampled_from(
+        [
+            (Name(name), Text(word))
+            for name in ("node", "function", "op", "site", "tag.site")
+            for word in expression._Compiler(FIB).words(NAMES[name])
+        ]
+    ),
+    st.sampled_from(["==", "!="]),
+    st.booleans(),
+)
+
+
+def numbers(depth: int) -> st.SearchStrategy[Tree]:
+    leaf = literals | st.sampled_from(NUMBERS).map(Name) | values
+    if not depth:
+        return leaf
+    inner = numbers(depth - 1)
+    chains = [
+        st.builds(Chain, inner, st.lists(st.tuples(st.sampled_from(signs), inner), min_size=1, max_size=3).map(tuple))
+        for signs in ("+-", ("*", "/", "//", "%"))
+    ]
+    return st.one_of(leaf, inner.map(Minus), *chains)
+
+
+def decisions(depth: int) -> st.SearchStrategy[Tree]:
+    number, order = numbers(min(depth, 2)), st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+    leaf = st.one_of(
+        truths,
+        values,
+        named,
+        st.just(Name("trap")),
+        st.builds(Comparison, order, number, number),
+        st.builds(Comparison, st.sampled_from(["==", "!="]), truths, truths | values),
+        st.builds(Comparison, st.sampled_from(["==", "!="]), st.just(Name("trap")), st.just(Text("it's"))),
+    )
+    if not depth:
+        return leaf
+    inner = decisions(depth - 1)
+    several = st.lists(inner, min_size=2, max_size=4).map(tuple)
+    return st.one_of(leaf, inner.map(Not), several.map(Every), several.map(Either))
+
+
+trees = st.one_of(numbers(2), decisions(2))
+tags = st.sampled_from(["main", "**", "main/*/**", "**/fib", "main/fib/fib_1", "*/fib_1/**"])
+patterned = st.builds(Comparison, st.sampled_from(["matches", "in"]), st.just(Name("tag")), tags.map(Text))
+
+
+@given(trees | patterned | st.builds(lambda a, b: Every((a, Not(b))), decisions(1), patterned))
+def test_reading_what_was_written_gives_the_same(tree: Tree) -> None:
+    """parse(str(e)) == e: brackets stand where they must, and nothing is lost; the text is its own normal form."""
+    text = write(tree)
+    assert read(text) == tree
+    one = compile_expression(text, FIB)
+    assert str(one) == text
+    assert compile_expression(f" ({text})\n", FIB) == one
+
+
+def disagreements(tree: Tree, moments_: list[Moment]) -> Iterator[str]:
+    """Where an expression, of names that fib's graph has, is not what Python says."""
+    text = write(tree)
+    one = compile_expression(text, moments_[0].graph)
+    for moment in moments_:
+        meant = oracle(text, moment)
+        ours = one.of(moment.state, moment.event)
+        if not alike(ours, meant):
+            yield f"{text} at {moment.state.steps}: {ours!r}, and {meant.it!r}"
+        if one.decides and one.holds(moment.state, moment.event) is not bool(meant):
+            yield f"{text} at {moment.state.steps} decides otherwise"
+
+
+@given(decisions(2) | numbers(2), st.randoms(use_true_random=False))
+def test_expressions_mean_what_python_means(tree: Tree, chance: random.Random) -> None:
+    """On moments of fib, an expression is what Python's own operators and precedences make of its text."""
+    assert list(disagreements(tree, chance.sample(moments("fib"), 6))) == []
+
+
+@given(numbers(2) | st.builds(Comparison, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
+@settings(max_examples=60)
+def test_expressions_mean_it_of_all_sorts_of_values(tree: Tree) -> None:
+    """So it is on values of every sort: small integers, short floats, truth values, arrays, what is missing."""
+    usable = [moment for moment in moments("mixed") if type(moment.names["value"]) is not int]
+    try:
+        assert list(disagreements(tree, usable[::3])) == []
+    except Usage as error:
+        assert "no node has so many" in error.message
+
+
+pieces = st.sampled_from(
+    [*NAMES, *"()[].=!<>+-*/%'\"{}&|,@#\n\t\\", "==", "!=", "<=", "//", "and", "or", "not", "in", "matches", "true"]
+    + [
+        "inf",
+        "0",
+        "1",
+        "2.5",
+        "1e9",
+        "9" * 101,
+        "'add'",
+        "'main/**'",
+        "''",
+        "é",
+        "٣",
+        "²",
+        "\ud800",
+        "\x00",
+        "lambda",
+        "__import__",
+    ]
+)
+garbage = st.text() | st.lists(pieces, max_size=12).map(" ".join) | st.lists(pieces, max_size=12).map("".join)
+
+
+@given(garbage)
+@settings(max_examples=300)
+def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
+    """No text does anything but give a value, or an error of ours that can be printed; so in templates."""
+    for make in (compile_expression, compile_condition, compile_template):
+        try:
+            made: Any = make(text, FIB)
+        except (Malformed, Usage) as error:
+            assert str(error) and error.excerpt and error.message
+        else:
+            assert make(str(made), FIB) == made
+            for moment in moments("fib")[::25]:
+                made.of(moment.state, moment.event)
+                if isinstance(made, Expression):
+                    assert isinstance(made.holds(moment.state, moment.event), bool)
+                    assert isinstance(made.shown(moment.state, moment.event), str)
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "not " * 2000, "-" * 9000, "1+" * 2499 + "1", "fired or " * 900 + "lost"])
+def test_large_texts_are_read_or_refused(text: str) -> None:
+    """What is long is read, what is deep is refused, and Python's stack is not reached."""
+    try:
+        one = compile_expression(text, FIB)
+    except Malformed as error:
+        assert error.message == "the expression nests too deep"
+    else:
+        moment = moments("fib")[0]
+        assert one.of(moment.state, moment.event) in (2500, True)
+
+
+@pytest.mark.parametrize("around", [("(", ")"), ("-(1*2+", ")"), ("not (fired and 1 == 2 or lost == (", "))")])
+def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
+    """Up to the limit, everything nests and can be written, compared, compiled and asked; beyond, it is refused."""
+    before, behind = around
+    inner = "lost" if "not" in before else "1"
+    deepest = 0
+    for depth in range(1, DEEPEST + 20):
+        text = before * depth + inner + behind * depth
+        try:
+            one = compile_expression(text, FIB)
+        except Malformed:
+            break
+        deepest = depth
+        assert compile_expression(str(one), FIB) == one
+        one.of(*moments("fib")[0][1:3])
+    assert 10 < deepest < DEEPEST
+
+
+def test_length_has_a_limit() -> None:
+    """So many characters may be written, and so many has the normal form."""
+    fits = "1" + " " * (LONGEST - 1)
+    assert str(compile_expression(fits, FIB)) == "1"
+    spaced = "11" + "+1" * ((LONGEST - 2) // 4)
+    assert len(str(compile_expression(spaced, FIB))) == LONGEST - 2
+    for text in (f"{fits} ", f"{spaced}+1"):
+        with pytest.raises(Malformed, match="too long"):
+            compile_expression(text, FIB)
+
+
+# The table of names.
+
+
+@pytest.mark.parametrize("row", NAMES.values(), ids=list(NAMES))
+def test_every_name_is_documented_and_exercised(row: expression_names.Row) -> None:
+    """A row says what its name means; its example has the name, and in some run there are events for which it holds
+    and events for which it does not."""
+    assert row.doc and row.doc[-1] != "." and re.search(rf"(?<!\.)\b{re.escape(row.name)}\b", row.example)
+    found, line = set(), next(str(node.location.line) for node in FIB.nodes if node.location)
+    for run in RUNS:
+        try:
+            one = compile_condition(row.example.replace("line == 20", f"line == {line}"), RUNS[run][0])
+        except Usage:
+            continue
+        found |= {one.holds(moment.state, moment.event) for moment in moments(run)}
+    assert found == {True, False}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_names_read_a_real_state(run: str) -> None:
+    """Every name, asked after a real state has done an event, says what the events up to there say."""
+    graph, arguments, _ = RUNS[run]
+    state = State(graph, admit_arguments(graph, arguments))
+    names = {name: compile_expression(name, graph) for name in NAMES if name != "tag"}
+    for moment in moments(run):
+        state.apply(moment.event)
+        for name, one in names.items():
+            ours, meant = one.of(state, moment.event), moment.names[name]
+            if NAMES[name].kind == "name":
+                assert ours in meant or (ours is None and not meant)
+            elif name in ("inputs", "outputs"):
+                meant = list(meant.values()) if name == "outputs" else meant
+                assert repr(list(ours or ())) == repr(meant)
+            else:
+                assert repr(ours) == repr(meant), name
+
+
+def asked(text: str, run: str) -> list[int]:
+    """The steps of a run at which a condition holds."""
+    one = compile_condition(text, RUNS[run][0])
+    return [moment.state.steps for moment in moments(run) if one.holds(moment.state, moment.event)]
+
+
+def test_what_is_lost() -> None:
+    """`lost` are firings whose result nobody gets, not those that trap, and a token that comes to rest for good."""
+    assert (
+        asked("lost and not fired", "stuck") == asked("flight == 0 and store > 0", "stuck") == [len(moments("stuck"))]
+    )
+    lost = {m.graph.nodes[m.event.token.node].op for m in moments("fib") + moments("count") if m.names["lost"]}
+    assert lost == {"switch", "exit"}
+    assert asked("trap and lost", "mixed") == []
+    assert len(asked("trap == 'integer division by zero'", "mixed")) == len(asked("trap", "mixed")) == 1
+
+
+class Odd:
+    """A value that nobody knows, and whose == fails."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ZeroDivisionError
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+A, B = object(), object()
+EMPTY = np.zeros(0)
+
+
+@pytest.mark.parametrize(
+    "one, sign, other, holds",
+    [
+        (1, "==", True, False),
+        (1, "!=", True, False),
+        (True, "<", True, False),
+        (True, "==", np.bool(True), True),
+        (None, "==", None, False),
+        (None, "!=", 1, False),
+        (float("nan"), "!=", float("nan"), True),
+        (np.float32(0.1), "==", 0.1, False),
+        (np.float32(0.5), "==", 0.5, True),
+        (np.array([0.1], np.float32), "==", 0.1, False),
+        (np.uint64(2**64 - 1), ">", -1, True),
+        (np.int8(5), "<", 1000, True),
+        (2**53 + 1, "==", float(2**53), False),
+        (np.array([1, 2]), ">", 0, True),
+        (np.array([1, 2]), "!=", 1, False),
+        (np.array([1, 2]), "==", np.array([1, 2]), True),
+        (np.array([1, 2]), "==", np.array([1, 2, 3]), False),
+        (np.array([True]), "==", True, True),
+        (np.array([True]), "==", 1, False),
+        (EMPTY, "==", EMPTY, False),
+        (EMPTY, "!=", 1, False),
+        (A, "==", A, True),
+        (A, "==", B, False),
+        (A, "!=", B, True),
+        (A, "<", B, False),
+        (A, "==", 1, False),
+        (A, "!=", 1, False),
+        (Odd(), "==", Odd(), False),
+    ],
+)
+def test_comparisons_that_make_sense(one: object, sign: str, other: object, holds: bool) -> None:
+    """What can be compared with what; whatever cannot is false, != too, and nothing is raised."""
+    assert expression_values.comparing(sign)(one, other) is holds
+
+
+@pytest.mark.parametrize(
+    "one, sign, other, result",
+    [
+        (np.int8(127), "+", 1, 128),
+        (np.array([127], np.int8), "+", 1, [128]),
+        (1, "/", 0, None),
+        (1.5, "%", 0.0, None),
+        (1, "//", np.array([1, 0]), None),
+        (np.array([1, 2]), "*", np.array([1, 2, 3]), None),
+        (np.array([1], np.uint64), "-", 10**30, None),
+        (10**99, "*", 1e300, float("inf")),
+        (2**1023, "*", 2, None),
+        (2**1023, "*", 1, 2**1023),
+        (2**1024 - 1, "/", 0.5, None),
+        (True, "+", 1, None),
+        (None, "+", 1, None),
+        ("a", "+", "b", None),
+        (A, "*", 2, None),
+    ],
+)
+def test_computations_have_a_result_or_none(one: object, sign: str, other: object, result: object) -> None:
+    """Sums are exact whatever the dtype; where there is no result there is None."""
+    found = expression_values.computing(sign)(one, other)
+    assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
+
+
+def test_anything_is_shown_and_decides() -> None:
+    """Values of no kind that we know are shown somehow, and decide for no."""
+    assert [expression_values.shown(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
+        "?", "true", str(2**70), "<Odd>", "x", "main",
+    ]  # fmt: skip
+    assert [expression_values.is_true(it) for it in (Odd(), A, None, EMPTY, np.array([1, 0]), np.int8(2))] == [
+        False, False, False, False, False, True,
+    ]  # fmt: skip
+
+
+# Patterns of tags.
+
+
+def tags_of(run: str) -> list[Tag]:
+    return list(dict.fromkeys(moment.event.token.tag for moment in moments(run)))
+
+
+def as_regex(pattern: str) -> str:
+    """A pattern of tags as a regular expression over `/main/loop[3]`."""
+    found = ""
+    for step in pattern.split("/"):
+        name, _, iteration = step.partition("[")
+        name = r"[^/\[]+" if name == "*" else rf"(\w+\.)?{re.escape(name)}"
+        behind = {"": r"(\[\d+\])?", "*]": r"\[\d+\]"}.get(iteration, re.escape(f"[{iteration}"))
+        found += r"(/[^/]+)*" if step == "**" else f"/{name}{behind}"
+    return found
+
+
+@st.composite
+def patterns(draw: Any, run: str) -> str:
+    """A pattern that is nearly a tag of the run."""
+    steps = str(draw(st.sampled_from(tags_of(run)))).split("/")
+    words = st.sampled_from(["*", "**", None, "cut", *(["[*]", "[1]", "*[*]", "*[2]"] if run != "fib" else [])])
+    made = []
+    for step in steps:
+        match draw(words):
+            case None:
+                made.append(step)
+            case "cut":
+                pass
+            case str(bracket) if bracket.startswith("["):
+                made.append(re.sub(r"\[.*", bracket, step))
+            case str(word):
+                made.extend([word] * draw(st.integers(1, 2)))
+    return "/".join(made if made[:1] in (["main"], ["*"], ["**"]) else ["main", *made])
+
+
+def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
+    graph = RUNS[run][0]
+    whole = tag_pattern.tag_pattern(pattern, graph, 0)
+    inside = tag_pattern.tag_pattern(pattern, graph, 0, within="in")
+    for tag in tags_of(run):
+        for matches, regex in ((whole, as_regex(pattern)), (inside, as_regex(pattern) + "(/.*)?")):
+            if matches(tag) is not bool(re.fullmatch(regex, f"/{tag}")):
+                yield f"{pattern} and {tag}"
+
+
+@given(st.data(), st.sampled_from(["fib", "mixed", "count"]))
+def test_patterns_match_as_regular_expressions_do(data: Any, run: str) -> None:
+    """A pattern matches a tag as the regular expression that it is matches the tag's text, on every tag of a run."""
+    assert list(wrong_patterns(run, data.draw(patterns(run)))) == []
+
+
+def test_deep_tags_are_matched() -> None:
+    """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
+    site = dict.fromkeys(FIB.calls)
+    left, right = (call for call, _ in site)
+    matches = tag_pattern.tag_pattern("main/**/fib_1/fib/*", FIB, 0)
+    tag, found = ROOT, 0
+    for depth in range(150_000):
+        tag = tag.child(left if depth % 3 else right)
+        if depth > 75_000:
+            found += matches(tag)
+    assert found == 75_000 // 3
+    assert len(matches.__self__.known) <= 350_001  # type: ignore[attr-defined]
+
+
+# What is said of mistakes.
+
+MISTAKES = {
+    "node == 'ad'": ("the graph has no node 'ad'", 9, "do you mean add?"),
+    "op == 'multiply'": ("the graph has no op 'multiply'", 7, None),
+    "site == 'loop'": ("the graph has no site 'loop'", 9, None),
+    "nod == 'add'": ("there is no name 'nod'", 1, "do you mean node?"),
+    "fired and tag.dept > 3": ("there is no name 'tag.dept'", 11, "do you mean tag.depth?"),
+    "node == add": ("'add' is a node, and no name", 9, "a text stands in quotes, as in `node == 'add'`"),
+    "value == nan": ("there is no name 'nan'", 10, "nothing equals nan: `value != value` holds of nan only"),
+    "fired == True": ("there is no name 'True'", 10, "write `true`"),
+    "depth > '3'": ("a number cannot be compared with a text", 7, "numbers stand without quotes"),
+    "node == 3": ("a name cannot be compared with a number", 9, None),
+    "node < 'add'": ("names have no order", 6, None),
+    "trap < 'a'": ("texts have no order", 6, None),
+    "fired == 1": ("a truth value cannot be compared with a number", 7, None),
+    "tag == 'main'": ("a tag cannot be compared with a text", 5, "compare it, as in `tag matches 'main/**'`"),
+    "inputs == 1": ("several values cannot be compared with a number", 8, "take one of them, as in `inputs[0]`"),
+    "depth and fired": ("a number is no truth value", 1, "compare it, as in `depth > 0`"),
+    "not node": ("a name is no truth value", 5, "compare it, as in `node == 'add'`"),
+    "fired + 1 > 2": ("a truth value is no number to compute with", 1, None),
+    "inputs[3] == 1": ("no node has so many inputs", 1, None),
+    "value[0] == 1": ("value is not several values", 1, None),
+    "tag matches depth": ("`matches` wants a pattern", 13, None),
+    "node in 'main'": ("`in` is for tags", 1, None),
+    "tag matches 'fib'": ("no tag begins so", 14, "write `**/` before it"),
+    "tag matches 'main/fub'": ("no call or loop is called 'fub'", 19, "do you mean fib?"),
+    "tag in 'main/fib[1]'": ("a call has no iterations", 14, "write `fib`"),
+    "tag in 'main//fib'": ("this is no step of a tag", 14, None),
+    "tag matches '**/*[1]'": ("a call has no iterations", 17, "this graph has no loop"),
+    "node = 'add'": ("`=` cannot stand here", 6, "`==` compares"),
+    "fired && lost": ("`&` cannot stand here", 7, "write `and`"),
+    "1 < depth < 3": ("`<` cannot stand here", 11, "write `a < b and b < c` for a < b < c"),
+    "(fired": ("this bracket is not closed", 1, None),
+    "fired lost": ("`lost` cannot stand here", 7, None),
+    "fired or": ("the expression ends too soon", 9, None),
+    "node == 'add": ("`'` cannot stand here", 9, "a text ends with the quote with which it begins"),
+    "len(inputs) > 1": ("`(` cannot stand here", 4, "there are no functions"),
+    "2 ** 3 == 8": ("`*` cannot stand here", 4, "there are no powers"),
+    "depth > 3x": ("this is no number", 9, None),
+    "1e999 == depth": ("this number does not fit into float64", 1, "infinity is `inf`"),
+    "depth == not fired": ("`not` cannot stand here", 10, "write `(not ...)`"),
+    "inputs[port] == 1": ("`port` cannot stand here", 8, None),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_are_said(text: str) -> None:
+    """A mistake is said before the run: what is wrong, where, and what was probably to be."""
+    with pytest.raises(TagloomError) as raised:
+        compile_condition(text, FIB)
+    error = raised.value
+    column = len((error.excerpt or "").split("\n")[1]) - len("    ")
+    assert (error.message, column, error.hint) == MISTAKES[text]
+    assert error.where == f"column {column}"
+
+
+def test_mistakes_look_so() -> None:
+    """A whole message, and one of a text of two lines."""
+    with pytest.raises(Usage) as raised:
+        compile_condition("fired\n and op == 'ad'", FIB)
+    assert str(raised.value) == (
+        "the graph has no op 'ad' (line 2, column 12)\n"
+        "     and op == 'ad'\n"
+        "               ^\n"
+        "  required: merge, less_equal, switch, identity, subtract, call, return, add\n"
+        "  hint: do you mean add?"
+    )
+
+
+# Broken twins: each differs in one thing, and a law above catches it.
+
+
+def short_circuit_wrongly(patch: MonkeyPatch) -> None:
+    patch.setattr(expression, "_every", lambda tests: tests[0])
+
+
+def compare_truths_with_numbers(patch: MonkeyPatch) -> None:
+    patch.setattr(expression_values, "_NUMBERS", (int, float, bool))
+
+
+def subtract_from_the_right(patch: MonkeyPatch) -> None:
+    patch.setitem(expression_text.LEVELS, "-", expression_text.SUM + 1)
+
+
+def call_it_less_or_equal(patch: MonkeyPatch) -> None:
+    patch.setitem(expression_values._COMPARISONS, "<", operator.le)
+
+
+def count_ports_for_depth(patch: MonkeyPatch) -> None:
+    patch.setitem(expression_names.NAMES, "tag.depth", NAMES["port"])
+
+
+def divide_by_zero(patch: MonkeyPatch) -> None:
+    patch.setitem(expression_values._COMPUTATIONS, "//", lambda one, other: one if not other else one // other + 1)
+
+
+def forget_the_traps(patch: MonkeyPatch) -> None:
+    patch.setitem(expression_names.NAMES, "lost", NAMES["fired"])
+
+
+TWINS = (
+    short_circuit_wrongly,
+    compare_truths_with_numbers,
+    subtract_from_the_right,
+    call_it_less_or_equal,
+    count_ports_for_depth,
+    divide_by_zero,
+    forget_the_traps,
+)
+
+
+BATTERY = (
+    *("fired and lost", "value == 1", "value != 1", "8 - 3 - 2 == 3", "8 - 3 * 2 == 2", "1 < 1", "tag.depth == 1"),
+    *("tag.depth < 2", "7 // 2 == 3", "lost", "not lost or value > 1", "inputs[0] // 2", "1 / 0 == 1"),
+)
+
+
+def caught() -> bool:
+    """Whether the law of meaning fails on a few expressions."""
+    found = (each for text in BATTERY for each in disagreements(read(text), list(moments("fib"))))
+    return next(found, None) is not None
+
+
+def test_our_own_is_not_caught() -> None:
+    """The battery that catches twins finds nothing wrong with ours."""
+    assert not caught()
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
+def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
+    """A language that is wrong in one thing does not mean what Python means."""
+    moments("fib")
+    twin(monkeypatch)
+    assert caught()
+
+
+def start_anywhere(patch: MonkeyPatch) -> None:
+    patch.setattr(tag_pattern._Pattern, "_closed", lambda self, states: states)
+
+
+def stay_nowhere(patch: MonkeyPatch) -> None:
+    patch.setattr(tag_pattern, "_once", lambda steps: [each for each in steps if each[0] != "**"])
+
+
+@pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)
+def test_wrong_patterns_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
+    """A pattern whose `**` matches no, or only some, numbers of steps is found out."""
+    pattern = "main/**/fib"
+    assert not list(wrong_patterns("fib", pattern))
+    twin(monkeypatch)
+    assert list(wrong_patterns("fib", pattern))
