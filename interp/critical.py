@@ -1,8 +1,9 @@
 """The critical path of a run, and its time on some processors: from its events, whatever their order.
 
-A firing depends on the firings that made its operands, and on nothing else. So a run is a directed graph without
-cycles, the same under every schedule, and what is measured on it belongs to the program and its arguments. A trigger
-counts as an operand. All this is promised for graphs that keep the rules, where (node, port, tag) is one token.
+A firing depends on the firings that made its operands, one that finds a cell empty also on the firing that fills it,
+and on nothing else. So a run is a directed graph without cycles, the same under every schedule, and what is measured on
+it belongs to the program and its arguments. A trigger counts as an operand. All this is promised for graphs that keep
+the rules, where (node, port, tag) is one token.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def dependences(events: Sequence[Event]) -> dict[int, Dependence]:
             continue
         del gathered[tag, node]
         found[number] = Dependence(1 + max((found[each].depth for each in makers), default=0), tuple(makers))
-        made.update(((token.node, token.port, token.tag), number) for token in event.sent)
+        made.update(((token.node, token.port, token.tag), number) for token in (*event.sent, *event.woken))
     return found
 
 

@@ -26,6 +26,7 @@ from ..core.text import Document, print_case, print_graph, print_program
 from ..core.value import show as show_value
 from ..interp.corpus import try_cases, unclaimed
 from ..interp.documents import text_form, to_json
+from ..interp.explore import STATES, Choices, every_firing, every_token
 from ..interp.function import Function
 from ..interp.log import SUFFIX
 from ..interp.oracle import check as check_graph
@@ -35,6 +36,7 @@ from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
 from .load import arguments, document_of, find, forms, line_of_text, program_of, read_text, refuse
 from .report import stats_report
+from .schedules import explored
 
 app = typer.Typer(
     add_completion=False,
@@ -131,18 +133,34 @@ def check(
     max_firings: Firings = 1_000_000,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
+    every_schedule: Annotated[
+        bool, typer.Option("--every-schedule", help="A small run: deliver the tokens in every order that there is.")
+    ] = False,
+    every_order: Annotated[
+        bool, typer.Option("--every-order", help="The same of firings: tokens that only wait go first.")
+    ] = False,
+    max_states: Annotated[int, typer.Option(help="End --every-schedule before it meets more states.")] = STATES,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="--every-schedule of a graph that breaks other rules than V7, V15.")
+    ] = False,
 ) -> None:
-    """Run a program under every schedule, and by the evaluator without tokens; exit 1 where they differ.
+    """Run a program under several schedules, and by the evaluator without tokens; exit 1 where they differ.
 
     FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
     NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
     all its .tl files, a line a file.
+
+    With --every-schedule, how many schedules there are, and all the ways in which they end, with the positions in the
+    flight that lead there.
     """
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
         print(_replayed(target))
         return
+    if every_schedule or every_order or unchecked:
+        choices = every_token if every_schedule else every_firing if every_order else None
+        raise typer.Exit(_check_every(target, args or [], choices, max_states, unchecked=unchecked))
     limits = Limits(max_firings, max_tokens, max_depth)
     if target and not args and (files := sorted(Path(target).glob("*.tl"))):
         raise typer.Exit(_check_files(files, limits))
@@ -163,6 +181,20 @@ def check(
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
         print("a limit ended some of these runs: of them, only results that had come were compared", file=sys.stderr)
     raise typer.Exit(1 if differences else 0)
+
+
+def _check_every(target: str, args: list[str], choices: Choices | None, states: int, *, unchecked: bool) -> int:
+    """Say what all schedules give; 1 if they end in several ways, or all break."""
+    if choices is None or (unchecked and choices is not every_token):
+        raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
+    subject = find(target)
+    refuse(subject, unchecked=unchecked)
+    values = arguments(subject, args)
+    said, wrong = explored(forms(subject, values)[1], values, choices, states, unchecked=unchecked)
+    print(said)
+    if wrong is not None:
+        _complain(wrong)
+    return int(wrong is not None)
 
 
 def _check_files(files: Sequence[Path], limits: Limits) -> int:

@@ -1,0 +1,67 @@
+"""Small programs: a dozen firings at most, so that every schedule of them can be run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tagloom as tl
+from hypothesis import assume
+from hypothesis import strategies as st
+from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.structure import leaf, several
+from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.core.types import Type
+from tagloom.interp.reference import Limits, run_graph
+
+FIRINGS = 12
+INT = Type(tl.int64)
+
+
+@tl.function
+def doubled(x: tl.int64) -> tl.int64:
+    return x + x
+
+
+@tl.function
+def third(x: tl.int64, y: tl.int64) -> tl.int64:
+    return y
+
+
+@st.composite
+def small_runs(draw: Any) -> tuple[Graph, list[Any]]:
+    """Graphs of programs with ops, traps, branches, calls and loops, and arguments, that take 12 firings or fewer."""
+    names, results = ("x", "y", "z")[: draw(st.integers(0, 3))], draw(st.integers(1, 2))
+
+    def body(*arguments: Any) -> Any:
+        scope: list[Any] = [draw(st.integers(-1, 2)), *arguments]
+        for _ in range(draw(st.integers(1, 3))):
+            scope.append(statement(draw, scope))
+        return tuple(some(draw, scope) for _ in range(results))
+
+    body.__name__ = "main"
+    source = Source(body, tuple((name, leaf(INT)) for name in names), several((INT,) * results))
+    program, _ = Trace(Symbol).program(source, (leaf(INT),) * len(names))
+    graph, arguments = lower(program), [draw(st.integers(-1, 2)) for _ in names]
+    assume(run_graph(graph, arguments, limits=Limits(firings=FIRINGS)).status != "Exhausted")
+    return graph, arguments
+
+
+def some(draw: Any, scope: list[Any]) -> Any:
+    """Something in scope, the latest rather."""
+    return scope[-1 - draw(st.integers(0, len(scope) - 1))]
+
+
+def statement(draw: Any, scope: list[Any]) -> Any:
+    """Something made of what is in scope."""
+    one, other = some(draw, scope), some(draw, scope)
+    match draw(st.sampled_from(["op", "op", "op", "branch", "call", "loop"])):
+        case "branch":
+            return tl.cond(tl.less(one, other), lambda: one, lambda: tl.subtract(other, 1))
+        case "call":
+            return doubled(one) if draw(st.booleans()) else third(one, other)
+        case "loop":
+            return tl.while_loop(lambda i: i < one, lambda i: i + 1, draw(st.integers(0, 1)))[0]
+    return draw(st.sampled_from([tl.add, tl.multiply, tl.floor_divide]))(one, other)
