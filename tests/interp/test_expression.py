@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import itertools
 import operator
 import random
 import re
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from moments import RUNS, Moment, moments
 from pytest import MonkeyPatch
+from python_meaning import alike, oracle
 from tagloom.core.errors import Malformed, TagloomError, Usage
-from tagloom.core.tag import ROOT, Tag
-from tagloom.interp import expression, expression_names, expression_text, expression_values, tag_pattern
+from tagloom.interp import expression, expression_names, expression_text, expression_values
 from tagloom.interp.expression import Expression, compile_condition, compile_expression
 from tagloom.interp.expression_names import NAMES
 from tagloom.interp.expression_text import DEEPEST, LONGEST, read
@@ -44,117 +40,6 @@ from tagloom.interp.template import compile_template
 
 FIB = RUNS["fib"][0]
 NUMBERS = [name for name, row in NAMES.items() if row.kind == "number"]
-
-
-# The oracle: the text of an expression is Python, of objects whose operators say what makes sense.
-
-
-class Meant:
-    """A value of an expression, with Python's operators where they make sense; None is no value."""
-
-    def __init__(self, it: Any) -> None:
-        self.it = it.item() if isinstance(it, np.generic) else it.tolist() if isinstance(it, np.ndarray) else it
-
-    def __bool__(self) -> bool:
-        if isinstance(self.it, list):
-            return self.it != [] and all(self.it)
-        return bool(self.it)
-
-    def __neg__(self) -> Meant:
-        return Meant(-1) * self
-
-    def __getitem__(self, index: Meant) -> Meant:
-        known = self.it if isinstance(self.it, dict) else dict(enumerate(self.it))
-        return Meant(known.get(index.it))
-
-
-def sort(it: Any) -> str | None:
-    """What a value can be compared with."""
-    if isinstance(it, list):
-        return sort(it[0]) if it else "number"
-    sorts = {bool: "truth", int: "number", float: "number", str: "text", set: "names", type(None): None}
-    return sorts[type(it)]
-
-
-def pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
-    one, other = (it if isinstance(it, list) else itertools.repeat(it) for it in (one, other))
-    return list(zip(one, other, strict=False))
-
-
-def comparison(holds: Callable[[Any, Any], bool]) -> Any:
-    def method(mine: Meant, other: Any) -> bool:
-        one, another = mine.it, other.it if isinstance(other, Meant) else other
-        if isinstance(one, set) or isinstance(another, set):
-            names, text = (one, another) if isinstance(one, set) else (another, one)
-            return (text in names) == (holds is operator.eq)
-        if sort(one) != sort(another) or None in (one, another):
-            return False
-        if sort(one) != "number" and holds not in (operator.eq, operator.ne):
-            return False
-        if isinstance(one, list) or isinstance(another, list):
-            found = pairs(one, another)
-            return found != [] and all(holds(a, b) for a, b in found)
-        return holds(one, another)
-
-    return method
-
-
-def computation(make: Callable[[Any, Any], Any]) -> Any:
-    def method(mine: Meant, other: Any) -> Meant:
-        one, another = mine.it, other.it if isinstance(other, Meant) else other
-        if not (sort(one) == sort(another) == "number"):
-            return Meant(None)
-        try:
-            if isinstance(one, list) or isinstance(another, list):
-                return Meant([make(a, b) for a, b in pairs(one, another)])
-            return Meant(make(one, another))
-        except ArithmeticError:
-            return Meant(None)
-
-    return method
-
-
-for sign in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Meant, f"__{sign}__", comparison(getattr(operator, sign)))
-for sign in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
-    setattr(Meant, f"__{sign}__", computation(getattr(operator, sign)))
-
-
-class Wrapped(ast.NodeTransformer):
-    """Every constant, and every comparison, as something that has our operators."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.Not):
-            return node
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        self.generic_visit(node)
-        truth = ast.Call(ast.Name("bool", ast.Load()), [node], [])
-        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [truth], []), node)
-
-
-def oracle(text: str, moment: Moment) -> Any:
-    """What Python makes of the text."""
-    names: dict[str, Any] = {name: Meant(meant) for name, meant in moment.names.items() if "." not in name}
-    names |= {"tag": SimpleNamespace(**{n[4:]: Meant(it) for n, it in moment.names.items() if n.startswith("tag.")})}
-    names |= {"true": Meant(True), "false": Meant(False), "inf": Meant(float("inf")), "Meant": Meant}
-    tree = ast.fix_missing_locations(Wrapped().visit(ast.parse(text, mode="eval")))
-    return eval(compile(tree, "oracle", "eval"), names)
-
-
-def alike(ours: Any, python: Meant) -> bool:
-    """Whether a value of ours is Python's; all nans are one."""
-    ours = Meant(ours).it
-    return repr(ours) == repr(python.it)
 
 
 # Expressions to draw, of the kinds that fit.
@@ -391,165 +276,6 @@ def test_what_is_lost() -> None:
     assert len(asked("trap == 'integer division by zero'", "mixed")) == len(asked("trap", "mixed")) == 1
 
 
-class Odd:
-    """A value that nobody knows, and whose == fails."""
-
-    def __eq__(self, other: object) -> bool:
-        raise ZeroDivisionError
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        raise ZeroDivisionError
-
-    __repr__ = __str__
-
-
-A, B = object(), object()
-EMPTY = np.zeros(0)
-
-
-@pytest.mark.parametrize(
-    "one, sign, other, holds",
-    [
-        (1, "==", True, False),
-        (1, "!=", True, False),
-        (True, "<", True, False),
-        (True, "==", np.bool(True), True),
-        (None, "==", None, False),
-        (None, "!=", 1, False),
-        (float("nan"), "!=", float("nan"), True),
-        (np.float32(0.1), "==", 0.1, False),
-        (np.float32(0.5), "==", 0.5, True),
-        (np.array([0.1], np.float32), "==", 0.1, False),
-        (np.uint64(2**64 - 1), ">", -1, True),
-        (np.int8(5), "<", 1000, True),
-        (2**53 + 1, "==", float(2**53), False),
-        (np.array([1, 2]), ">", 0, True),
-        (np.array([1, 2]), "!=", 1, False),
-        (np.array([1, 2]), "==", np.array([1, 2]), True),
-        (np.array([1, 2]), "==", np.array([1, 2, 3]), False),
-        (np.array([True]), "==", True, True),
-        (np.array([True]), "==", 1, False),
-        (EMPTY, "==", EMPTY, False),
-        (EMPTY, "!=", 1, False),
-        (A, "==", A, True),
-        (A, "==", B, False),
-        (A, "!=", B, True),
-        (A, "<", B, False),
-        (A, "==", 1, False),
-        (A, "!=", 1, False),
-        (Odd(), "==", Odd(), False),
-    ],
-)
-def test_comparisons_that_make_sense(one: object, sign: str, other: object, holds: bool) -> None:
-    """What can be compared with what; whatever cannot is false, != too, and nothing is raised."""
-    assert expression_values.comparing(sign)(one, other) is holds
-
-
-@pytest.mark.parametrize(
-    "one, sign, other, result",
-    [
-        (np.int8(127), "+", 1, 128),
-        (np.array([127], np.int8), "+", 1, [128]),
-        (1, "/", 0, None),
-        (1.5, "%", 0.0, None),
-        (1, "//", np.array([1, 0]), None),
-        (np.array([1, 2]), "*", np.array([1, 2, 3]), None),
-        (np.array([1], np.uint64), "-", 10**30, None),
-        (10**99, "*", 1e300, float("inf")),
-        (2**1023, "*", 2, None),
-        (2**1023, "*", 1, 2**1023),
-        (2**1024 - 1, "/", 0.5, None),
-        (True, "+", 1, None),
-        (None, "+", 1, None),
-        ("a", "+", "b", None),
-        (A, "*", 2, None),
-    ],
-)
-def test_computations_have_a_result_or_none(one: object, sign: str, other: object, result: object) -> None:
-    """Sums are exact whatever the dtype; where there is no result there is None."""
-    found = expression_values.computing(sign)(one, other)
-    assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
-
-
-def test_anything_is_shown_and_decides() -> None:
-    """Values of no kind that we know are shown somehow, and decide for no."""
-    assert [expression_values.shown(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
-        "?", "true", str(2**70), "<Odd>", "x", "main",
-    ]  # fmt: skip
-    assert [expression_values.is_true(it) for it in (Odd(), A, None, EMPTY, np.array([1, 0]), np.int8(2))] == [
-        False, False, False, False, False, True,
-    ]  # fmt: skip
-
-
-# Patterns of tags.
-
-
-def tags_of(run: str) -> list[Tag]:
-    return list(dict.fromkeys(moment.event.token.tag for moment in moments(run)))
-
-
-def as_regex(pattern: str) -> str:
-    """A pattern of tags as a regular expression over `/main/loop[3]`."""
-    found = ""
-    for step in pattern.split("/"):
-        name, _, iteration = step.partition("[")
-        name = r"[^/\[]+" if name == "*" else rf"(\w+\.)?{re.escape(name)}"
-        behind = {"": r"(\[\d+\])?", "*]": r"\[\d+\]"}.get(iteration, re.escape(f"[{iteration}"))
-        found += r"(/[^/]+)*" if step == "**" else f"/{name}{behind}"
-    return found
-
-
-@st.composite
-def patterns(draw: Any, run: str) -> str:
-    """A pattern that is nearly a tag of the run."""
-    steps = str(draw(st.sampled_from(tags_of(run)))).split("/")
-    words = st.sampled_from(["*", "**", None, "cut", *(["[*]", "[1]", "*[*]", "*[2]"] if run != "fib" else [])])
-    made = []
-    for step in steps:
-        match draw(words):
-            case None:
-                made.append(step)
-            case "cut":
-                pass
-            case str(bracket) if bracket.startswith("["):
-                made.append(re.sub(r"\[.*", bracket, step))
-            case str(word):
-                made.extend([word] * draw(st.integers(1, 2)))
-    return "/".join(made if made[:1] in (["main"], ["*"], ["**"]) else ["main", *made])
-
-
-def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
-    graph = RUNS[run][0]
-    whole = tag_pattern.tag_pattern(pattern, graph, 0)
-    inside = tag_pattern.tag_pattern(pattern, graph, 0, within="in")
-    for tag in tags_of(run):
-        for matches, regex in ((whole, as_regex(pattern)), (inside, as_regex(pattern) + "(/.*)?")):
-            if matches(tag) is not bool(re.fullmatch(regex, f"/{tag}")):
-                yield f"{pattern} and {tag}"
-
-
-@given(st.data(), st.sampled_from(["fib", "mixed", "count"]))
-def test_patterns_match_as_regular_expressions_do(data: Any, run: str) -> None:
-    """A pattern matches a tag as the regular expression that it is matches the tag's text, on every tag of a run."""
-    assert list(wrong_patterns(run, data.draw(patterns(run)))) == []
-
-
-def test_deep_tags_are_matched() -> None:
-    """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
-    site = dict.fromkeys(FIB.calls)
-    left, right = (call for call, _ in site)
-    matches = tag_pattern.tag_pattern("main/**/fib_1/fib/*", FIB, 0)
-    tag, found = ROOT, 0
-    for depth in range(150_000):
-        tag = tag.child(left if depth % 3 else right)
-        if depth > 75_000:
-            found += matches(tag)
-    assert found == 75_000 // 3
-    assert len(matches.__self__.known) <= 350_001  # type: ignore[attr-defined]
-
-
 # What is said of mistakes.
 
 MISTAKES = {
@@ -685,20 +411,3 @@ def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: Monk
     moments("fib")
     twin(monkeypatch)
     assert caught()
-
-
-def start_anywhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern._Pattern, "_closed", lambda self, states: states)
-
-
-def stay_nowhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern, "_once", lambda steps: [each for each in steps if each[0] != "**"])
-
-
-@pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)
-def test_wrong_patterns_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
-    """A pattern whose `**` matches no, or only some, numbers of steps is found out."""
-    pattern = "main/**/fib"
-    assert not list(wrong_patterns("fib", pattern))
-    twin(monkeypatch)
-    assert list(wrong_patterns("fib", pattern))

@@ -1,0 +1,101 @@
+"""Patterns of tags match what regular expressions over the tags' text match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from moments import RUNS, moments
+from pytest import MonkeyPatch
+from tagloom.core.tag import ROOT, Tag
+from tagloom.interp import tag_pattern
+
+FIB = RUNS["fib"][0]
+
+
+def tags_of(run: str) -> list[Tag]:
+    return list(dict.fromkeys(moment.event.token.tag for moment in moments(run)))
+
+
+def as_regex(pattern: str) -> str:
+    """A pattern of tags as a regular expression over `/main/loop[3]`."""
+    found = ""
+    for step in pattern.split("/"):
+        name, _, iteration = step.partition("[")
+        name = r"[^/\[]+" if name == "*" else rf"(\w+\.)?{re.escape(name)}"
+        behind = {"": r"(\[\d+\])?", "*]": r"\[\d+\]"}.get(iteration, re.escape(f"[{iteration}"))
+        found += r"(/[^/]+)*" if step == "**" else f"/{name}{behind}"
+    return found
+
+
+@st.composite
+def patterns(draw: Any, run: str) -> str:
+    """A pattern that is nearly a tag of the run."""
+    steps = str(draw(st.sampled_from(tags_of(run)))).split("/")
+    words = st.sampled_from(["*", "**", None, "cut", *(["[*]", "[1]", "*[*]", "*[2]"] if run != "fib" else [])])
+    made = []
+    for step in steps:
+        match draw(words):
+            case None:
+                made.append(step)
+            case "cut":
+                pass
+            case str(bracket) if bracket.startswith("["):
+                made.append(re.sub(r"\[.*", bracket, step))
+            case str(word):
+                made.extend([word] * draw(st.integers(1, 2)))
+    return "/".join(made if made[:1] in (["main"], ["*"], ["**"]) else ["main", *made])
+
+
+def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
+    graph = RUNS[run][0]
+    whole = tag_pattern.tag_pattern(pattern, graph, 0)
+    inside = tag_pattern.tag_pattern(pattern, graph, 0, within="in")
+    for tag in tags_of(run):
+        for matches, regex in ((whole, as_regex(pattern)), (inside, as_regex(pattern) + "(/.*)?")):
+            if matches(tag) is not bool(re.fullmatch(regex, f"/{tag}")):
+                yield f"{pattern} and {tag}"
+
+
+@given(st.data(), st.sampled_from(["fib", "mixed", "count"]))
+def test_patterns_match_as_regular_expressions_do(data: Any, run: str) -> None:
+    """A pattern matches a tag as the regular expression that it is matches the tag's text, on every tag of a run."""
+    assert list(wrong_patterns(run, data.draw(patterns(run)))) == []
+
+
+def test_deep_tags_are_matched() -> None:
+    """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
+    site = dict.fromkeys(FIB.calls)
+    left, right = (call for call, _ in site)
+    matches = tag_pattern.tag_pattern("main/**/fib_1/fib/*", FIB, 0)
+    tag, found = ROOT, 0
+    for depth in range(150_000):
+        tag = tag.child(left if depth % 3 else right)
+        if depth > 75_000:
+            found += matches(tag)
+    assert found == 75_000 // 3
+    assert len(matches.__self__.known) <= 350_001  # type: ignore[attr-defined]
+
+
+# Broken twins.
+
+
+def start_anywhere(patch: MonkeyPatch) -> None:
+    patch.setattr(tag_pattern._Pattern, "_closed", lambda self, states: states)
+
+
+def stay_nowhere(patch: MonkeyPatch) -> None:
+    patch.setattr(tag_pattern, "_once", lambda steps: [each for each in steps if each[0] != "**"])
+
+
+@pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)
+def test_wrong_patterns_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
+    """A pattern whose `**` matches no, or only some, numbers of steps is found out."""
+    pattern = "main/**/fib"
+    assert not list(wrong_patterns("fib", pattern))
+    twin(monkeypatch)
+    assert list(wrong_patterns("fib", pattern))
