@@ -6,25 +6,23 @@ fired under a tag.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
+from .dtypes import DType
 from .tag import Tag
-from .types import Type
 
 
-class Handle(NamedTuple):
-    """The cells that node number `node` made under `tag`: `size` of them, each of type `element`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle:
+    """The cells that node number `node` made under `tag`: `size` of them, of the kind that `dtype` says."""
 
     node: int
     tag: Tag
     size: int
-    element: Type
+    dtype: DType
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Handle) and self.node == other.node and self.tag == other.tag
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __hash__(self) -> int:
         return hash((self.node, self.tag))

@@ -12,31 +12,40 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
-from typing import NamedTuple, TypeAlias
 
+from .act import ACTS
+from .cells import Handle
+from .mix import word_key
 from .op import OPS, kernel, trap_message
+from .ops import cells
+from .ops.effect import formatted
+from .ops.random import draw_key
 from .program import Node, Operand, Program, Region
-from .types import type_of
+from .tag import ROOT, child_key
+from .types import Type, element_type, type_of
 from .value import Literal, Value
+from .world import Failed, World
 
 Values: TypeAlias = tuple[Value, ...]
 
 
 class Request(NamedTuple):
-    """A region to evaluate, of this function, on these arguments."""
+    """A region to evaluate, of this function, on these arguments; `key` is what the tag's would be."""
 
     function: str
     region: Region
     arguments: Values
+    key: int
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How an evaluation ended: with results, at a trap (the node, the message), or at a limit, that of
-    memory included."""
+    """How an evaluation ended: with results, at a trap (the node, the message), at a limit, that of memory included, or
+    at a get of a cell that is put later, if ever: there it says nothing."""
 
-    status: Word["Returned", "Trapped", "Exhausted"]
+    status: Word["Returned", "Trapped", "Exhausted", "Waiting"]
     results: Values | None = None
     trap: tuple[str, str] | None = None
 
@@ -49,16 +58,27 @@ class _Exhausted(Exception):
     pass
 
 
+class _Waiting(Exception):
+    pass
+
+
 _Region: TypeAlias = Generator[Request, Values, Values]
 
 
 def evaluate(
-    program: Program, arguments: Sequence[Value], *, max_steps: int = 10_000_000, max_depth: int = 250_000
+    program: Program,
+    arguments: Sequence[Value],
+    *,
+    max_steps: int = 10_000_000,
+    max_depth: int = 250_000,
+    seed: int = 0,
+    world: World | None = None,
 ) -> Evaluation:
-    """Evaluate a program on admitted arguments; `max_steps` bounds the nodes, `max_depth` the nested regions."""
-    evaluator = _Evaluator(program, max_steps)
+    """Evaluate a program on admitted arguments; `max_steps` bounds the nodes, `max_depth` the nested regions. Random
+    numbers are those of `seed`, and effects go to `world`."""
+    evaluator = _Evaluator(program, max_steps, seed, world or World())
     entry = program.main
-    stack = [evaluator.region(Request(entry.name, entry.body, tuple(arguments)))]
+    stack = [evaluator.region(Request(entry.name, entry.body, tuple(arguments), ROOT.key))]
     answer: Values | None = None
     try:
         while True:
@@ -76,17 +96,22 @@ def evaluate(
                 answer = None
     except _Trapped as trap:
         return Evaluation("Trapped", trap=trap.args[0])
+    except _Waiting:
+        return Evaluation("Waiting")
     except (_Exhausted, MemoryError):
         return Evaluation("Exhausted")
 
 
 class _Evaluator:
-    def __init__(self, program: Program, max_steps: int) -> None:
+    def __init__(self, program: Program, max_steps: int, seed: int, world: World) -> None:
         self.program = program
         self.steps_left = max_steps
+        self.seed = seed
+        self.world = world
+        self.cells: dict[Handle, dict[int, Value]] = {}
 
     def region(self, request: Request) -> _Region:
-        function, region, arguments = request
+        function, region, arguments, key = request
         values = {parameter.name: value for parameter, value in zip(region.parameters, arguments, strict=True)}
 
         def value(operand: Operand) -> Value:
@@ -100,14 +125,19 @@ class _Evaluator:
             match node.op:
                 case "cond":
                     taken = node.regions[0 if inputs[0] else 1]
-                    results = yield Request(function, taken, inputs[1:])
+                    results = yield Request(function, taken, inputs[1:], key)
                 case "while_loop":
-                    results = inputs
-                    while (yield Request(function, node.regions[0], results))[0]:
-                        results = yield Request(function, node.regions[1], results)
+                    results, site, trip = inputs, node.site(function), 0
+                    inner = child_key(key, site, trip)
+                    while (yield Request(function, node.regions[0], results, inner))[0]:
+                        results = yield Request(function, node.regions[1], results, inner)
+                        trip += 1
+                        inner = child_key(key, site, trip)
                 case "call":
-                    callee = self.program[node.attribute("function")]
-                    results = yield Request(callee.name, callee.body, inputs)
+                    callee, inner = self.program[node.attribute("function")], child_key(key, node.site(function), 0)
+                    results = yield Request(callee.name, callee.body, inputs, inner)
+                case _ if node.op in ACTS:
+                    results = (self.act(function, node, inputs, key),)
                 case _:
                     results = (self.compute(function, node, inputs),)
             values.update((var.name, result) for var, result in zip(node.results, results, strict=True))
@@ -119,3 +149,51 @@ class _Evaluator:
         if message is not None:
             raise _Trapped((f"{function}.{node.name}", message))
         return kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)
+
+    def act(self, function: str, node: Node, inputs: Values, key: int) -> Value:
+        """What S13 to S16 say, one after another: a cell has been put before it is got."""
+        row, where = ACTS[node.op], f"{function}.{node.name}"
+        if row.draw is not None:
+            self.trap(where, row.undefined(*inputs) if row.undefined else None)
+            return row.draw(draw_key(self.seed, word_key(where), key), *inputs, **dict(node.attributes))
+        match node.op:
+            case "print":
+                self.world.print(formatted(node.attribute("text"), inputs))
+                return True
+            case "callback":
+                try:
+                    return self.world.call(node.attribute("function"), inputs, node.attribute("returns"))
+                except Failed as failed:
+                    self.trap(where, str(failed))
+            case "breakpoint":
+                return inputs[0]
+        return self.on_cells(node, inputs, where)
+
+    def on_cells(self, node: Node, inputs: Values, where: str) -> Value:
+        """S13, of cells that are put before they are got."""
+        if node.op == "cells":
+            self.trap(where, cells.size_trap(inputs[0]))  # type: ignore[arg-type]
+            handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]
+            self.cells[handle] = {}
+            return handle
+        handle, *operands = inputs  # type: ignore[assignment]
+        held = self.cells[handle]
+        if node.op == "collect":
+            if len(held) < handle.size:
+                raise _Waiting
+            values = [held[index] for index in range(handle.size)]
+            self.trap(where, cells.shapes_trap(values))
+            return cells.stacked(values, element_type(Type(handle.dtype)))
+        index: Any = operands[0]
+        self.trap(where, cells.index_trap(handle, index))
+        if node.op == "get":
+            if index not in held:
+                raise _Waiting
+            return held[index]
+        self.trap(where, cells.second_put_trap(index) if index in held else None)
+        held[index] = operands[1]
+        return handle
+
+    def trap(self, where: str, message: str | None) -> None:
+        if message is not None:
+            raise _Trapped((where, message))

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .act import ROWS, Row, stands_in
 from .control import CONTROL
 from .dtypes import DType
 from .errors import Invalid, Usage
-from .op import OPS, Attributes, Op
+from .op import Attributes
 from .program import STRUCTURED
 from .types import Type
 from .value import Literal, admit, show
@@ -31,7 +32,11 @@ _EXAMPLES = {
     "enter": "e = enter[f.loop] a",
     "next_iteration": "n = next_iteration[f.loop] a",
     "exit": "x = exit[f.loop] a",
+    "print": 'p = print a, text="a is {}"',
+    "callback": 'y = callback a, function="f", returns=float64',
+    "breakpoint": "b = breakpoint p",
 }
+_ATTRIBUTES = {"dtype": "dtype=float64", "element": "element=float64", "shape": "shape=[2, 3]"}
 ASTYPE = "convert one with astype"
 COMPARE = "a comparison makes a bool, as in `p = greater x, 0`"
 INFERRED = "leave the type out: it is inferred"
@@ -43,10 +48,10 @@ def example(op: str) -> str:
     >>> example("astype"), example("switch")
     ('as in `y = astype a, dtype=float64`', 'as in `s = switch a, p`')
     """
-    row = OPS.get(op)
-    if row is None:
+    row = ROWS.get(op)
+    if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
-    return f"as in `y = {op} {', '.join([*'abc'[: row.arity], *(f'{name}=float64' for name in row.attributes)])}`"
+    return f"as in `y = {op} {', '.join([*'abc'[: row.arity], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
 def meant(word: str, known: Collection[str]) -> str | None:
@@ -71,14 +76,17 @@ def op_meant(op: str, functions: Collection[str] | None) -> str:
         return f"{op} is an op of programs; graphs have switch and merge, enter and exit, call and return"
     if functions is not None and op in CONTROL:
         return f"{op} is an op of graphs; programs have cond, while_loop and call"
+    if op in ROWS:
+        return "a graph has `store a, i, v`, without an output" if op == "put" else "a program has `b = put a, i, v`"
     if functions is not None and op in functions:
         return f"{op} is a function: write `call {op}`"
-    there = [*OPS, *(CONTROL if functions is None else STRUCTURED)]
+    form = "graph" if functions is None else "program"
+    there = [*filter(lambda each: stands_in(each, form), ROWS), *(CONTROL if functions is None else STRUCTURED)]
     close = get_close_matches(op, there, 1, 0.5)
     return f"do you mean {close[0]}?" if close else f"the ops are {', '.join(there)}"
 
 
-def fitting(row: Op, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes) -> str:
+def fitting(row: Row, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes) -> str:
     """How operands that an op does not take can be made ones that it does: by another literal, or by astype. An op with
     attributes takes any operands, so that it is an attribute that does not fit."""
     if attributes:

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from . import dtypes
+from .act import ROWS
 from .errors import Invalid
-from .op import OPS
 from .program import Function, Node, Operand, Program, Region, Var
 from .types import Type
 from .value import Literal
@@ -155,14 +155,15 @@ def computed(
     """
     if None in operands:
         return None
-    row, given = OPS.get(op), dict(attributes)
+    row, given = ROWS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
         return likely(operands)
     one = likely([*like, *operands])
     exact = [one if type_ is HOLE else type_ for type_ in operands]
-    for guess in (exact, [one] * row.arity, [Type(dtypes.bool), *[one] * (row.arity - 1)]):
+    arity = len(operands) if row.arity is None else row.arity
+    for guess in (exact, [one] * arity, [Type(dtypes.bool), *[one] * (arity - 1)]):
         with suppress(Invalid):
-            if len(guess) == row.arity:
+            if len(guess) == arity:
                 return row.types(*guess, **given)
     return likely(operands)
 

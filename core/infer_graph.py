@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import replace
 
 from . import dtypes
+from .act import ROWS
 from .control import CONTROL
 from .graph import Edge, Graph, Node, Output, Source
 from .infer import HOLE, STAND_IN, Known, computed, likely, widened
@@ -18,7 +19,8 @@ from .types import Type
 
 def outputs_of(op: str) -> int:
     """How many outputs a node has, of an op, or of none that exists."""
-    return CONTROL[op].outputs if op in CONTROL else 1
+    row = ROWS.get(op)
+    return CONTROL[op].outputs if op in CONTROL else row.outputs if row else 1
 
 
 def fill_graph(graph: Graph) -> Graph:
@@ -116,7 +118,7 @@ class _Inference:
         elif node.op in CONTROL:
             types = ports[:1] * width
         else:
-            types = [computed(node.op, ports, node.attributes)]
+            types = [computed(node.op, ports, node.attributes), Type(dtypes.bool)]
         types = types[:width] + [likely(ports)] * (width - len(types))
         return [STAND_IN if type_ is HOLE else type_ for type_ in types]
 

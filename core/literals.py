@@ -85,7 +85,7 @@ def _read(text: str, wanted: Type) -> Value:
         return _of_type(text, wanted, text)
     said, inside = typed
     value = _of_type(inside, said, text)
-    if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(value))):
+    if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(np.asarray(value)))):
         raise Malformed("not a literal of this type", got=text)
     return value
 

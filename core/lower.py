@@ -9,6 +9,10 @@ L6  A value that a loop only reads is a loop variable whose next value is itself
 L7  A literal sits on a port and needs no token; a node with nothing but literals fires on its region's trigger.
 L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument,
     sent on the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
+L9  A put is a `store`, and its result the edge of the handle that it was given, which waits for nothing.
+L10 The effects on a resource pass on one order token, in program order: through branches as a value that both use,
+    through loops as a variable, and through the functions that have such effects as a hidden argument and a hidden
+    result. The environment sends the first.
 
 Nodes are made function by function: the entry merges, then the body in program order, so that their numbers order
 the firings of an activation as a sequential evaluation would. The returns to the environment come last. What goes from
@@ -17,11 +21,12 @@ one function to another, to entry merges and to returns, is connected when all b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import dtypes
+from .act import resource_of
 from .graph import Builder, Graph, Input, Source
 from .program import Function, Location, Node, Operand, Program, Region, Var
 from .tag import ENVIRONMENT, Site
@@ -47,6 +52,27 @@ def needing_triggers(program: Program) -> set[str]:
         needing |= more
 
 
+def resources(program: Program) -> dict[str, tuple[str, ...]]:
+    """For each function, the resources that it has effects on (L10): a fixed point over the calls."""
+    functions = program.reachable()
+    found: dict[str, set[str]] = {function.name: set() for function in functions}
+    while True:
+        more = {f.name: _resources(f.body.walk(), found) for f in functions}
+        if more == found:
+            return {name: tuple(sorted(each)) for name, each in found.items()}
+        found = more
+
+
+def _resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
+    """The resources that nodes, with those in their regions, have effects on."""
+    found = set()
+    for node in nodes:
+        found |= set(of_functions[node.attribute("function")] if node.op == "call" else ())
+        resource = resource_of(node.op)
+        found |= {resource} if resource else set()
+    return found
+
+
 def _needs_trigger(region: Region, needing: set[str]) -> bool:
     """Whether a region of a function uses its trigger; inner regions have triggers of their own."""
     if any(isinstance(result, Literal) for result in region.results):
@@ -61,7 +87,7 @@ def _needs_trigger(region: Region, needing: set[str]) -> bool:
             case "call":
                 used = any(literal) or node.attribute("function") in needing
             case _:
-                used = all(literal)
+                used = all(literal) and not resource_of(node.op)
         if used:
             return True
     return False
@@ -74,6 +100,8 @@ class _Scope:
     function: str
     make_trigger: Callable[[], Source]
     values: dict[str, Source] = field(default_factory=dict)
+    orders: dict[str, Source] = field(default_factory=dict)
+    """The order tokens of the resources, as the last effect on each left them."""
     made: Source | None = None
 
     def trigger(self) -> Source:
@@ -93,9 +121,10 @@ class _Lowering:
         self.program = program
         self.functions = program.reachable()
         self.needing = needing_triggers(program)
+        self.resources = resources(program)
         self.builder = Builder(program.entry)
         self.calls: list[tuple[str, list[Source]]] = []
-        """For each site the function that it calls, and what it sends there, the trigger first if it needs one."""
+        """For each site the function that it calls, and what it sends there, what is hidden first."""
         self.returns: list[tuple[str, list[int]]] = []
         """For each site, and for the environment, the function that it calls and the return nodes."""
 
@@ -113,16 +142,25 @@ class _Lowering:
             for source, entry in zip(sent, entries[callee], strict=True):
                 self.builder.extend(source, entry.node)
         for callee, numbers in self.returns:
-            for source, number in zip(results[callee], numbers, strict=True):
+            for source, number in zip(results[callee], numbers, strict=False):  # no order token leaves the entry
                 self.builder.connect(source, number, 0)
-        return self.builder.build(returned=returned, hidden=int(main.name in self.needing))
+        return self.builder.build(returned=returned, hidden=len(self._hidden(main)))
 
     def _parameters(self, function: Function) -> list[Var]:
-        """The parameters of a function; the hidden one has a name that no other has."""
-        parameters, name = list(function.body.parameters), "trigger"
-        while name in [parameter.name for parameter in parameters]:
-            name += "_"
-        return [Var(name, _TRIGGER), *parameters] if function.name in self.needing else parameters
+        """The parameters of a function, the hidden ones first."""
+        return [*self._hidden(function), *function.body.parameters]
+
+    def _hidden(self, function: Function) -> list[Var]:
+        """The hidden parameters: a trigger, and the order tokens; their names are those of no other."""
+        wanted = ["trigger"] if function.name in self.needing else []
+        taken = {parameter.name for parameter in function.body.parameters}
+        hidden = []
+        for name in (*wanted, *self.resources[function.name]):
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            hidden.append(Var(name, _TRIGGER))
+        return hidden
 
     def _entry_merges(self, function: Function) -> list[Source]:
         """L2: fed once every body has been lowered."""
@@ -133,10 +171,12 @@ class _Lowering:
 
     def _function(self, function: Function, merges: list[Source]) -> list[Source]:
         """Lower a body; its results."""
-        scope = _Scope(function.name, lambda: merges[0])
+        scope, ordered = _Scope(function.name, lambda: merges[0]), self.resources[function.name]
         hidden = len(merges) - len(function.body.parameters)
         scope.bind(function.body.parameters, merges[hidden:])
-        return self._region(scope, function.body)
+        scope.orders.update(zip(ordered, merges[hidden - len(ordered) : hidden], strict=True))
+        results = self._region(scope, function.body)
+        return [*results, *(scope.orders[resource] for resource in ordered)]
 
     def _region(self, scope: _Scope, region: Region) -> list[Source]:
         """Lower the nodes; the results, each as a token."""
@@ -148,15 +188,35 @@ class _Lowering:
                     sources = self._while_loop(scope, node)
                 case "call":
                     sources = self._call(scope, node)
+                case "put":
+                    sources = self._put(scope, node)
                 case _:
                     sources = self._ordinary(scope, node)
             scope.bind(node.results, sources)
         return [self._token(scope, scope.input(result)) for result in region.results]
 
     def _ordinary(self, scope: _Scope, node: Node) -> list[Source]:
+        inputs: list[Source | Literal] = [scope.input(operand) for operand in node.inputs]
+        (result,), resource = node.results, resource_of(node.op)
+        if resource is None:
+            return self._node(scope, node.op, result.name, inputs, [result.type], node, attributes=node.attributes)
+        value, scope.orders[resource] = self.builder.node(
+            node.op,
+            result.name,
+            inputs,
+            [result.type, _TRIGGER],
+            function=scope.function,
+            trigger=scope.orders[resource],
+            location=node.location,
+            attributes=node.attributes,
+        )
+        return [value]
+
+    def _put(self, scope: _Scope, node: Node) -> list[Source]:
+        """L9."""
         inputs = [scope.input(operand) for operand in node.inputs]
-        (result,) = node.results
-        return self._node(scope, node.op, result.name, inputs, [result.type], node, attributes=node.attributes)
+        self._node(scope, "store", node.name, inputs, [], node)
+        return [scope.values[str(node.inputs[0])]]
 
     def _cond(self, scope: _Scope, node: Node) -> list[Source]:
         """L4. Operand 0 is the predicate, whose own sides are the branches' triggers (L8)."""
@@ -172,6 +232,11 @@ class _Lowering:
                 switched[position] = self._node(scope, "switch", name, [data, pred], types, node)
             return switched[position]
 
+        ordered = sorted(_resources(_within(node), self.resources))
+        for resource in ordered:
+            inputs.append(scope.orders[resource])
+            for parameters in entering:
+                parameters.append(Var(resource, _TRIGGER))
         sides = []
         for side, region in enumerate(node.regions):
             branch = _Scope(scope.function, lambda side=side: switch(0)[side])  # type: ignore[misc]
@@ -179,59 +244,79 @@ class _Lowering:
             for position, parameter in enumerate(region.parameters, start=1):
                 if parameter.name in used:
                     branch.values[parameter.name] = switch(position)[side]
-            sides.append(self._region(branch, region))
-        return [
+            for position, resource in enumerate(ordered, start=len(node.inputs)):
+                branch.orders[resource] = switch(position)[side]
+            results = self._region(branch, region)
+            sides.append([*results, *(branch.orders[resource] for resource in ordered)])
+        leaving = [*node.results, *(Var(f"{node.name}.{resource}", _TRIGGER) for resource in ordered)]
+        merged = [
             self._node(scope, "merge", result.name, pair, [result.type], node)[0]
-            for result, pair in zip(node.results, zip(*sides, strict=True), strict=True)
+            for result, pair in zip(leaving, zip(*sides, strict=True), strict=True)
         ]
+        scope.orders.update(zip(ordered, merged[len(node.results) :], strict=True))
+        return merged[: len(node.results)]
 
     def _while_loop(self, scope: _Scope, node: Node) -> list[Source]:
-        """L5, L6."""
+        """L5, L6, L10."""
         condition, body = node.regions
         site, name = node.site(scope.function), node.name
-        inputs = [scope.input(operand) for operand in node.inputs]
+        ordered = sorted(_resources(_within(node), self.resources))
+        inputs = [*map(scope.input, node.inputs), *(scope.orders[resource] for resource in ordered)]
+        variables = [*body.parameters, *(Var(resource, _TRIGGER) for resource in ordered)]
+        count = len(body.parameters)
 
         def make(op: str, of: str, sources: Sequence[Input], types: list[Type], **details: Any) -> list[Source]:
             return self._node(scope, op, f"{name}.{of}", sources, types, node, **details)
 
         merges = []
-        for variable, data in zip(body.parameters, inputs, strict=True):
+        for variable, data in zip(variables, inputs, strict=True):
             (entered,) = make("enter", f"enter_{variable.name}", [data], [variable.type], site=site)
             merges += make("merge", variable.name, [entered, None], [variable.type])
 
         deciding = _Scope(scope.function, lambda: merges[0])
-        deciding.bind(condition.parameters, merges)
+        deciding.bind(condition.parameters, merges[:count])
+        deciding.orders.update(zip(ordered, merges[count:], strict=True))
         (decided,) = self._region(deciding, condition)
+        decided_on = [*merges[:count], *(deciding.orders[resource] for resource in ordered)]
         switches = [
-            make("switch", f"switch_{variable.name}", [merge, decided], [variable.type] * 2)
-            for variable, merge in zip(body.parameters, merges, strict=True)
+            make("switch", f"switch_{variable.name}", [data, decided], [variable.type] * 2)
+            for variable, data in zip(variables, decided_on, strict=True)
         ]
         going = _Scope(scope.function, lambda: switches[0][0])
-        going.bind(body.parameters, [switch[0] for switch in switches])
+        going.bind(body.parameters, [switch[0] for switch in switches[:count]])
+        going.orders.update(zip(ordered, [switch[0] for switch in switches[count:]], strict=True))
         following = self._region(going, body)
-        for variable, value, merge in zip(body.parameters, following, merges, strict=True):
-            (again,) = make("next_iteration", f"next_{variable.name}", [value], [variable.type], site=site)
+        following += [going.orders[resource] for resource in ordered]
+        for variable, value, merge in zip(variables, following, merges, strict=True):
+            of, types = f"next_{variable.name}", [variable.type]
+            (again,) = make("next_iteration", of, [value], types, site=site, attributes=node.attributes)
             self.builder.connect(again, merge.node, 1)
-        return [
+        leaving = [*node.results, *(Var(f"{name}.{resource}", _TRIGGER) for resource in ordered)]
+        left = [
             self._node(scope, "exit", result.name, [switch[1]], [result.type, Type(dtypes.int64)], node, site=site)[0]
-            for result, switch in zip(node.results, switches, strict=True)
+            for result, switch in zip(leaving, switches, strict=True)
         ]
+        scope.orders.update(zip(ordered, left[count:], strict=True))
+        return left[:count]
 
     def _call(self, scope: _Scope, node: Node) -> list[Source]:
-        """L2, L3, L8."""
+        """L2, L3, L8, L10."""
         callee = self.program[node.attribute("function")]
-        site = node.site(scope.function)
+        site, ordered = node.site(scope.function), self.resources[callee.name]
         self.builder.calls[site] = callee.name
-        inputs = [scope.input(operand) for operand in node.inputs]
-        if callee.name in self.needing:
-            inputs.insert(0, Literal(True, _TRIGGER))
+        trigger = [Literal(True, _TRIGGER)] if callee.name in self.needing else []
+        orders = [scope.orders[resource] for resource in ordered]
+        inputs = [*trigger, *orders, *map(scope.input, node.inputs)]
         sent: list[Source] = []
         for data, parameter in zip(inputs, self._parameters(callee), strict=True):
             name = f"{node.name}.call_{parameter.name}"
             sent += self._node(scope, "call", name, [data], [parameter.type], node, site=site)
         self.calls.append((callee.name, sent))
-        made = self._return_nodes(callee, site, scope.function, node.results, node.location)
-        return [Source(number, 0) for number in made]
+        leaving = [*node.results, *(Var(f"{node.name}.{resource}", _TRIGGER) for resource in ordered)]
+        returned = self._return_nodes(callee, site, scope.function, leaving, node.location)
+        made = [Source(number, 0) for number in returned]
+        scope.orders.update(zip(ordered, made[len(node.results) :], strict=True))
+        return made[: len(node.results)]
 
     def _return_nodes(
         self, callee: Function, site: Site, function: str, results: Sequence[Var], location: Location | None
@@ -267,6 +352,12 @@ class _Lowering:
             trigger=scope.trigger(),
             location=node.location if node else None,
         )[0]
+
+
+def _within(node: Node) -> Iterator[Node]:
+    """The nodes in the regions of a node."""
+    for region in node.regions:
+        yield from region.walk()
 
 
 def _names_used(region: Region) -> set[str]:

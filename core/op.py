@@ -54,6 +54,11 @@ class Op:
     attributes: tuple[str, ...] = ()
     undefined: Undefined | None = None
 
+    @property
+    def outputs(self) -> int:
+        """How many a node of a graph has."""
+        return 1
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
@@ -170,9 +175,9 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     """
     if any(isinstance(operand, np.ndarray) for operand in operands):
         try:
-            shape = join_shapes([np.shape(operand) for operand in operands]) or ()
+            shape = join_shapes(list(map(_shape_of, operands))) or ()
         except Invalid:
-            return f"shapes {' and '.join(str(np.shape(operand)) for operand in operands)} do not broadcast"
+            return f"shapes {' and '.join(map(str, map(_shape_of, operands)))} do not broadcast"
         if math.prod(filter(None, shape)) > MOST_ELEMENTS:
             raise MemoryError(f"an array of shape {shape}")
         if 0 in shape:
@@ -181,6 +186,10 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
     return undefined.message if np.any(undefined.when(*operands)) else None
+
+
+def _shape_of(operand: Any) -> tuple[int, ...]:
+    return np.shape(operand)
 
 
 def traps_on(row: Op, result: Type) -> bool:

@@ -10,7 +10,7 @@ V11  The ports of a merge exclude each other and leave no gap: both sides of a s
 V12  The calls of a site are made in one place; each feeds one entry merge of its function, and each entry merge has
      one call of every site. Where the entry itself is called, the arguments feed its entry merges likewise.
 V13  The variables of a loop enter at one place, come back when its condition holds, and leave when it does not;
-     the condition is the same for all.
+     the condition is the same for all, and so is the bound on its iterations, if it has one.
 V14  Every node can be reached by tokens: no node waits for itself.
 """
 
@@ -123,7 +123,7 @@ class Places:
                     return None
                 outputs = [self.outer[node.site]] * 2 if node.op == "exit" else [Place(node.site)]
             case _:
-                outputs = [here]
+                outputs = [here] * len(node.outputs)
         self.of.update((Source(number, position), place) for position, place in enumerate(outputs))
         return []
 
@@ -226,6 +226,16 @@ class Places:
                     required=self.names(merges[0]),
                     got=self.names(merges[1]),
                     hint="a loop variable is a merge, fed once by its enter and once by its next_iteration",
+                )
+                continue
+            if len({self.graph.nodes[n].attributes for n in again}) > 1:
+                yield problem(
+                    "V13",
+                    f"the variables of loop {site} do not have the same bound",
+                    self.graph.nodes[numbers[0]].where,
+                    required="the same on each next_iteration",
+                    got="; ".join(sorted({str(dict(self.graph.nodes[n].attributes)) for n in again})),
+                    hint="a loop has one bound on its iterations, or none",
                 )
                 continue
             leaving = self.by_site.get(("exit", site), [])

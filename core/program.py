@@ -4,7 +4,8 @@ A program is named functions; a function is one region; a region has parameters,
 results. A node applies an op to values and names its results. Three ops have structure:
 
 cond        p, a...    regions then(a...) and else(a...), each yielding the results
-while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...
+while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...; attribute
+                       `parallel_iterations`, where no more than so many iterations are to run at once
 call        a...       attribute `function`: any function of the program, this one included
 
 A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
@@ -25,6 +26,9 @@ from .value import Literal
 
 STRUCTURED = ("cond", "while_loop", "call")
 """The ops with structure; every other op of a program is a row of the registry."""
+
+BOUND = "parallel_iterations"
+"""The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
 
 MOST_NESTED = 100
 """How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends

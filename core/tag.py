@@ -6,7 +6,7 @@ depth. The algebra, with `t` any tag (tests/core/test_tag.py shows each law):
 T1  parent(child(t, site, k)) = t, and depth grows by one.
 T2  child(t, s, k) = child(u, r, j) only if t = u, s = r and k = j. The whole parent counts, its iteration too.
 T3  following(child(t, loop, k)) = child(t, loop, k + 1).
-T4  Tags are equal exactly if their paths are, however they were made, and then they hash alike (in one process).
+T4  Tags are equal exactly if their paths are, however they were made, and then their keys are, in every process.
 
 The technique is that of Kostopoulou, Charalambidis and Rondogiannis (arXiv 2410.20225) for calls, and of
 TensorFlow's frames (Yu et al., EuroSys 2018) for loops; here both are one path.
@@ -15,7 +15,10 @@ TensorFlow's frames (Yu et al., EuroSys 2018) for loops; here both are one path.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, NamedTuple
+
+from .mix import splitmix64, word_key
 
 
 class Site(NamedTuple):
@@ -29,6 +32,16 @@ class Site(NamedTuple):
         return f"{self.function}.{self.name}"
 
 
+@cache
+def _site_key(site: Site) -> int:
+    return word_key(f"{site.kind} {site}")
+
+
+def child_key(key: int, site: Site, iteration: int) -> int:
+    """The key of a tag, from that of its parent: what evaluation without tags carries along for random numbers."""
+    return splitmix64(key ^ _site_key(site), iteration)
+
+
 class Tag(NamedTuple):
     """A path of (site, iteration). Make it with `child` and `following`, starting from ROOT."""
 
@@ -37,10 +50,11 @@ class Tag(NamedTuple):
     iteration: int
     depth: int
     key: int
+    """A mix of the whole path, of 64 bits."""
 
     def child(self, site: Site, iteration: int = 0) -> Tag:
         """The tag of a call from here (iteration 0), or of an iteration of a loop entered here."""
-        return Tag(self, site, iteration, self.depth + 1, hash((self.key, site, iteration)))
+        return Tag(self, site, iteration, self.depth + 1, child_key(self.key, site, iteration))
 
     def following(self) -> Tag:
         """The tag of the next iteration of the same loop (T3). The root has none."""
@@ -104,5 +118,5 @@ def _step(tag: Tag) -> str:
 ENVIRONMENT = Site("", "main", "call")
 """The site of the call that starts a run: its results are the results of the run."""
 
-ROOT = Tag(None, ENVIRONMENT, 0, 0, hash(("tagloom", "main")))
+ROOT = Tag(None, ENVIRONMENT, 0, 0, word_key("main"))
 """The tag of the outermost activation, written `main`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from . import dtypes
+from .cells import Handle
 from .dtypes import DType
 from .errors import Invalid, Usage
 
@@ -88,6 +90,50 @@ class Array:
         return Type(dtype, tuple(shape))
 
 
+class HandleType(DType):
+    """The class of the dtypes of handles. Their kind is 'h'; no op computes with them."""
+
+    element: Type
+
+
+@functools.cache
+def handle_type(element: Type) -> Type:
+    """The type of a handle of cells whose elements have this type.
+
+    >>> print(handle_type(Type(dtypes.float64, (3,))))
+    cells[float64[3]]
+    """
+    columns = {"kind": "h", "numpy": np.dtype(object), "element": element}
+    return Type(HandleType(f"cells[{element}]", (), columns))
+
+
+def element_type(handle: Type) -> Type:
+    """What the cells hold that handles of this type stand for; raises Invalid for any other type."""
+    if not isinstance(handle.dtype, HandleType):
+        hint = "tl.cells(n, dtype) makes cells, and tl.put hands on what it got"
+        raise Invalid("this is no handle of cells", required="cells[...]", got=handle, hint=hint)
+    return handle.dtype.element
+
+
+class Cells:
+    """Annotations for handles of write-once cells: `Cells[float64]`, or `Cells[Array[float64, 3]]`.
+
+    >>> from tagloom.core.dtypes import float64
+    >>> print(Cells[float64])
+    cells[float64]
+    """
+
+    def __class_getitem__(cls, item: object) -> Type:
+        return handle_type(admit_element(as_type(item)))
+
+
+def admit_element(type_: Type) -> Type:
+    """A type that cells may have; raises Usage for handles."""
+    if isinstance(type_.dtype, HandleType):
+        raise Usage("cells hold numbers or arrays, and no handles of cells", got=type_)
+    return type_
+
+
 def as_type(annotation: object) -> Type:
     """The type that an annotation means: a dtype, a Type, or Python's own int, float, bool."""
     if isinstance(annotation, Type):
@@ -138,6 +184,8 @@ def type_of(value: object) -> Type:
 
     Raises Usage for anything else, for a dtype tagloom does not have, and for Python integers beyond int64.
     """
+    if type(value) is Handle:
+        return Type(value.dtype)
     if type(value) in dtypes.BY_PYTHON:
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]

@@ -2,12 +2,13 @@
 
 V1  A name is defined before it is used, in the region that uses it.
 V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
-V3  A node's op exists, and the node has as many operands, results and regions as the op says.
+V3  A node's op exists, and the node has as many operands, results and regions, and the attributes, that the op says.
 V4  Operands have types that the op takes; the results have the types that it makes.
 V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
     that admit what both branches yield; loop variables have the types of the results throughout.
 V6  A call names a function of the program and gives it its arguments; its results have the types of the function's.
-    A function returns as many results as it says, of these types. The entry is a function.
+    A function returns as many results as it says, of these types. The entry is a function that neither takes nor
+    returns handles of cells.
 
 The rules of graphs, V7 on, are in `validate_graph`.
 """
@@ -17,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from . import dtypes, hints
+from .act import ROWS, stands_in
 from .errors import Invalid, counted
-from .op import OPS
+from .op import Attributes
 from .problem import problem
-from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
-from .types import Type
+from .program import BOUND, STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .types import HandleType, Type
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -54,6 +56,8 @@ class _Checker:
                 got=self.subject.entry,
                 hint=hints.meant(self.subject.entry, self.functions) or "name one of the functions",
             )
+        else:
+            yield from _handles(self.functions[self.subject.entry])
         named = [(function.name, _place_of(function)) for function in functions]
         yield from _duplicates(named, "functions")
         for function in functions:
@@ -101,7 +105,7 @@ class _Checker:
 
     def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         regions = _REGIONS.get(node.op, 0)
-        if node.op not in OPS and node.op not in STRUCTURED:
+        if not stands_in(node.op, "program") and node.op not in STRUCTURED:
             hint = hints.op_meant(node.op, self.functions)
             yield problem("V3", f"there is no op {node.op!r}", where, required="an op", got=node.op, hint=hint)
         elif len(node.regions) != regions or not node.results:
@@ -123,13 +127,14 @@ class _Checker:
             yield from self.ordinary(node, operands, where)
 
     def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        row = OPS[node.op]
-        if (len(operands), len(node.results)) != (row.arity, 1):
+        row = ROWS[node.op]
+        arity = len(operands) if row.arity is None else row.arity
+        if (len(operands), len(node.results)) != (arity, 1):
             yield problem(
                 "V3",
                 f"{node.op} has the wrong number of operands or results",
                 where,
-                required=f"{counted(row.arity, 'operand')} and 1 result",
+                required=f"{counted(arity, 'operand')} and 1 result",
                 got=f"{counted(len(operands), 'operand')} and {counted(len(node.results), 'result')}",
                 hint=hints.example(node.op),
             )
@@ -235,6 +240,7 @@ class _Checker:
             return
         apart = list(_apart(body.parameters, sides, where))
         yield from apart
+        yield from bounds(node.attributes, where)
         if not apart:
             yield from self.condition(condition, where)
             yield from self.following(node, body, where)
@@ -313,13 +319,44 @@ class _Checker:
             )
 
 
+def _handles(entry: Function) -> Iterator[Invalid]:
+    """V6: the environment has no cells."""
+    for type_ in (*_types(entry.body.parameters), *entry.results):
+        if isinstance(type_.dtype, HandleType):
+            yield problem(
+                "V6",
+                f"the entry {entry.name} takes or returns a handle of cells",
+                _place_of(entry),
+                required="numbers or arrays",
+                got=type_,
+                hint="collect makes an array of cells",
+            )
+
+
 def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
     """V4: what the rule of an op says of operands that it does not take."""
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
-    hint = hints.fitting(OPS[node.op], operands, literals, node.attributes)
+    hint = hints.fitting(ROWS[node.op], operands, literals, node.attributes)
     required = error.required or "operands that the op takes"
     message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
     return problem("V4", message, where, required=required, got=got, hint=hint)
+
+
+def bounds(attributes: Attributes, where: object, rule: str = "V3") -> Iterator[Invalid]:
+    """What is wrong with the attributes of a loop: it may have a bound on its iterations, and no other."""
+    if attributes and not (len(attributes) == 1 and attributes[0][0] == BOUND and _is_bound(attributes[0][1])):
+        yield problem(
+            rule,
+            "this is no bound on the iterations of a loop",
+            where,
+            required=f"{BOUND}, an integer from 1 up",
+            got=", ".join(f"{name}={value!r}" for name, value in attributes),
+            hint=f"leave it out, or write {BOUND}=10",
+        )
+
+
+def _is_bound(bound: object) -> bool:
+    return type(bound) is int and 0 < bound < 2**63
 
 
 def _steady(type_: Type, found: Type, start: Operand) -> str:

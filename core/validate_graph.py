@@ -5,8 +5,8 @@ V7   A node's op exists, and the node has as many ports and outputs, and the att
      ops, and no others, have a site, of a call or of a loop. Edges end on ports that exist. The hidden arguments
      are among the arguments.
 V8   A port has exactly one source: an edge, or a literal. A merge takes no literal, nor does a switch's predicate;
-     a node with nothing but literals, and no other, has a trigger, which takes a token.
-V9   Types agree along edges, and with the op; a hidden argument is one bool.
+     a node with nothing but literals, or an effect, and no other, has a trigger, which takes a token.
+V9   Types agree along edges, and with the op; a hidden argument is one bool, and no argument or result a handle.
 V10 to V14 are statements about places, in `place`.
 V15  The results are return nodes to the environment.
 """
@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from . import dtypes, hints
+from .act import ROWS, resource_of, stands_in
 from .control import CONTROL
 from .errors import Invalid, counted
 from .graph import Edge, Graph, Node
-from .op import OPS
 from .place import Places
 from .problem import problem
 from .tag import ENVIRONMENT
-from .types import Type
+from .types import HandleType, Type
+from .validate import bounds
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -58,20 +59,21 @@ class _Checker:
                 hint="the first arguments are hidden, as many as `hidden` says",
             )
         for node in self.graph.nodes:
-            control, row = CONTROL.get(node.op), OPS.get(node.op)
+            control, row = CONTROL.get(node.op), ROWS.get(node.op) if stands_in(node.op, "graph") else None
             if control is None and row is None:
                 what, hint = f"{node} has an op that does not exist", hints.op_meant(node.op, None)
                 yield problem("V7", what, node.where, required="an op", got=node.op, hint=hint)
                 continue
             ports = len(node.ports) - node.triggered
             wanted = row.arity if row else control.ports if control else None
-            outputs = control.outputs if control else 1
-            if (wanted is not None and ports != wanted) or ports == 0 or len(node.outputs) != outputs:
+            outputs = control.outputs if control else row.outputs if row else 1
+            some = "some ports" if wanted is None else counted(wanted, "port")
+            if (wanted is not None and ports != wanted) or (control and not ports) or len(node.outputs) != outputs:
                 yield problem(
                     "V7",
                     f"{node.op} has the wrong number of ports or outputs",
                     node.where,
-                    required=f"{counted(wanted, 'port') if wanted else 'some ports'} and {counted(outputs, 'output')}",
+                    required=f"{some} and {counted(outputs, 'output')}",
                     got=f"{counted(ports, 'port')} and {counted(len(node.outputs), 'output')}",
                     hint=hints.example(node.op),
                 )
@@ -84,6 +86,8 @@ class _Checker:
                     got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
                     hint=hints.example(node.op),
                 )
+            elif node.op == "next_iteration":
+                yield from bounds(node.attributes, node.where, "V7")
             elif (names := tuple(name for name, _ in node.attributes)) != (
                 wanted_names := row.attributes if row else ()
             ):
@@ -141,7 +145,16 @@ class _Checker:
                 got="a literal",
                 hint="send it through an identity node with a trigger, as in `one = identity 1 @ x`",
             )
-        elif given and all(given) != node.triggered:
+        elif resource_of(node.op) and not node.triggered:
+            yield problem(
+                "V8",
+                f"{node} has no order token",
+                node.where,
+                required="a trigger: the token that orders the effects on its resource",
+                got="no trigger",
+                hint="write `@ x` behind it: it happens when x comes, and its second output is for the next",
+            )
+        elif all(given) != node.triggered and not resource_of(node.op):
             extra = node.triggered
             yield problem(
                 "V8",
@@ -187,6 +200,11 @@ class _Checker:
             if argument.type != _BOOL:
                 what, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
                 yield problem("V9", what, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
+        leaving = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
+        for output in (*(argument for _, argument in self.graph.arguments), *leaving):
+            if isinstance(output.type.dtype, HandleType):
+                what, hint = f"{self.graph.name} takes or returns a handle", "collect makes an array of cells"
+                yield problem("V9", what, self.graph.name, required="numbers or arrays", got=output.type, hint=hint)
         for number, node in enumerate(self.graph.nodes):
             ports = [self.port_type(number, port) for port in range(len(node.ports) - node.triggered)]
             out = [output.type for output in node.outputs]
@@ -202,15 +220,15 @@ class _Checker:
 
     def untaken(self, error: Invalid, node: Node, ports: list[Type]) -> Invalid:
         """What is said of a node that does not take what comes to its ports."""
-        row, literals = OPS.get(node.op), node.ports[: len(ports)]
+        row, literals = ROWS.get(node.op), node.ports[: len(ports)]
         hint = hints.fitting(row, ports, literals, node.attributes) if row else hints.COMPARE
         required = error.required or "operands that the op takes"
         got = ports if row and not node.attributes else error.got
         return problem("V9", f"{node.op}: {error.message}", node.where, required=required, got=got, hint=hint)
 
     def output_types(self, node: Node, ports: list[Type]) -> list[Type]:
-        if node.op in OPS:
-            return [OPS[node.op].types(*ports, **dict(node.attributes))]
+        if node.op in ROWS:
+            return [ROWS[node.op].types(*ports, **dict(node.attributes)), _BOOL][: len(node.outputs)]
         if node.op == "switch" and ports[1] != _BOOL:
             raise Invalid("the predicate is not one bool", required="bool", got=ports[1])
         if node.op == "exit":

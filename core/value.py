@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import dtypes
+from .cells import Handle
 from .dtypes import DType
 from .errors import Usage
 from .types import Type, kinds_in, no_array, size, type_of
 
-Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic]
+Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle
 
 
 def admit(value: object, wanted: Type | None = None) -> Value:
@@ -93,9 +94,11 @@ def same(one: object, other: object) -> builtins.bool:
     return fingerprint(one) == fingerprint(other)
 
 
-def fingerprint(value: object) -> tuple[str, tuple[int, ...], bytes]:
+def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
     """A hashable key of a value's type and bits; all NaNs have the bits of one."""
     match value:
+        case Handle():
+            return "cells", (value.node, value.size), value.tag
         case builtins.bool():
             return "|b1", (), b"\1" if value else b"\0"
         case int():
@@ -116,6 +119,8 @@ def show(value: object) -> str:
     >>> show(np.uint8(7)), show(np.zeros((2, 0)))
     ('uint8(7)', 'float64[2, 0]([])')
     """
+    if isinstance(value, Handle):
+        return str(value)
     array = np.asarray(value)
     numbers = _numbers(array)
     if array.dtype not in dtypes.BY_NUMPY:

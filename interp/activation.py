@@ -12,7 +12,7 @@ class Record:
     """The activation record of a tag. States that were forked share records; one that is not of a state's own `era`
     is copied before it changes."""
 
-    __slots__ = ("arrived", "children", "era", "fired", "left", "open", "tag", "tokens", "waiting", "wanted")
+    __slots__ = ("arrived", "busy", "children", "era", "fired", "left", "open", "tag", "tokens", "waiting", "wanted")
 
     def __init__(self, tag: Tag, wanted: tuple[int, int], era: object) -> None:
         self.tag = tag
@@ -25,7 +25,10 @@ class Record:
         """What has been delivered and waits for partners: by node, then port."""
         self.fired: set[int] = set()
         self.tokens = 0
-        """The tokens in this activation, in flight or waiting."""
+        """The tokens in this activation: in flight, waiting, parked or held."""
+        self.busy = 0
+        """Those of them that are not held, and the activations directly below that have any. Counted for k-bounds only,
+        and reaching the parent only when it changes between zero and more."""
         self.open = 0
         """The open activations directly below."""
         self.arrived = 0
@@ -36,12 +39,18 @@ class Record:
         made.children = self.children.copy()
         made.waiting = {node: held.copy() for node, held in self.waiting.items()}
         made.fired = self.fired.copy()
-        made.tokens, made.open, made.arrived, made.left = self.tokens, self.open, self.arrived, self.left
+        made.busy, made.tokens, made.open, made.arrived, made.left = (
+            self.busy,
+            self.tokens,
+            self.open,
+            self.arrived,
+            self.left,
+        )
         return made
 
     def snapshot(self) -> Any:
         waiting = {node: {p: fingerprint(v) for p, v in held.items()} for node, held in self.waiting.items()}
-        counts = (self.tokens, self.open, self.arrived, self.left)
+        counts = (self.busy, self.tokens, self.open, self.arrived, self.left)
         return waiting, frozenset(self.fired), counts, frozenset(self.children)
 
     def is_blank(self) -> bool:

@@ -29,7 +29,7 @@ class Cell(NamedTuple):
     """One cell of write-once cells."""
 
     handle: Handle
-    index: int
+    number: int
 
 
 class Event(NamedTuple):

@@ -14,17 +14,19 @@ S10 An output that feeds return nodes sends to those whose site is on top of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ..core.act import ACTS
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
 from ..core.op import OPS, kernel, trap_message, traps_on
+from ..core.program import BOUND
 from ..core.tag import ROOT, Site, Tag
 from ..core.types import Type
 from ..core.value import Value
+from .acts import Acting, Outputs, acting, drawing
 
-Outputs: TypeAlias = tuple[tuple[int, Value], ...]
 Fire: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
 Child: TypeAlias = Callable[[Tag, Site, int], Tag]
 """The tag below a tag, interned: what a state gives."""
@@ -40,7 +42,8 @@ class Rule:
     merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
     where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `arrives` says that
     what it sends is an argument or loop variable of another activation, `leaves` that its firing takes a result out
-    of its own.
+    of its own. `acts` says what it does on cells or the world instead of computing, and `bound` how many iterations of
+    its loop run at once.
     """
 
     node: Node
@@ -53,13 +56,19 @@ class Rule:
     routes: tuple[dict[Site | None, Edges] | None, ...]
     arrives: bool
     leaves: bool
+    acts: Acting | None
+    bound: int | None
 
 
-def rules(graph: Graph) -> tuple[Rule, ...]:
-    """The rule of every node, by number."""
+def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
+    """The rule of every node, by number; `seed` is that of random numbers, and `bound`, where it is there, takes the
+    place of the bounds that loops have."""
     results = {number: position for position, number in enumerate(graph.results)}
     types = _port_types(graph)
-    return tuple(_rule(graph, node, types[number], results.get(number)) for number, node in enumerate(graph.nodes))
+    found = (_rule(graph, number, types[number], results.get(number), seed) for number in range(len(graph.nodes)))
+    if bound is None:
+        return tuple(found)
+    return tuple(replace(rule, bound=bound) if rule.node.op == "next_iteration" else rule for rule in found)
 
 
 def _port_types(graph: Graph) -> list[list[Type]]:
@@ -79,8 +88,9 @@ def _port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def _rule(graph: Graph, node: Node, ports: list[Type], result: int | None) -> Rule:
-    compute, trap = _compute(node, ports)
+def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int) -> Rule:
+    node = graph.nodes[number]
+    compute, trap = _compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
     routes = [_routes(graph, targets) for targets in edges]
     return Rule(
@@ -94,6 +104,8 @@ def _rule(graph: Graph, node: Node, ports: list[Type], result: int | None) -> Ru
         routes=tuple(routes),
         arrives=node.op in ("call", "enter", "next_iteration"),
         leaves=node.op == "return",
+        acts=acting(number, node),
+        bound=dict(node.attributes).get(BOUND) if node.op == "next_iteration" else None,
     )
 
 
@@ -112,10 +124,12 @@ def _is_return(graph: Graph, edge: Edge) -> bool:
     return graph.nodes[edge.node].op == "return"
 
 
-def _compute(node: Node, ports: list[Type]) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+def _compute(node: Node, ports: list[Type], seed: int) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
     """What a node computes, and where it may trap, why."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
+    if node.op in ACTS:
+        return _drawn(node, seed)
     row, result = OPS[node.op], node.outputs[0].type
     arity = row.arity
     calculate = kernel(row, ports[:arity], result, node.attributes)
@@ -130,6 +144,12 @@ def _compute(node: Node, ports: list[Type]) -> tuple[Fire, Callable[[tuple[Value
 
     fire = compute_triggered if node.triggered else compute
     return fire, (lambda inputs: trap_message(row, inputs[:arity])) if traps_on(row, result) else None
+
+
+def _drawn(node: Node, seed: int) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+    """What a node does that draws random numbers; other acts have no use for it, but for `breakpoint`."""
+    undefined, arity = ACTS[node.op].undefined, len(node.ports) - node.triggered
+    return drawing(node, seed) or _first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
 
 
 def _first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..core.errors import Usage
+from ..core.mix import splitmix64
 from .state import State
 
 Pick: TypeAlias = Callable[[State], int]
@@ -35,16 +36,3 @@ def schedule(name: str) -> Pick:
 
 def _random(seed: int) -> Pick:
     return lambda state: splitmix64(seed, state.steps) % len(state.flight)
-
-
-def splitmix64(seed: int, number: int) -> int:
-    """The `number`-th output, from 0, of Steele, Lea and Flood's SplitMix64 generator (OOPSLA 2014).
-
-    >>> hex(splitmix64(0, 0))
-    '0xe220a8397b1dcdaf'
-    """
-    mask = 2**64 - 1
-    z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & mask
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-    return z ^ (z >> 31)

@@ -19,7 +19,9 @@ from typing import Any
 from ..core.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value, fingerprint
+from ..core.world import World
 from .activation import Record
+from .cells import Heap
 from .event import Event, Token
 from .fire import rules
 
@@ -27,10 +29,27 @@ from .fire import rules
 class State:
     """What a machine knows between two steps."""
 
-    def __init__(self, graph: Graph, arguments: Sequence[Value]) -> None:
-        """The first state of a run: the arguments in flight under the root tag, triggers before them."""
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Sequence[Value],
+        *,
+        seed: int = 0,
+        bound: int | None = None,
+        clocked: bool = False,
+        world: World | None = None,
+    ) -> None:
+        """The first state of a run: the arguments in flight under the root tag, triggers before them.
+
+        `seed` is that of random numbers; `bound` takes the place of the bounds that loops have; effects go to `world`.
+        `clocked` says that the schedule is `waves`, on which held tokens are released between waves.
+        """
         self.graph = graph
-        self.rules = rules(graph)
+        self.rules = rules(graph, seed, bound)
+        self.bounds = {rule.node.site: rule.bound for rule in self.rules if rule.bound is not None and rule.node.site}
+        """The bounds on the iterations of loops, by site; where there is none, nobody is counted as busy."""
+        self.clocked = clocked
+        self.world = World() if world is None else world
         self.signatures = _signatures(graph)
         self.records: dict[Tag, Record] = {}
         self.flight: deque[Token] = deque()
@@ -45,6 +64,11 @@ class State:
         self.steps = 0
         self.waiting = 0
         """How many tokens wait, in all records."""
+        self.cells = Heap()
+        self.held: dict[Tag, tuple[tuple[int, Token], ...]] = {}
+        """What is held for iterations, with the number of the step that held it."""
+        self.holding = 0
+        """How many tokens are held."""
         self.era = object()
         """Which records are this state's own: see `fork`."""
         root = self._open(ROOT)
@@ -53,6 +77,7 @@ class State:
         for (_, output), value in zip(graph.arguments, values, strict=True):
             self.flight.extend(Token(edge.node, edge.port, ROOT, value) for edge in output.edges)
         root.tokens = len(self.flight)
+        root.busy = len(self.flight) if self.bounds else 0
         self.ahead = len(self.flight)
         """How many tokens of the wave under way are still to be delivered."""
 
@@ -62,13 +87,14 @@ class State:
         made = copy(self)
         made.records, made.flight, made.results = self.records.copy(), self.flight.copy(), self.results.copy()
         made.traps, made.counts, made.opened = self.traps.copy(), self.counts.copy(), self.opened.copy()
+        made.cells, made.held = self.cells.fork(), self.held.copy()
         self.era, made.era = object(), object()
         return made
 
     @property
     def live(self) -> int:
-        """How many tokens there are, in flight and waiting."""
-        return len(self.flight) + self.waiting
+        """How many tokens there are: in flight, waiting, parked and held."""
+        return len(self.flight) + self.waiting + self.cells.parked + self.holding
 
     def child(self, tag: Tag, site: Site, iteration: int) -> Tag:
         """The tag below `tag`: the interned one where that activation is open, else a new one."""
@@ -78,7 +104,8 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Do what an event says."""
-        (number, port, tag, value), position, inputs, _, sent, trap, closed, *_ = event
+        token, position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
+        number, port, tag, value = token
         if position == 0:
             self.flight.popleft()
         elif position == len(self.flight) - 1:
@@ -90,8 +117,13 @@ class State:
         if record.era is not self.era:
             record = self._own(record)
         if inputs is None:
-            record.waiting.setdefault(number, {})[port] = value
-            self.waiting += 1
+            if parked is None:
+                record.waiting.setdefault(number, {})[port] = value
+                self.waiting += 1
+            else:
+                self.cells.park(parked, token)
+            if released:
+                self._release(released)
             self.ahead = self.ahead - 1 or len(self.flight)
             return
         rule = self.rules[number]
@@ -106,30 +138,47 @@ class State:
         if trap is not None:
             self.traps.append(event)
         if sent:
-            self._send(sent, record, rule.arrives)
+            self._send(sent, record, rule.arrives, held)
+        if self.bounds:
+            self._count_busy(event, rule.needs, 1)
+        if rule.acts is not None:
+            self.cells.apply(event, rule.node.op)
+        if woken:
+            self.flight.extend(woken)
+        if released:
+            self._release(released)
         for finished in closed:
             self._close(finished.tag)
         self.ahead = self.ahead - 1 or len(self.flight)
 
     def revert(self, event: Event) -> None:
         """Undo an event: the last one that was applied."""
-        (number, port, tag, _), position, inputs, _, sent, trap, closed, *_ = event
+        (number, port, tag, _), position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
         self.ahead = 1 if event.ends_wave else self.ahead + 1
         for finished in reversed(closed):
             reopened = self._open(finished.tag)
             reopened.fired = set(finished.fired)
             reopened.arrived, reopened.left = reopened.wanted
+        if released:
+            self._hold_again(released)
+        for _ in woken:
+            self.flight.pop()
         record = self._mine(tag)
-        self.steps -= 1
-        if inputs is None:
+        if parked is not None:
+            self.cells.unpark(parked)
+        elif inputs is None:
             del record.waiting[number][port]
             if not record.waiting[number]:
                 del record.waiting[number]
             self.waiting -= 1
         else:
             rule = self.rules[number]
+            if rule.acts is not None:
+                self.cells.revert(event, rule.node.op)
+            if self.bounds:
+                self._count_busy(event, rule.needs, -1)
             if sent:
-                self._unsend(sent, rule.arrives)
+                self._unsend(sent, rule.arrives, held)
             if trap is not None:
                 self.traps.pop()
             self.firings -= 1
@@ -141,9 +190,10 @@ class State:
                 tokens = [p for p, literal in enumerate(rule.node.ports) if literal is None and p != port]
                 record.waiting[number] = {p: inputs[p] for p in tokens}
                 self.waiting += rule.needs - 1
+        self.steps -= 1
         self.flight.insert(position, event.token)
 
-    def _send(self, sent: tuple[Token, ...], record: Record, arrives: bool) -> None:
+    def _send(self, sent: tuple[Token, ...], record: Record, arrives: bool, held: bool) -> None:
         """The tokens of one firing, which are all under one tag."""
         node, position, tag, value = sent[0]
         if node < 0:
@@ -152,21 +202,65 @@ class State:
         target = record if tag is record.tag else self._mine(tag) if tag in self.records else self._begin(tag)
         target.tokens += len(sent)
         target.arrived += arrives
-        self.flight.extend(sent)
+        if held:
+            self.held[tag] = (*self.held.get(tag, ()), *((self.steps, token) for token in sent))
+            self.holding += len(sent)
+        else:
+            self.flight.extend(sent)
 
-    def _unsend(self, sent: tuple[Token, ...], arrives: bool) -> None:
+    def _unsend(self, sent: tuple[Token, ...], arrives: bool, held: bool) -> None:
         node, position, tag, _ = sent[0]
         if node < 0:
             del self.results[position]
             return
-        for _ in sent:
-            self.flight.pop()
+        if held:
+            self._keep_held(tag, self.held[tag][: -len(sent)])
+            self.holding -= len(sent)
+        else:
+            for _ in sent:
+                self.flight.pop()
         target = self._mine(tag)
         target.tokens -= len(sent)
         target.arrived -= arrives
         if target.is_blank() and tag is not ROOT:
             self._close(tag)
             self.opened[tag.site] -= 1
+
+    def _release(self, released: tuple[tuple[int, Token], ...]) -> None:
+        """S16: held tokens join the flight."""
+        for step, token in released:
+            self._keep_held(token.tag, tuple(entry for entry in self.held[token.tag] if entry != (step, token)))
+            self.flight.append(token)
+            self._busier(token.tag, 1)
+        self.holding -= len(released)
+
+    def _hold_again(self, released: tuple[tuple[int, Token], ...]) -> None:
+        for entry in released:
+            self.flight.pop()
+            tag = entry[1].tag
+            self.held[tag] = tuple(sorted((*self.held.get(tag, ()), entry), key=lambda held: held[0]))
+            self._busier(tag, -1)
+        self.holding += len(released)
+
+    def _keep_held(self, tag: Tag, entries: tuple[tuple[int, Token], ...]) -> None:
+        if entries:
+            self.held[tag] = entries
+        else:
+            del self.held[tag]
+
+    def _count_busy(self, event: Event, needs: int, by: int) -> None:
+        """What a firing makes busy, and what it leaves."""
+        if event.sent and event.sent[0].node >= 0 and not event.held:
+            self._busier(event.sent[0].tag, by * len(event.sent))
+        self._busier(event.token.tag, -by * needs)
+
+    def _busier(self, tag: Tag, by: int) -> None:
+        at: Tag | None = tag
+        while at is not None and by and at in self.records:
+            record = self._mine(at)
+            before, record.busy = record.busy, record.busy + by
+            by = (record.busy > 0) - (before > 0)
+            at = at.parent
 
     def _begin(self, tag: Tag) -> Record:
         self.opened[tag.site] = self.opened.get(tag.site, 0) + 1
@@ -201,9 +295,13 @@ class State:
         flight = [(token.node, token.port, token.tag, fingerprint(token.value)) for token in self.flight]
         records = {tag: record.snapshot() for tag, record in self.records.items()}
         results = {position: fingerprint(value) for position, value in self.results.items()}
+        held = {
+            tag: [(step, t.node, t.port, fingerprint(t.value)) for step, t in entries]
+            for tag, entries in self.held.items()
+        }
         opened = {site: count for site, count in self.opened.items() if count}
         counts = list(self.counts), opened, self.firings, self.steps, self.waiting, self.ahead
-        return flight, records, results, list(self.traps), counts
+        return flight, records, results, list(self.traps), counts, self.cells.snapshot(), held
 
 
 def _signatures(graph: Graph) -> dict[Site, tuple[int, int]]:

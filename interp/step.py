@@ -18,8 +18,10 @@ from ..core.graph import Edge
 from ..core.tag import Tag
 from ..core.value import Value, show
 from .activation import Record
-from .event import Closed, Event, Token
-from .fire import Outputs, Rule
+from .acts import Outputs
+from .bounds import is_held, released
+from .event import Cell, Closed, Event, Token
+from .fire import Rule
 from .state import State
 
 
@@ -32,12 +34,30 @@ def step(state: State, position: int) -> Event:
     rule, record = state.rules[token.node], state.records[token.tag]
     inputs = _match(state, rule, record, token)
     if inputs is None:
-        return Event(token, position, None, (), (), None, (), state.ahead == 1)
-    trap = None if rule.trap is None else rule.trap(inputs)
-    outputs = rule.compute(inputs, token.tag) if trap is None else ()
+        return _stays(state, record, token, position, None)
+    woken: tuple[Token, ...] = ()
+    if rule.acts is None:
+        trap = None if rule.trap is None else rule.trap(inputs)
+        outputs = rule.compute(inputs, token.tag) if trap is None else ()
+    else:
+        outputs, trap, parked, woken = rule.acts(state.cells.blocks, state.world, token, inputs)
+        if parked is not None:
+            return _stays(state, record, token, position, parked)
     sent = _send(state, rule, token.tag, outputs) if outputs else ()
+    held = rule.bound is not None and is_held(state, rule, record)
+    release: tuple[tuple[int, Token], ...] = ()
+    if state.held:
+        release = released(state, record, rule.needs, sent[0].tag if sent and not held else None)
     closed = _closed(state, rule, record, token, sent)
-    return Event(token, position, inputs, outputs, sent, trap, closed, state.ahead == 1)
+    return Event(
+        token, position, inputs, outputs, sent, trap, closed, state.ahead == 1, None, woken, held, release
+    )  # fmt: skip
+
+
+def _stays(state: State, record: Record, token: Token, position: int, parked: Cell | None) -> Event:
+    """A token that makes nothing fire: it waits for partners, or for a cell."""
+    release = released(state, record, 0, None) if state.held else ()
+    return Event(token, position, None, (), (), None, (), state.ahead == 1, parked, (), False, release)
 
 
 def _match(state: State, rule: Rule, record: Record, token: Token) -> tuple[Value, ...] | None:

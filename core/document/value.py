@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import dtypes
+from ..cells import Handle
 from ..dtypes import DType
 from ..errors import Usage
 from ..program import Location
-from ..tag import Site
-from ..types import MOST_AXES, Shape, Type, type_of
+from ..tag import ROOT, Site
+from ..types import MOST_AXES, HandleType, Shape, Type, handle_type, type_of
 from ..value import Literal, Value, normal
 from .cursor import Cursor, natural, plain_text
 
@@ -45,6 +46,10 @@ def value_form(value: Value) -> Plain:
         return {"dtype": "int64", "data": value}
     if type(value) is bool:
         return {"dtype": "bool", "data": value}
+    if isinstance(value, Handle):
+        path = [{**site_form(site), "iteration": k} for site, k in value.tag.path()]
+        made = {"node": value.node, "tag": path, "size": value.size}
+        return {"dtype": "cells", **type_form(Type(value.dtype)), "data": made}
     array = np.asarray(value)
     data = _elements(array.reshape(-1))
     if array.ndim == 0:
@@ -79,6 +84,8 @@ def read_value(at: Cursor) -> Value:
     >>> read_value(Cursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
     array([  1., -inf])
     """
+    if at.has("element"):
+        return _read_handle(at)
     keys = ("dtype", "shape", "data") if at.has("shape") else ("dtype", "data")
     places = at.fields(*keys)
     dtype = read_dtype(places[0])
@@ -99,6 +106,17 @@ def read_value(at: Cursor) -> Value:
         return normal(array.reshape(shape), Type(dtype, shape))
     except ValueError:
         return places[1].refuse("the shape of an array")
+
+
+def _read_handle(at: Cursor) -> Handle:
+    dtype, element, data = at.fields("dtype", "element", "data")
+    dtype.one_of(("cells",))
+    node, path, size = data.fields("node", "tag", "size")
+    tag = ROOT
+    for step in path.entries():
+        *named, iteration = step.fields("function", "name", "kind", "iteration")
+        tag = tag.child(_site(*named), iteration.integer(0))
+    return Handle(node.integer(0), tag, size.integer(0), handle_type(_read_plain_type(element)).dtype)
 
 
 def read_literal(at: Cursor) -> Literal:
@@ -157,10 +175,20 @@ def read_dtype(at: Cursor) -> DType:
 
 
 def type_form(type_: Type) -> Plain:
+    if isinstance(type_.dtype, HandleType):
+        return {"dtype": "cells", "element": type_form(type_.dtype.element)}
     return {"dtype": type_.dtype.numpy.name, "shape": None if type_.shape is None else list(type_.shape)}
 
 
 def read_type(at: Cursor) -> Type:
+    if at.has("element"):
+        cells, element = at.fields("dtype", "element")
+        cells.one_of(("cells",))
+        return handle_type(_read_plain_type(element))
+    return _read_plain_type(at)
+
+
+def _read_plain_type(at: Cursor) -> Type:
     dtype, shape = at.fields("dtype", "shape")
     return Type(read_dtype(dtype), shape.optional(_shape))
 
@@ -174,7 +202,10 @@ def site_form(site: Site) -> Plain:
 
 
 def read_site(at: Cursor) -> Site:
-    function, name, kind = at.fields("function", "name", "kind")
+    return _site(*at.fields("function", "name", "kind"))
+
+
+def _site(function: Cursor, name: Cursor, kind: Cursor) -> Site:
     return Site(function.text(), name.text(), kind.one_of(("call", "loop")))  # type: ignore[arg-type]
 
 
@@ -202,6 +233,8 @@ def attributes_form(attributes: tuple[tuple[str, Any], ...]) -> Plain:
 
 def _attribute(name: str, value: Any) -> Plain:
     match value:
+        case Type() if name in TYPED:
+            return type_form(value)
         case DType() if name == "dtype":
             return value.numpy.name
         case str() if name != "dtype":
@@ -218,7 +251,7 @@ def _attribute(name: str, value: Any) -> Plain:
 
 
 def read_attributes(at: Cursor) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, read_dtype(value) if name == "dtype" else _read_attribute(value)) for name, value in at.items())
+    return tuple((name, _READ.get(name, _read_attribute)(value)) for name, value in at.items())
 
 
 def _read_attribute(at: Cursor) -> Any:
@@ -234,3 +267,8 @@ def _read_attribute(at: Cursor) -> Any:
         case int() if -EXACT <= at.data <= EXACT:
             return at.data
     return at.refuse("a string, an integer, true, false, null, a value, or a list of those")
+
+
+TYPED = ("element", "returns")
+"""The attributes that are types."""
+_READ: dict[str, Any] = {"dtype": read_dtype, **dict.fromkeys(TYPED, read_type)}

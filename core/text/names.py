@@ -13,14 +13,14 @@ from ..op import wrap
 from ..program import Location
 from ..tag import ENVIRONMENT
 from ..tag import Site as SiteOf
-from ..types import MOST_AXES, Type
+from ..types import MOST_AXES, Type, handle_type
 from ..value import Literal
 from .fault import Fault
 from .syntax import At, Attribute, From, Site, Word, Written
 
 LITERALS = ("true", "false", "nan", "inf")
 """Words that mean values, and name none."""
-ATTRIBUTES = "a dtype, a text, true or false, an int64, or a float64 that is no nan"
+ATTRIBUTES = "a dtype, a type, a text, sizes, true or false, an int64, or a float64 that is no nan"
 
 
 def name(word: Word) -> str:
@@ -41,8 +41,10 @@ def dotted(word: Word, owner: str) -> tuple[str, str]:
 
 
 def type_(word: Word) -> Type:
-    """A type as written: `float64[3, ?]`."""
+    """A type as written: `float64[3, ?]`, `cells[float64]`."""
     head, bracket, rest = word.text.partition("[")
+    if head.strip() == "cells" and bracket:
+        return handle_type(type_(Word(rest.removesuffix("]").strip(), word.spot)))
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool"}
@@ -82,8 +84,12 @@ def text(word: Word) -> str:
 
 
 def attribute(given: Attribute) -> tuple[str, object]:
-    """A static attribute: a dtype, a text, or the plain value of a literal."""
+    """A static attribute: a dtype, a type, a shape, a text, or the plain value of a literal."""
     key, value = name(given.name), given.value
+    if key in TYPED and isinstance(value, Word):
+        return key, type_(value)
+    if isinstance(value, Written) and value.text.startswith("["):
+        return key, _sizes(value)
     if isinstance(value, Written):
         plain = literal(value).value
         if not is_attribute(plain):
@@ -96,12 +102,26 @@ def attribute(given: Attribute) -> tuple[str, object]:
     return key, dtypes.BY_NAME[value.text]
 
 
+TYPED = ("element", "returns")
+"""The attributes that are types."""
+
+
+def _sizes(written: Written) -> tuple[int, ...]:
+    """The sizes of a shape, as in `[2, 3]`."""
+    sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
+    if not all(size.isascii() and size.isdigit() and len(size) < 19 for size in sizes):
+        raise Fault("this is no attribute", written.spot, required=ATTRIBUTES)
+    return tuple(map(int, sizes))
+
+
 def is_attribute(value: object) -> bool:
     """Whether a value can be an attribute in the text form: attributes are compared with `==`, and a nan or an array
     would equal nothing."""
+    if isinstance(value, tuple):
+        return all(type(size) is int and 0 <= size < 10**18 for size in value)
     if type(value) is int:
         return wrap(value) == value
-    return value == value if type(value) is float else isinstance(value, bool | str | DType)
+    return value == value if type(value) is float else isinstance(value, bool | str | DType | Type)
 
 
 def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:

@@ -66,7 +66,9 @@ def _attribute(value: object) -> str:
         raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTES)
     if isinstance(value, str):
         return quoted(value)
-    return repr(value) if isinstance(value, DType) else show(value)
+    if isinstance(value, tuple):
+        return str(list(value))
+    return repr(value) if isinstance(value, DType) else str(value) if isinstance(value, Type) else show(value)
 
 
 def quoted(text: str) -> str:

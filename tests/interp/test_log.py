@@ -183,7 +183,7 @@ def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
     for n in (50, 50, 500):
         count.run(n, keep=path, schedule="fifo")
         held.append(held_while_read(path))
-    assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.2
+    assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.5
     fib.run(12, keep=path, schedule="lifo")
     replay, lines = open_log(path), []
     writer = EventWriter(replay.state.graph, lines.append)

@@ -1,0 +1,115 @@
+"""Write-once cells: I-structures (Arvind, Nikhil, Pingali, 1989), TensorFlow's TensorArray.
+
+A get of an empty cell waits for the put. A second put to a cell is a trap of that cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..act import act
+from ..cells import Handle
+from ..errors import Invalid, Usage
+from ..types import Type, admit_element, element_type, handle_type
+from ..value import Value, normal
+
+_INT = Type(dtypes.int64)
+
+
+def _made(size: Type, element: Any) -> Type:
+    if not isinstance(element, Type):
+        raise Invalid("this is no type", required="the type of an element, as in element=float64[3]", got=repr(element))
+    if size != _INT:
+        raise Invalid("the number of cells is of another type", required=_INT, got=size)
+    try:
+        return handle_type(admit_element(element))
+    except Usage as error:
+        raise Invalid(error.message, got=element) from None
+
+
+def _indexed(handle: Type, index: Type) -> Type:
+    element = element_type(handle)
+    if index != _INT:
+        raise Invalid("the index of a cell is of another type", required=_INT, got=index)
+    return element
+
+
+def _put(handle: Type, index: Type, value: Type) -> Type:
+    element = _indexed(handle, index)
+    if not element.admits(value):
+        raise Invalid("a cell holds values of another type", required=element, got=value, hint="convert with astype")
+    return handle
+
+
+def _collected(handle: Type) -> Type:
+    element = element_type(handle)
+    return Type(element.dtype, None if element.shape is None else (None, *element.shape))
+
+
+cells = act(
+    "cells",
+    arity=1,
+    types=_made,
+    attributes=("element",),
+    doc="`n` empty cells, each for one value of type `element`. Traps on a negative n.",
+)
+put = act(
+    "put",
+    arity=3,
+    types=_put,
+    form="program",
+    doc="Put a value into cell `i`; the result is the handle, at once. Traps outside of 0 to n - 1; a second put to a "
+    "cell is a trap that names all its puts. In a graph it is a `store`, which has no output.",
+)
+store = act(
+    "store",
+    arity=3,
+    types=_put,
+    outputs=0,
+    form="graph",
+    doc="The sink that a `put` of a program becomes: it puts a value into cell `i`, and wakes what waits there.",
+)
+get = act(
+    "get",
+    arity=2,
+    types=_indexed,
+    doc="The value of cell `i`; while the cell is empty the get is parked there. Traps outside of 0 to n - 1.",
+)
+collect = act(
+    "collect",
+    arity=1,
+    types=_collected,
+    doc="All cells as one array, cell by cell along its first axis, as soon as each has its value. Traps where they "
+    "are of different shapes.",
+)
+
+
+def size_trap(size: int) -> str | None:
+    """Why there are no cells of this number."""
+    return "fewer than no cells" if size < 0 else None
+
+
+def index_trap(handle: Handle, index: int) -> str | None:
+    """Why there is no such cell."""
+    return None if 0 <= index < handle.size else f"there is no cell {index} among {handle.size}"
+
+
+def second_put_trap(index: int) -> str:
+    return f"cell {index} is put more than once"
+
+
+def shapes_trap(values: Sequence[Value]) -> str | None:
+    """Why values of cells make no array; a value of another shape is possible where the element's is open."""
+    shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
+    return f"cells of shapes {shapes[0]} and {shapes[1]} make no array" if len(shapes) > 1 else None
+
+
+def stacked(values: Sequence[Value], element: Type) -> Value:
+    """Values of one shape as an array, along a new first axis."""
+    inner = np.asarray(values[0]).shape if values else tuple(size or 0 for size in element.shape or ())
+    array = np.array(values, element.dtype.numpy).reshape((len(values), *inner))
+    return normal(array, Type(element.dtype, array.shape))

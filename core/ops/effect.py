@@ -1,0 +1,89 @@
+"""Effects: what a program does to the world outside. The effects on one resource happen in program order.
+
+An effect is ordered by a token that is handed from one to the next on the same resource; a graph has it as the effect's
+trigger and its second output.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..act import act
+from ..errors import Invalid
+from ..types import HandleType, Type
+from ..value import show
+
+_BOOL = Type(dtypes.bool)
+
+
+def formatted(text: str, operands: tuple[Any, ...]) -> str:
+    """A text with the operands where it has `{}`, as literals; `{{` and `}}` are braces.
+
+    >>> formatted("{} of {{{}}}", (1, 2.5))
+    '1 of {2.5}'
+    """
+    return text.format(*map(show, operands))
+
+
+def _printed(*operands: Type, text: Any) -> Type:
+    holes = _holes(text) if isinstance(text, str) else None
+    if holes != len(operands):
+        required = "a text with {} for each operand, {{ and }} for braces"
+        raise Invalid("a text and operands that do not fit", required=required, got=f"{text!r} of {len(operands)}")
+    _check_no_handles(operands)
+    return _BOOL
+
+
+def _holes(text: str) -> int | None:
+    """How many operands a text has places for; None where its braces mean nothing."""
+    plain = text.replace("{{", "").replace("}}", "")
+    holes = plain.count("{}")
+    return holes if plain.count("{") == plain.count("}") == holes else None
+
+
+def _called(*operands: Type, function: Any, returns: Any) -> Type:
+    if not isinstance(function, str) or not isinstance(returns, Type) or isinstance(returns.dtype, HandleType):
+        required = 'a name and a type, as in function="f", returns=float64'
+        raise Invalid("this is no callback", required=required, got=f"{function!r}, {returns!r}")
+    _check_no_handles(operands)
+    return returns
+
+
+def _check_no_handles(operands: tuple[Type, ...]) -> None:
+    for operand in operands:
+        if isinstance(operand.dtype, HandleType):
+            raise Invalid("cells do not leave the program", got=operand, hint="get or collect their values first")
+
+
+def _stopped(condition: Type) -> Type:
+    if condition != _BOOL:
+        raise Invalid("the condition of breakpoint is not one bool", required=_BOOL, got=condition)
+    return _BOOL
+
+
+print_ = act(
+    "print",
+    arity=None,
+    types=_printed,
+    attributes=("text",),
+    resource="output",
+    outputs=2,
+    doc="Print a line: `text`, with an operand for each `{}` in it. The result is true, when it has been printed.",
+)
+callback = act(
+    "callback",
+    arity=None,
+    types=_called,
+    attributes=("function", "returns"),
+    resource="python",
+    outputs=2,
+    doc="Call the Python function of this name, which the run is given, on the operands. Traps where it raises, or "
+    "does not return a value of type `returns`.",
+)
+breakpoint_ = act(
+    "breakpoint",
+    arity=1,
+    types=_stopped,
+    doc="The condition itself. A debugger stops where it fires on true.",
+)

@@ -1,0 +1,128 @@
+"""Random numbers, drawn by counting and not by a state: which ones depends on the run's seed, the node and its tag.
+
+A draw has a key of 64 bits. Its element i, a scalar being element 0, has the key splitmix64(key, i), and the n-th word
+of an element with key e is splitmix64(e, n).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..act import act
+from ..errors import Invalid
+from ..mix import splitmix64
+from ..op import MOST_ELEMENTS
+from ..types import Shape, Type
+from ..value import Value, normal
+
+_INT = Type(dtypes.int64)
+
+
+def draw_key(seed: int, node: int, tag: int) -> int:
+    """The key of a draw: of the seed of the run, the key of the node's qualified name, and that of the tag."""
+    return splitmix64(tag ^ node, seed)
+
+
+def bounded(key: int, size: int) -> int:
+    """A number from 0 below `size`, each as likely: Lemire's multiplication, of the first word that is not rejected."""
+    rejected, number = 2**64 % size, 0
+    while True:
+        product = splitmix64(key, number) * size
+        if product % 2**64 >= rejected:
+            return product >> 64
+        number += 1
+
+
+def _uniform(key: int) -> float:
+    return (splitmix64(key, 0) >> 11) * 2.0**-53
+
+
+def _normal(key: int) -> float:
+    """Box and Muller's transform of two words, the first of them in (0, 1]."""
+    one = ((splitmix64(key, 0) >> 11) + 1) * 2.0**-53
+    other = (splitmix64(key, 1) >> 11) * 2.0**-53
+    return math.sqrt(-2.0 * math.log(one)) * math.cos(2.0 * math.pi * other)
+
+
+def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
+    size = math.prod(shape)
+    if size > MOST_ELEMENTS:
+        raise MemoryError(f"an array of shape {shape}")
+    flat = [draw(splitmix64(key, i)) for i in range(size)]
+    return normal(np.array(flat, type_.dtype.numpy).reshape(shape), type_)
+
+
+def _shaped(shape: object) -> Shape:
+    if isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 2**63 for size in shape):
+        return shape
+    raise Invalid("this is no shape", required="sizes, as in shape=[2, 3]", got=repr(shape))
+
+
+def _floats(shape: Any) -> Type:
+    return Type(dtypes.float64, _shaped(shape))
+
+
+def _integers(low: Type, high: Type, shape: Any) -> Type:
+    if (low, high) != (_INT, _INT):
+        raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}")
+    return Type(dtypes.int64, _shaped(shape))
+
+
+def _draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
+    return _elements(key, shape, lambda each: low + bounded(each, high - low), _INT)
+
+
+def _permuted(size: Type) -> Type:
+    if size != _INT:
+        raise Invalid("a size of another type", required="int64", got=size)
+    return Type(dtypes.int64, (None,))
+
+
+def _permutation(key: int, size: Any) -> Value:
+    """Fisher and Yates: the last place first, each swapped with one up to it."""
+    if size > MOST_ELEMENTS:
+        raise MemoryError(f"a permutation of {size} numbers")
+    numbers = list(range(size))
+    for last in range(size - 1, 0, -1):
+        other = bounded(splitmix64(key, last), last + 1)
+        numbers[last], numbers[other] = numbers[other], numbers[last]
+    return normal(np.array(numbers, np.int64), Type(dtypes.int64, (size,)))
+
+
+uniform = act(
+    "uniform",
+    arity=0,
+    types=_floats,
+    attributes=("shape",),
+    draw=lambda key, shape: _elements(key, shape, _uniform, Type(dtypes.float64)),
+    doc="Numbers from 0 below 1, float64, all as likely: 53 bits of the first word. `shape` is static; () makes one.",
+)
+normal_ = act(
+    "normal",
+    arity=0,
+    types=_floats,
+    attributes=("shape",),
+    draw=lambda key, shape: _elements(key, shape, _normal, Type(dtypes.float64)),
+    doc="Numbers of the normal distribution of mean 0 and variance 1, float64, by Box and Muller's transform.",
+)
+integers = act(
+    "integers",
+    arity=2,
+    types=_integers,
+    attributes=("shape",),
+    draw=_draw_integers,
+    undefined=lambda low, high: "integers of an empty range" if low >= high else None,
+    doc="Integers from `low` below `high`, int64, all as likely. Traps where there are none.",
+)
+permutation = act(
+    "permutation",
+    arity=1,
+    types=_permuted,
+    draw=_permutation,
+    undefined=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
+    doc="The numbers from 0 below `n` in random order, int64, all orders as likely. Traps on a negative n.",
+)

@@ -1,0 +1,50 @@
+"""The world outside of a program: who performs its effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import TagloomError, Usage
+from .types import Type
+from .value import Value, admit, show
+
+
+class Failed(Exception):
+    """A callback raised, or returned what it may not: the effect traps with these words."""
+
+
+class World:
+    """Prints to `output`, and calls the Python functions that it is given by name. What it did is not undone."""
+
+    def __init__(
+        self, output: Callable[[str], object] = print, callbacks: Mapping[str, Callable[..., Any]] | None = None
+    ) -> None:
+        self.output = output
+        self.callbacks = dict(callbacks or {})
+
+    def print(self, line: str) -> None:
+        self.output(line)
+
+    def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
+        """What a callback returns, as a value of that type; raises Failed where it has none."""
+        if function not in self.callbacks:
+            raise Failed(f"no Python function is given for callback {function}")
+        try:
+            result = self.callbacks[function](*operands)
+        except TagloomError as error:
+            raise Failed(f"callback {function} raised {type(error).__name__}: {error.message}") from None
+        except Exception as error:
+            raise Failed(f"callback {function} raised {type(error).__name__}: {error}") from None
+        try:
+            return admit(result, returns)
+        except Usage:
+            got = "nothing" if result is None else _shown(result)
+            raise Failed(f"callback {function} returned {got}, which is no {returns}") from None
+
+
+def _shown(result: object) -> str:
+    try:
+        return show(admit(result))
+    except Usage:
+        return repr(result)[:80]
