@@ -194,8 +194,8 @@ def test_counts_known_beforehand() -> None:
     assert (loop.schedules, loop.states) == (37151686882741164864368557507010887680, 841)
 
 
-def test_too_many_states_are_refused() -> None:
-    """A limit is exact, and says so; an endless run ends by it."""
+def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
+    """Both limits are exact, and say so; an endless run ends by one."""
     states = explore(sum_graph(), [3, 4]).states
     assert explore(sum_graph(), [3, 4], states=states).states == states
     with pytest.raises(tl.Exhausted) as raised:
@@ -208,15 +208,28 @@ def test_too_many_states_are_refused() -> None:
 
     with pytest.raises(tl.Exhausted):
         explore(endless.graph, [1])
+    monkeypatch.setattr(module, "FIRINGS", 3)
+    assert explore(sum_graph(), [3, 4]).endings[0].outcome.firings == 3
+    monkeypatch.setattr(module, "FIRINGS", 2)
+    with pytest.raises(tl.Exhausted, match="more than 2 firings"):
+        explore(sum_graph(), [3, 4])
 
 
 def test_scripts_that_do_not_fit_are_refused() -> None:
     """A script goes to the end of the run and not further, and takes tokens that there are."""
-    for script, said in (((0, 0), "the run goes on"), ((0, 7), "step 1"), ((0,) * 6, "step 5"), ((-1,), "step 0")):
-        with pytest.raises(tl.Usage, match=said):
+    wrong = [
+        ((0, 0), "the run goes on after the script\n  required: a position for every step\n  got: 2 tokens in flight"),
+        ((0, 7), "step 1 of the script cannot be made\n  required: a position below 2\n  got: 7"),
+        ((-1,), "step 0 of the script cannot be made\n  required: a position below 3\n  got: -1"),
+        ((0,) * 6, "step 5 of the script cannot be made\n  required: 5 steps, then it is quiet\n  got: 0"),
+    ]
+    for script, said in wrong:
+        with pytest.raises(tl.Usage) as raised:
             follow(sum_graph(), [3, 4], script)
-    with pytest.raises(tl.Invalid):
-        explore(stuck(), [1])
+        assert str(raised.value).startswith(said)
+    for refused in (lambda: explore(stuck(), [1]), lambda: follow(stuck(), [1], [0])):
+        with pytest.raises(tl.Invalid):
+            refused()
     with pytest.raises(tl.Usage):
         explore(sum_graph(), [3])
 
