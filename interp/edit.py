@@ -1,0 +1,83 @@
+"""What if a token had another value: which token, what it was, what it is instead.
+
+An edit is no event. No machine would do it, so what follows from it is a what-if, and says so. It changes a value and
+nothing else: which tokens there are, and where, stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from ..core.errors import Usage, counted
+from ..core.graph import Edge, Graph
+from ..core.tag import Tag
+from ..core.types import Type
+from ..core.value import Value, admit, show
+from .event import Token
+from .state import State
+
+
+class Slot(NamedTuple):
+    """Where a token waits: at a port of a node, under a tag."""
+
+    node: int
+    port: int
+    tag: Tag
+
+
+Place: TypeAlias = int | Slot
+"""Where a token is: its position in the flight, or where it waits."""
+
+
+class Edit(NamedTuple):
+    """A token as it was, where it was, and the value that it has instead."""
+
+    place: Place
+    token: Token
+    value: Value
+
+    def told(self, graph: Graph) -> str:
+        """In words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
+        number, port, tag, value = self.token
+        return f"{show(self.value)} instead of {show(value)} on port {port} of node {graph.nodes[number]} under {tag}"
+
+
+def edit(state: State, place: Place, value: object) -> Edit:
+    """The edit that gives the token at this place this value; changes nothing yet.
+
+    Raises Usage where no token is there, and where the value is not of the type that the port takes.
+    """
+    token = _token(state, place)
+    try:
+        return Edit(place, token, admit(value, _type(state.graph, token)))
+    except Usage as error:
+        error.message = f"the token for port {token.port} of node {state.graph.nodes[token.node]}: {error.message}"
+        raise
+
+
+def make(state: State, change: Edit) -> None:
+    """Change the token in a state."""
+    place, token, value = change
+    if isinstance(place, int):
+        state.flight[place] = token._replace(value=value)
+        return
+    record = state.records[token.tag].copy(state.era)  # its own, whoever shared the one before
+    record.waiting[token.node][token.port] = value
+    state.records[token.tag] = record
+
+
+def _token(state: State, place: Place) -> Token:
+    if isinstance(place, Slot):
+        record = state.records.get(place.tag)
+        held = record.waiting.get(place.node, {}) if record is not None else {}
+        if place.port in held:
+            return Token(*place, held[place.port])
+        raise Usage(f"no token waits at port {place.port} of node {place.node}", got=f"the tag {place.tag}")
+    if 0 <= place < len(state.flight):
+        return state.flight[place]
+    raise Usage(f"no token is at position {place} of the flight", got=f"{counted(len(state.flight), 'token')} there")
+
+
+def _type(graph: Graph, token: Token) -> Type:
+    """What the port takes: the type of the output that feeds it."""
+    return graph.output(graph.sources()[Edge(token.node, token.port)][0]).type

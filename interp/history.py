@@ -1,0 +1,338 @@
+"""Time travel over a run: back and forth, to any event, and what would have been otherwise.
+
+A history is the events of a run and a state that stands between two of them. Going over events that are known applies
+and reverts them, and computes nothing: so what a firing did outside of the machine, it does not do again. At the end
+the run goes on by its schedule, or by hand. What differs from what is known is a **branch**: a history that has the
+past in common, with no copy of it, and goes on by itself, *its effects included*.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from weakref import ref
+
+from ..core.act import resource_of
+from ..core.errors import Broken, Exhausted, TagloomError, Usage, counted
+from ..core.frontend.structure import Structure
+from ..core.graph import Graph
+from ..core.value import Value
+from ..core.world import World
+from .edit import Edit, Place, edit, make
+from .event import Event
+from .log import opened
+from .measure import Meter
+from .outcome import Outcome, ending
+from .record import OutcomeRecord
+from .reference import (
+    Limits,
+    Until,
+    admit_arguments,
+    breaks_rules,
+    go_on,
+    is_met,
+    log_path,
+    structure_of,
+    with_first_token,
+)
+from .replay import BY_HAND, open_log
+from .schedule import Pick
+from .schedule import schedule as schedule_named
+from .state import State
+from .stretch import SPACING, Lineage, Stretch
+from .walk import Walk
+
+WHAT_IF = "what-if"
+"""The schedule that the outcome of a run names in which a token was changed."""
+
+
+class History(Walk):
+    """A run that can be gone over, that goes on at its end, and that has branches."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Sequence[object],
+        *,
+        schedule: str = "waves",
+        limits: Limits | None = None,
+        unchecked: bool = False,
+        structure: Structure | None = None,
+        seed: int = 0,
+        bound: int | None = None,
+        world: World | None = None,
+        spacing: int = SPACING,
+    ) -> None:
+        """The beginning of a run. `unchecked` and `structure` are as of `run_graph`, `seed`, `bound` and `world` of a
+        state; `spacing` is how many events apart the states are that are kept.
+
+        Raises Usage where the arguments do not fit or there is no such schedule, Invalid where the graph breaks a rule.
+        """
+        broken = breaks_rules(graph, unchecked=unchecked)
+        admitted = admit_arguments(graph, arguments)
+        state = State(graph, admitted, seed=seed, bound=bound, clocked=schedule == "waves", world=world)
+        self._begin(state, admitted, schedule, broken, spacing)
+        self.limits = limits or Limits()
+        self.structure = structure or structure_of(graph)
+
+    def _begin(self, state: State, arguments: Sequence[Value], schedule: str, broken: bool, spacing: int) -> None:
+        self.graph = state.graph
+        self.arguments = tuple(arguments)
+        self.schedule = schedule
+        self.limits = Limits()
+        """What ends the run. Where they have, the run goes on once they are raised."""
+        self.structure = structure_of(state.graph)
+        self.broken = broken
+        self.name = state.graph.name
+        self.parent: History | None = None
+        self.branched_at = 0
+        """Where a branch begins: so many events it has in common with its parent."""
+        self.edit: Edit | None = None
+        """The token that was changed there, if one was."""
+        self.edits: tuple[tuple[int, Edit], ...] = ()
+        """All tokens that were changed in the past of the end, with how many events had happened then."""
+        self._pick: Pick = (lambda state: 0) if schedule == BY_HAND else schedule_named(schedule)
+        self._by_hand: int | None = None
+        """The first event that the schedule would not have chosen."""
+        meter = Meter(state, clocked=schedule == "waves")
+        super().__init__(Lineage((Stretch(0, meter, spacing=spacing, reversible=not broken),)), state, 0)
+        self._spacing = spacing
+        self._children: list[ref[History]] = []
+        self._until: Until = "quiet"
+        self._stopped: TagloomError | None = None
+        self._outcome: Outcome | None = None
+        self._recorded: OutcomeRecord | None = None
+        """What a log said of the end, until the run goes on."""
+
+    @property
+    def children(self) -> tuple[History, ...]:
+        """The branches of this history that somebody still holds, in the order in which they were made."""
+        return tuple(child for child in (made() for made in self._children) if child is not None)
+
+    # Going over it
+
+    def forward(self) -> Event | None:
+        """One event on, which is returned: the next that is known, at the end a new one by the schedule. None where
+        the run is over: `outcome` says how."""
+        if self.position == len(self):
+            return self._go_on(self._pick, lambda: True)
+        event = self[self.position]
+        self.jump(self.position + 1)
+        return event
+
+    def forward_to(self, wanted: Callable[[State, Event], bool]) -> Event | None:
+        """On to after the next event that is wanted, in the state that it led to; None where the run ends before."""
+        while (event := self.forward()) is not None and not wanted(self.state, event):
+            pass
+        return event
+
+    # Going on at the end
+
+    def run(self, until: Until = "quiet") -> Outcome:
+        """From the end on by the schedule, until the run is over, and how that was; from the present position if that
+        is the end. `until` is as of `run_graph`."""
+        self.jump(len(self))
+        if not (self.position and is_met(until, self.state)):
+            self._go_on(self._pick, lambda: is_met(until, self.state))
+        if until != self._until:
+            self._until, self._outcome, self._recorded = until, None, None
+        return self.outcome()
+
+    def deliver(self, position: int) -> Event | None:
+        """At the end: deliver the token at this position of the flight, by hand; None where that ends the run.
+
+        Raises Usage where none is there, and in the past, of which only a branch can differ.
+        """
+        if self.position < len(self):
+            raise Usage("this event is known already", hint="choose(position) makes a branch")
+        if not 0 <= position < len(self.state.flight):
+            raise Usage(f"no token is at position {position}", got=f"{len(self.state.flight)} in flight")
+        deviates = position != self._pick(self.state)
+        event = self._go_on(lambda state: position, lambda: True)
+        if event is not None and deviates and self._by_hand is None:
+            self._by_hand = self.position - 1
+        return event
+
+    def _go_on(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
+        """New events, until it is enough or the run is over; the last of them, if there is one."""
+        stretch, before = self._lineage.last, len(self)
+        self._stopped, self._until, self._outcome = None, "quiet", None
+        stretch.meter.state = self.state
+        broken = self.broken or bool(self.edits)
+        try:
+            self._stopped = go_on(self.state, pick, self.limits, is_enough, [stretch.add], broken)
+        except BaseException:
+            self.state = stretch.settle()
+            raise
+        finally:
+            self.position = len(self)
+        if isinstance(self._stopped, Broken):  # it may have been broken half way
+            self.state = stretch.settle()
+        if len(self) == before:
+            return None
+        self._recorded = None
+        return stretch.events[-1]
+
+    def outcome(self) -> Outcome:
+        """How the run ended, wherever in it one is; raises Usage where it is not over.
+
+        It is what `run_graph` gives, with all events; its schedule is `hand` where the schedule was not kept to, and
+        `what-if` where a token was changed.
+        """
+        if self._outcome is None:
+            state = self.at(len(self))
+            if not self._is_over(state):
+                raise Usage(
+                    f"the run of {self.name} is not over", got=counted(len(self), "event"), hint="run() goes on"
+                )
+            self._outcome = self._ending(state)
+        return self._outcome
+
+    def _is_over(self, state: State) -> bool:
+        return not state.flight or self._stopped is not None or is_met(self._until, state)
+
+    def _ending(self, state: State) -> Outcome:
+        meter, kept = copy(self._lineage.last.meter), tuple(self)
+        meter.state, meter.clocked = state, self._kept_schedule() == "waves"
+        outcome = ending(
+            state,
+            meter.stats(),
+            with_first_token(self._stopped, kept),
+            self._until,
+            schedule=self._kept_schedule(),
+            engine="reference",
+            structure=self.structure,
+            kept=kept,
+        )
+        if outcome.error is not None:
+            for position, change in self.edits:
+                outcome.error.add_note(f"  what if, after {counted(position, 'event')}: {change.told(self.graph)}")
+        self._lineage.last.set_aside()
+        return outcome
+
+    def _kept_schedule(self) -> str:
+        """By which schedule the events came to be."""
+        if self.edits:
+            return WHAT_IF
+        return self.schedule if self._by_hand is None else BY_HAND
+
+    # What if
+
+    def branch(self, name: str | None = None) -> History:
+        """A history with the past up to the present position, that goes on from there by itself. Its name, if none is
+        given, is that of its parent and a number.
+
+        Firings from there on are new ones, and so are their effects: `repeats` says which of its parent's were some.
+        """
+        return self._branch(name, None)
+
+    def choose(self, position: int, name: str | None = None) -> History:
+        """A branch in which the token at this position of the flight is the next to be delivered, and has been.
+
+        Raises Usage where none is there.
+        """
+        made = self._branch(name, None)
+        made.deliver(position)
+        return made
+
+    def change(self, place: Place, value: object, name: str | None = None) -> History:
+        """A branch in which a token, in flight or waiting, has another value from the present position on.
+
+        Raises Usage where no token is there, and where the value is not of the type that its port takes.
+        """
+        return self._branch(name, edit(self.state, place, value))
+
+    def _branch(self, name: str | None, change: Edit | None) -> History:
+        position, owner = self.position, self
+        while owner.parent is not None and position < owner.branched_at:
+            owner = owner.parent
+        meter = self._lineage.stretch(position).measured(position)
+        made = copy(owner)
+        if change is not None:
+            make(meter.state, change)
+            made.edits = (*owner.edits, (position, change))
+        made.name = name or f"{owner.name}.{len(owner._children) + 1}"
+        made.parent, made.branched_at, made.edit, made._children = owner, position, change, []
+        made.state, made.position = meter.state, position
+        made._stopped, made._until, made._outcome, made._recorded = None, "quiet", None, None
+        if owner._by_hand is not None and owner._by_hand >= position:
+            made._by_hand = None
+        own = Stretch(position, meter, spacing=self._spacing, reversible=not self.broken)
+        made._lineage = owner._lineage.branch(own)
+        owner._children.append(ref(made))
+        return made
+
+    @property
+    def repeats(self) -> tuple[Event, ...]:
+        """The effects of the parent that are not in the past of this branch: those that it may do a second time."""
+        if self.parent is None:
+            return ()
+        since = (self.parent[number] for number in range(self.branched_at, len(self.parent)))
+        return tuple(event for event in since if event.fired and resource_of(self.graph.nodes[event.token.node].op))
+
+    def __str__(self) -> str:
+        said = f"{self.name}: at {self.position:,} of {counted(len(self), 'event')}"
+        if self.parent is None:
+            return said
+        what = "" if self.edit is None else f", with {self.edit.told(self.graph)}"
+        twice = f"; {counted(len(self.repeats), 'effect')} may happen again" if self.repeats else ""
+        return f"{said}, a branch of {self.parent.name} from {self.branched_at:,} on{what}{twice}"
+
+    # Logs
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the log of all events that are known: the one that the run would have written itself.
+
+        Raises Usage where a token was changed, since no machine gives what follows, and where the path cannot be
+        written or does not end in .jsonl.
+        """
+        if self.edits:
+            raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
+        if self._by_hand is not None and self.state.clocked and self.state.bounds:
+            raise Usage("a log cannot say of bounds on loops that a run by hand went by waves", hint='schedule="fifo"')
+        target = log_path(os.fspath(path))
+        assert target is not None
+        with opened(target, self.graph, self.arguments, self._kept_schedule()) as log:
+            for event in self:
+                log.event(event)
+            if self._recorded is not None:
+                log.recorded(self._recorded)
+            elif self._is_over(self.at(len(self))):
+                log.outcome(self.outcome())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, spacing: int = SPACING) -> History:
+        """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on. One by
+        hand goes on with the oldest token.
+
+        Raises what `read_events` raises.
+        """
+        replay = open_log(os.fspath(path))
+        made = cls.__new__(cls)
+        made._begin(replay.state, replay.arguments, replay.schedule, replay.broken, spacing)
+        made._by_hand = 0 if replay.schedule == BY_HAND else None
+        for event in replay.events():
+            made._lineage.last.add(event)
+        made.position = len(made)
+        if replay.outcome is not None:
+            made._end_as(replay.outcome)
+        return made
+
+    def _end_as(self, recorded: OutcomeRecord) -> None:
+        """The run is over, as a log says."""
+        self._recorded, error = recorded, recorded.error
+        if recorded.status in _STOPPED and error is not None:
+            self._stopped = _STOPPED[recorded.status](error.message, rule=error.rule)
+        else:
+            self._until = _TOLD.get(recorded.status, "quiet")
+
+    def follow(self, choices: Iterable[int]) -> None:
+        """At the end: deliver tokens by hand, one after the other, as `choices` of another history says."""
+        for position in choices:
+            self.deliver(position)
+
+
+_STOPPED: dict[str, type[TagloomError]] = {"Exhausted": Exhausted, "Broken": Broken}
+_TOLD: dict[str, Until] = {"Returned": "result", "Trapped": "trap"}
+"""Until when a run may have been told to go on that ended so."""

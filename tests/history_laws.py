@@ -1,0 +1,160 @@
+"""The laws of histories, as one function: what no walk over a run, with branches and edits, must ever show."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from event_bits import bits
+from tagloom.core.graph import Graph
+from tagloom.interp.edit import Place, Slot
+from tagloom.interp.history import History
+from tagloom.interp.record import record
+from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.state import State
+from tagloom.interp.step import step
+
+MOST_EVENTS, MOST_HISTORIES = 60, 5
+
+
+def seen(state: State) -> Any:
+    """All that a state knows; events by their bits."""
+    flight, records, results, traps, *rest = state.snapshot()
+    return flight, records, results, [bits(event) for event in traps], rest
+
+
+def replayed(history: History, position: int) -> State:
+    """The state at a position by the machine alone: from the arguments, by the choices, with the edits."""
+    state, choices = State(history.graph, history.arguments, clocked=history.schedule == "waves"), history.choices
+    for number in range(position + 1):
+        for at, edit in history.edits:
+            if at == number:
+                _put(state, edit.place, edit.value)
+        if number < position:
+            event = step(state, choices[number])
+            assert bits(event) == bits(history[number])
+            state.apply(event)
+    return state
+
+
+def _put(state: State, place: Place, value: Any) -> None:
+    if isinstance(place, Slot):
+        state.records[place.tag].waiting[place.node][place.port] = value
+    else:
+        state.flight[place] = state.flight[place]._replace(value=value)
+
+
+def walk_violations(
+    graph: Graph,
+    arguments: Sequence[Any],
+    schedule: str = "fifo",
+    seed: int = 0,
+    spacing: int = 3,
+    moves: int = 25,
+    unchecked: bool = False,
+) -> Iterator[str]:
+    """What goes wrong on a random walk: where a history is not where replay would be, and where one disturbs others."""
+    dice = random.Random(seed)
+    made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked)
+    try:
+        histories = [made]
+        for _ in range(moves):
+            chosen = dice.choice(histories)
+            others = [(other, len(other), seen(other.state)) for other in histories if other is not chosen]
+            before = chosen.position
+            did, branch = _move(chosen, dice)
+            if branch is not None:
+                others.append((chosen, len(chosen), seen(chosen.at(before))))
+                histories = [*histories, branch][-MOST_HISTORIES:]
+            for history in (chosen, *([branch] if branch else [])):
+                yield from wrong_places(history, did, dice)
+            for other, length, known in others:
+                if len(other) != length or seen(other.state) != known:
+                    yield f"{did} on {chosen} disturbed {other}"
+        for history in histories:
+            yield from wrong_places(history, "the walk", dice, 5)
+    except Exception as error:
+        yield f"the walk failed: {type(error).__name__}: {error}"
+
+
+def wrong_places(history: History, did: str, dice: random.Random, places: int = 1) -> Iterator[str]:
+    """A history at i equals replay to i: where it is, and where it is asked about."""
+    if seen(history.state) != seen(replayed(history, history.position)):
+        yield f"after {did}, {history} is not where replay is"
+    for position in (dice.randint(0, len(history)) for _ in range(places)):
+        if seen(history.at(position)) != seen(replayed(history, position)):
+            yield f"after {did}, {history} gives another state at {position} than replay"
+
+
+def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
+    """One move, in words, and the branch that it made."""
+    match dice.randrange(8):
+        case 0 | 1:
+            steps = dice.randint(1, 12)
+            for _ in range(steps):
+                if history.position < MOST_EVENTS:
+                    history.forward()
+            return f"{steps} forward", None
+        case 2:
+            steps = dice.randint(1, 12)
+            for _ in range(steps):
+                history.back()
+            return f"{steps} back", None
+        case 3 | 4:
+            position = dice.randint(0, len(history))
+            history.jump(position)
+            return f"a jump to {position}", None
+        case 5:
+            return "branch", history.branch()
+        case 6 if history.state.flight:
+            return "a choice", history.choose(dice.randrange(len(history.state.flight)))
+        case _:
+            places = _places(history.state)
+            if not places:
+                return "nothing", None
+            place, value = dice.choice(places)
+            return f"an edit of {place}", history.change(place, other_value(value))
+
+
+def _places(state: State) -> list[tuple[Place, Any]]:
+    flying: list[tuple[Place, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
+    return flying + [
+        (Slot(node, port, tag), value)
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+
+
+def other_value(value: Any) -> Any:
+    """Another value of the same type."""
+    array = np.asarray(value)
+    made = ~array if array.dtype.kind == "b" else array ^ 1 if array.dtype.kind in "iu" else array + 1
+    return made if array.ndim else array.dtype.type(made)
+
+
+def outcome_violations(
+    graph: Graph, arguments: Sequence[Any], schedule: str, seed: int, limits: Limits
+) -> Iterator[str]:
+    """A history ends as a run does, wherever it has been meanwhile; and so does a branch of it, and one that follows
+    its choices."""
+    dice = random.Random(seed)
+    wanted = record(run_graph(graph, arguments, schedule=schedule, limits=limits))
+    history = History(graph, arguments, schedule=schedule, limits=limits, spacing=3)
+    for _ in range(dice.randint(0, 30)):
+        history.forward()
+    history.jump(dice.randint(0, len(history)))
+    branch = history.branch()
+    for each in (history, branch):
+        if record(each.run()) != wanted:
+            yield f"{each} ends otherwise than the run"
+    history.jump(dice.randint(0, len(history)))
+    late = history.branch()
+    if record(late.run()) != wanted or record(history.outcome()) != wanted:
+        yield f"{late} ends otherwise than the run"
+    script = History(graph, arguments, schedule=schedule, limits=limits)
+    script.follow(history.choices)
+    if [seen(script.state), script.edits] != [seen(history.at(len(history))), ()]:
+        yield "the choices lead elsewhere"
