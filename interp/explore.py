@@ -3,7 +3,8 @@
 Two deliveries that do not concern each other lead to the same state in either order, so the schedules of a run are the
 paths through far fewer states. Each state is walked from once, depth first, by `apply` and `revert`; how many schedules
 lead on from it, and to which endings, is known from then on. That deliveries commute is nowhere taken for granted,
-since it is what is checked here; but for `every_firing`, which is for graphs that keep the rules.
+since it is what is checked here; but for `every_firing`, which is for graphs that keep the rules. Nothing is printed
+on the way, and graphs with other effects are not run: what they do cannot be undone.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from ..core.act import resource_of
 from ..core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ..core.frontend.structure import LEAF, flat
 from ..core.graph import Graph
 from ..core.validate_graph import graph_problems
 from ..core.value import fingerprint
+from ..core.world import World
 from .event import Event
 from .measure import Meter
 from .outcome import Outcome, ending
@@ -71,8 +74,9 @@ def every_token(state: State) -> Sequence[int]:
 def every_firing(state: State) -> Sequence[int]:
     """Tokens that only wait are delivered at once, so that a schedule is an order of firings.
 
-    The endings are those of `every_token` where no port gets a second token: a token that waits takes nothing from
-    another, and when its partner fires instead of it, what is sent can still be delivered whenever it would have been.
+    The endings are those of `every_token` where no port gets a second token, and no cell a second value: a token that
+    waits takes nothing from another, and when its partner fires instead of it, what is sent can still be delivered
+    whenever it would have been.
     """
     waits = (position for position in range(len(state.flight)) if not step(state, position).fired)
     first = next(waits, None)
@@ -90,7 +94,8 @@ def explore(
     """Run a graph on arguments under every schedule, each until it is quiet.
 
     Raises Exhausted where there are more than `states` states, or one schedule has more than FIRINGS firings; Usage
-    where the arguments do not fit, and Invalid where the graph breaks a rule, unless `unchecked`, as `run_graph` does.
+    where the arguments do not fit or the graph has callbacks, and Invalid where it breaks a rule, unless `unchecked`,
+    as `run_graph` does.
     """
     walk = _Walk(*_begun(graph, arguments, unchecked), choices, states)
     counts = walk.run()
@@ -228,7 +233,11 @@ def _begun(graph: Graph, arguments: Sequence[object], unchecked: bool) -> tuple[
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless or (problems and not unchecked):
         raise refusal(shapeless or problems)
-    return State(graph, admit_arguments(graph, arguments)), bool(problems)
+    lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
+    if lasting:
+        hint = "what a callback does cannot be undone"
+        raise Usage("this cannot be run under every schedule", where=lasting[0].where, got=lasting[0].op, hint=hint)
+    return State(graph, admit_arguments(graph, arguments), world=World(lambda line: None)), bool(problems)
 
 
 def _attempt(state: State, position: int, broken: bool) -> Event | TagloomError:

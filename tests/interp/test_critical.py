@@ -48,7 +48,7 @@ def faults(made: list[Outcome]) -> set[str]:
     """Which of the promises about depth and path these runs of one program break; the first is under waves."""
     found, waves = set(), made[0].stats
     for out in made:
-        depths = dependences(out.events)
+        depths = dependences(out.graph, out.events)
         if Counter(each.depth for each in depths.values()) != dict(enumerate(waves.profile or (), 1)):
             found.add("the firings of a depth are those of the wave")
         path = out.critical_path()
@@ -63,7 +63,7 @@ def faults(made: list[Outcome]) -> set[str]:
 
 def overruns(out: Outcome, processors: int) -> set[str]:
     """Which of the promises about time this run breaks on so many processors."""
-    found, depths = set(), dependences(out.events)
+    found, depths = set(), dependences(out.graph, out.events)
     times = times_on(out.graph, out.events, processors)
     load, total, span = Counter(times.values()), len(depths), max((each.depth for each in depths.values()), default=0)
     time = time_on(out.graph, out.events, processors)
@@ -163,6 +163,37 @@ def anomaly() -> tl.Graph:
     return builder.build()
 
 
+CELLS = """func main(n: int64, x: int64) -> int64 {
+  c = cells 2, element=int64
+  y = multiply x, x
+  p = put c, 0, y
+  q = put p, 1, n
+  a = get q, 0
+  all = collect q
+  b = get q, 1
+  s = add a, b
+  t = multiply s, all
+  return s
+}
+"""
+
+
+def test_reading_a_cell_depends_on_filling_it() -> None:
+    """Whether a get was parked or found its cell full is the schedule's doing; that it comes after the store is not.
+    Waves may be fewer than the chain is long, where a cell is read in the wave that fills it, and are no more."""
+    graph = tl.lower(tl.parse_program(CELLS))
+    runs = [run_graph(graph, [1, 2], schedule=name, keep="events") for name in ("waves", "fifo", "lifo", "random:4")]
+    assert len({str(told(run.critical_path())) for run in runs}) == 1
+    assert len({tuple(run.time_on(p) for p in (1, 2, 3, math.inf)) for run in runs}) == 1
+    for run in runs:
+        at = {graph.nodes[run.events[number].token.node].name: number for number in dependences(graph, run.events)}
+        for reader, stores in (("a", {"p"}), ("b", {"q"}), ("all", {"p", "q"})):
+            makers = dependences(graph, run.events)[at[reader]].makers
+            assert {at[store] for store in stores} <= set(makers)
+        assert overruns(run, 2) == set()
+    assert 0 < (runs[0].stats.critical_path or 0) <= len(runs[0].critical_path())
+
+
 def test_more_processors_may_take_longer() -> None:
     """Graham's anomaly: a processor more, and one unit of time more. Any list scheduling has some; of 200,000 random
     graphs of 4 to 14 firings, 7 had one."""
@@ -208,9 +239,9 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     assert faults(made) == set() and overruns(made[0], 3) == set()
     true_dependences, true_room = critical.dependences, critical._with_room
 
-    def last_only(events: Any) -> Any:
+    def last_only(graph: Any, events: Any) -> Any:
         found: dict[int, Dependence] = {}
-        for number, each in true_dependences(events).items():
+        for number, each in true_dependences(graph, events).items():
             makers = each.makers[-1:]
             found[number] = Dependence(1 + max((found[maker].depth for maker in makers), default=0), makers)
         return found

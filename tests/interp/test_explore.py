@@ -194,6 +194,64 @@ def test_counts_known_beforehand() -> None:
     assert (loop.schedules, loop.states) == (37151686882741164864368557507010887680, 841)
 
 
+CELLS = """func main(n: int64) -> int64 {
+  c = cells 2, element=int64
+  p = put c, 0, n
+  q = put p, AT, 5
+  a = get q, 0
+  b = get q, 1
+  s = add a, b
+  return s
+}
+"""
+
+
+def test_cells_are_written_before_they_are_read_in_every_schedule() -> None:
+    """A get that comes first is parked, and all schedules end alike; two puts to a cell end otherwise by who is first,
+    and every ending has a trap for it."""
+    once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
+    found, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
+    assert [each.outcome.value for each in (*found.endings, *fewer.endings)] == [8, 8]
+    assert fewer.states < found.states and fewer.schedules < found.schedules
+    raced = explore(twice, [3])
+    assert len(raced.endings) > 1 and all(each.outcome.traps for each in raced.endings)
+    for each in raced.endings:
+        assert told(follow(twice, [3], each.script)) == told(each.outcome)
+
+
+def test_effects(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is printed on the way; what calls Python functions is refused, since it would call them for each step."""
+    printing = 'func main(n: int64) -> int64 {\n  p = print n, text="n is {}"\n  m = add n, 1\n  return m\n}\n'
+    found = explore(tl.lower(tl.parse_program(printing)), [3])
+    assert ([each.outcome.value for each in found.endings], capsys.readouterr().out) == ([4], "")
+    calling = 'func main(n: int64) -> int64 {\n  p = callback n, function="f", returns=int64\n  return p\n}\n'
+    with pytest.raises(tl.Usage, match="cannot be run under every schedule"):
+        explore(tl.lower(tl.parse_program(calling)), [3])
+
+
+def test_a_bound_on_iterations() -> None:
+    """A bounded loop has fewer schedules than an unbounded one, and the same ending."""
+    loop = """func main(n: int64) -> int64 {
+  i, j = while_loop 0, n BOUND{
+    while(i: int64, j: int64) {
+      c = less i, 2
+      yield c
+    }
+    do(i: int64, j: int64) {
+      k = add i, 1
+      l = multiply j, 2
+      yield k, l
+    }
+  }
+  return j
+}
+"""
+    graphs = [tl.lower(tl.parse_program(loop.replace(" BOUND", bound))) for bound in (" ", ", parallel_iterations=1 ")]
+    free, bound = (explore(graph, [3]) for graph in graphs)
+    assert [each.outcome.value for each in (*free.endings, *bound.endings)] == [12, 12]
+    assert bound.schedules < free.schedules
+
+
 def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
     """Both limits are exact, and say so; an endless run ends by one."""
     states = explore(sum_graph(), [3, 4]).states
