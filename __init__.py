@@ -23,6 +23,19 @@ from .core.errors import (
     Trap,
     Usage,
 )
+from .core.frontend.acts import (
+    breakpoint,
+    callback,
+    cells,
+    collect,
+    get,
+    integers,
+    normal,
+    permutation,
+    print,
+    put,
+    uniform,
+)
 from .core.frontend.api import cond, while_loop
 from .core.frontend.functions import (
     abs,
@@ -60,19 +73,22 @@ from .core.graph import Builder, Graph
 from .core.lower import lower
 from .core.program import Program
 from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
-from .core.types import Array, Type
+from .core.types import Array, Cells, Type
+from .core.world import World
 from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
 from .interp.outcome import Outcome
 from .interp.record import OutcomeRecord
 from .interp.reference import Limits, run_graph
 from .interp.replay import EventLog, read_events
+from .interp.script import Script, read_script, write_script
 
 __version__ = "0.1.0"
 __all__ = [
     "Array",
     "Broken",
     "Builder",
+    "Cells",
     "Crash",
     "Deadlock",
     "Disagreement",
@@ -87,14 +103,20 @@ __all__ = [
     "Outcome",
     "OutcomeRecord",
     "Program",
+    "Script",
     "TagloomError",
     "Trap",
     "Type",
     "Usage",
+    "World",
     "abs",
     "add",
     "astype",
     "bool",
+    "breakpoint",
+    "callback",
+    "cells",
+    "collect",
     "cond",
     "cos",
     "divide",
@@ -105,6 +127,7 @@ __all__ = [
     "floor_divide",
     "from_json",
     "function",
+    "get",
     "greater",
     "greater_equal",
     "identity",
@@ -112,6 +135,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "integers",
     "less",
     "less_equal",
     "log",
@@ -124,16 +148,21 @@ __all__ = [
     "minimum",
     "multiply",
     "negative",
+    "normal",
     "not_equal",
     "parse",
     "parse_graph",
     "parse_program",
+    "permutation",
     "pow",
+    "print",
     "print_document",
     "print_graph",
     "print_program",
+    "put",
     "read_events",
     "read_json",
+    "read_script",
     "remainder",
     "run_graph",
     "sin",
@@ -145,7 +174,9 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uniform",
     "where",
     "while_loop",
     "write_json",
+    "write_script",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import Crash, Invalid, Usage
+from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.inference import Trace, call
 from ..core.frontend.source import here
@@ -20,8 +20,10 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
+from ..core.world import World
 from .outcome import Outcome
 from .reference import Keep, Limits, Until, admit_arguments, run_checked
+from .script import Script
 
 ENGINES = ("reference",)
 
@@ -33,6 +35,8 @@ class Traced:
     program: Program
     graph: Graph
     structure: Structure
+    callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The Python functions that it calls, by the names that they have in it."""
 
 
 class Function:
@@ -77,6 +81,8 @@ class Function:
             values, structure = call(region, self.source, arguments)
             return unflatten(structure, map(Symbol, values))
         outcome = self.run(*arguments)
+        if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
+            raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
@@ -85,15 +91,20 @@ class Function:
         self,
         *arguments: Any,
         engine: str = "reference",
-        schedule: str = "waves",
+        schedule: str | Script = "waves",
         until: Until = "quiet",
         limits: Limits | None = None,
         keep: Keep = None,
+        seed: int = 0,
+        k: int | None = None,
+        world: World | None = None,
     ) -> Outcome:
-        """Run on concrete arguments. How the run ends is data; only a wrong call raises.
+        """Run on concrete arguments. How the run ends is data, Ctrl-C included; only a wrong call raises.
 
-        `schedule` is fifo, lifo, waves or random:SEED; `until` quiet, result or trap; `keep="events"` keeps them,
-        `keep="run.jsonl"`, or any path that ends so, writes them to that file while the program runs.
+        `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
+        `keep="events"` keeps them, `keep="run.jsonl"`, or any path that ends so, writes them to that file while the
+        program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
+        the loops say, and `world` prints.
         """
         if engine not in ENGINES:
             raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
@@ -106,8 +117,19 @@ class Function:
         except Usage as error:
             error.where = here()
             raise
+        given = world or World()
+        given = World(given.output, {**traced.callbacks, **given.callbacks}) if traced.callbacks else given
         return run_checked(
-            traced.graph, values, schedule=schedule, until=until, limits=limits, keep=keep, structure=traced.structure
+            traced.graph,
+            values,
+            schedule=schedule,
+            until=until,
+            limits=limits,
+            keep=keep,
+            structure=traced.structure,
+            seed=seed,
+            k=k,
+            world=given,
         )
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
@@ -156,7 +178,8 @@ class Function:
 
     def _trace(self, forms: tuple[Form, ...]) -> Traced:
         if forms not in self._traced:
-            program, structure = Trace(Symbol).program(self.source, forms)
+            trace = Trace(Symbol)
+            program, structure = trace.program(self.source, forms)
             problems = program_problems(program)
             if problems:
                 raise problems[0]
@@ -164,7 +187,7 @@ class Function:
             broken = graph_problems(graph)
             if broken:
                 raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-            self._traced[forms] = Traced(program, graph, structure)
+            self._traced[forms] = Traced(program, graph, structure, trace.callbacks)
         return self._traced[forms]
 
 

@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
+from ..core.cells import Handle
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
+from ..core.ops import cells
 from ..core.tag import Site, Tag
 from ..core.value import Value, show
+from .cells import Put
 from .critical import Firing, critical_path, time_on
-from .event import Event
+from .event import Cell, Event, Token
 from .measure import Stats
 from .order import program_order
 from .shares import activations
@@ -33,12 +36,15 @@ Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlock
 
 
 class Waiting(NamedTuple):
-    """A token of the residue: delivered to a port of a node, and left without partners."""
+    """A token of the residue. It was delivered to a port of a node, and left without partners; or it stays at an empty
+    cell, or is held by a bound."""
 
     node: int
     port: int
     tag: Tag
     value: Value
+    stays: Cell | int | None = None
+    """The cell at which it is parked, or the bound on the iterations of the loop that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str,
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trapped = _trapped(state)
-    traps = _traps(graph, trapped)
+    traps = _traps(state, trapped)
     residue = _residue(state)
     status, error = _status(graph, stopped, missing, [] if until == "result" and not missing else traps, residue)
     return Outcome(
@@ -181,19 +187,52 @@ def _residue(state: State) -> tuple[Waiting, ...]:
         for node, held in record.waiting.items()
         for port, value in held.items()
     ]
+    for handle, block in state.cells.blocks.items():
+        for number, tokens in block.parked.items():
+            found += [Waiting(*token, Cell(handle, number)) for token in tokens]
+    for tag, entries in state.held.items():
+        found += [Waiting(*token, state.bounds[tag.site]) for _, token in entries]
     ranks = program_order(state.graph, ((waiting.tag, waiting.node) for waiting in found))
     return tuple(sorted(found, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
 def _trapped(state: State) -> tuple[Event, ...]:
-    """The firings that trapped, in program order."""
-    ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in state.traps))
-    return tuple(sorted(state.traps, key=lambda event: ranks[event.token.tag, event.token.node]))
+    """The firings that trapped, in program order; of the puts to one cell, the second in program order."""
+    events = [event for event in state.traps if not puts_of(state, event)]
+    twice = {event.inputs[:2]: puts for event in state.traps if event.inputs and (puts := puts_of(state, event))}
+    events += [_second(state.graph, puts) for puts in twice.values()]
+    ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in events))
+    return tuple(sorted(events, key=lambda event: ranks[event.token.tag, event.token.node]))
 
 
-def _traps(graph: Graph, trapped: Sequence[Event]) -> list[Trap]:
-    callers = _callers(graph)
-    return [_trap(graph, event, callers) for event in trapped]
+def puts_of(state: State, event: Event) -> tuple[Put, ...]:
+    """All puts to a cell that was put to more than once, if that is what an event trapped on."""
+    if state.graph.nodes[event.token.node].op != "store" or event.inputs is None:
+        return ()
+    handle, number, _ = event.inputs
+    return state.cells.blocks[handle].puts.get(number, ())  # type: ignore[index, arg-type]
+
+
+def _second(graph: Graph, puts: tuple[Put, ...]) -> Event:
+    """The put at which a sequential evaluation would trap, whichever it was in this run."""
+    ranks = program_order(graph, ((put.tag, put.node) for put in puts))
+    second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
+    trap = cells.second_put_trap(second.inputs[1])  # type: ignore[arg-type]
+    token = Token(second.node, 0, second.tag, second.inputs[0])
+    return Event(token, 0, second.inputs, (), (), trap, (), False)
+
+
+def _traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
+    callers, found = _callers(state.graph), []
+    for event in trapped:
+        error = _trap(state.graph, event, callers)
+        puts = puts_of(state, event)
+        ranks = program_order(state.graph, ((put.tag, put.node) for put in puts))
+        for put in sorted(puts, key=lambda put: ranks[put.tag, put.node]):
+            node = state.graph.nodes[put.node]
+            error.add_note(f"  {show(put.inputs[2])} put by {node} ({node.where}) under {put.tag}")
+        found.append(error)
+    return found
 
 
 def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
@@ -206,11 +245,16 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         rule="S5",
         where=node.where,
         tag=event.token.tag,
-        got=f"{node.op} {', '.join(map(show, operands))}",
+        got=f"{node.op} {', '.join(_operand(graph, operand) for operand in operands)}",
     )
     for line in _call_stack(graph, event.token.tag, callers):
         error.add_note(line)
     return error
+
+
+def _operand(graph: Graph, value: Value) -> str:
+    """An operand as a literal; a handle by the node that made the cells."""
+    return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else show(value)
 
 
 def _call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
@@ -248,11 +292,16 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
         where=graph.name,
         required=counted(len(graph.results), "result"),
         got=f"{len(graph.results) - len(missing):,}, and {counted(len(residue), 'waiting token')}",
-        hint="`tagloom show` draws the graph" if residue else "no token waits: one was never sent",
+        hint=_way_out(residue),
     )
     sources = graph.sources()
+    for waiting in [each for each in residue if each.stays is not None][:16]:
+        error.add_note(_stays(graph, waiting))
+    staying = {(waiting.node, waiting.tag) for waiting in residue if waiting.stays is not None}
     held: dict[tuple[int, Tag], set[int]] = {}
     for waiting in residue:
+        if (waiting.node, waiting.tag) in staying:
+            continue
         held.setdefault((waiting.node, waiting.tag), set()).add(waiting.port)
     for (number, tag), ports in list(held.items())[:8]:
         node = graph.nodes[number]
@@ -265,12 +314,41 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
     return error
 
 
-def exhausted(what: str, limit: str, number: int) -> Exhausted:
+def _way_out(residue: tuple[Waiting, ...]) -> str:
+    """What may help against a deadlock."""
+    if not residue:
+        return "no token waits: one was never sent"
+    held = [waiting for waiting in residue if isinstance(waiting.stays, int)]
+    if held:
+        return f"a larger bound on the iterations of {held[0].tag.site} may do: --k N, or k=N"
+    return "`tagloom show` draws the graph"
+
+
+def _stays(graph: Graph, waiting: Waiting) -> str:
+    """Where a token stays: at which cell, or by which bound."""
+    node = graph.nodes[waiting.node]
+    line = f" ({node.location})" if node.location else ""
+    if isinstance(waiting.stays, Cell):
+        handle, number = waiting.stays
+        return (
+            f"  {node}{line} waits under {waiting.tag} for cell {number} of {graph.nodes[handle.node]}, "
+            f"made under {handle.tag}, which nobody has put"
+        )
+    assert waiting.stays is not None
+    before = f"iteration {waiting.tag.iteration - waiting.stays}"
+    return (
+        f"  a token for {node}{line} is held under {waiting.tag}: {before} is still busy, and the bound of "
+        f"{waiting.tag.site} is {waiting.stays}"
+    )
+
+
+def exhausted(what: str, limit: str, number: float) -> Exhausted:
     """A limit was reached: `limit` is its name in Limits and, after `--max-`, on the command line."""
+    option = "--timeout N" if limit == "seconds" else f"--max-{limit} N"
     error = Exhausted(
         f"the run exceeds the limit of {number:,} on {what}",
         rule="S12",
-        hint=f"if the program ends, raise the limit: --max-{limit} N, or limits=tl.Limits({limit}=N)",
+        hint=f"if the program ends, raise the limit: {option}, or limits=tl.Limits({limit}=N)",
     )
     error.limit = limit
     return error

@@ -106,7 +106,7 @@ def record(outcome: Outcome) -> OutcomeRecord:
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=tuple(_trap(outcome.graph, event, words(trap)) for event, trap in pairs),
-        residue=tuple(WaitingRecord(n, p, tag, literal(value)) for n, p, tag, value in outcome.residue),
+        residue=tuple(WaitingRecord(n, p, tag, literal(value)) for n, p, tag, value, *_ in outcome.residue),
         open_activations=outcome.open_activations,
         error=None if error is None else ErrorRecord(error.rule, error.message, words(error)),
     )

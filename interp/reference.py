@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 from typing import Literal as Word
 
+from ..core.act import resource_of
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ..core.frontend.structure import LEAF, Structure, flat
 from ..core.graph import Graph, Node
 from ..core.types import type_of
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
+from ..core.world import Recorded, World
+from .alarm import Alarm, Interrupt, interruptible, machine_memory
 from .event import Event
 from .log import SUFFIX, opened
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
-from .schedule import Pick
+from .schedule import Pick, name_of
 from .schedule import schedule as schedule_named
+from .script import Script
 from .state import State
-from .step import SecondToken, step
+from .step import SecondToken, completes, step
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
 Keep: TypeAlias = str | os.PathLike[str] | None
@@ -32,31 +37,44 @@ UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends a run that would not end by itself. All three are exact."""
+    """What ends a run that would not end by itself. Firings, tokens and depth are exact."""
 
     firings: int = 100_000_000
     tokens: int = 10_000_000
-    """Tokens alive at once, in flight and waiting."""
+    """Tokens alive at once: in flight, waiting, parked and held."""
     depth: int = 250_000
     """The depth of a tag: nested calls and loops."""
+    bytes: int = field(default_factory=lambda: machine_memory() // 2)
+    """The memory that the process has; by default half of the machine's."""
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("firings", "tokens", "depth"):
+        for name in ("firings", "tokens", "depth", "bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or isinstance(number, bool) or number < 0:
                 raise Usage(f"the limit on {name} must be an integer from 0 up", got=repr(number))
+        if self.seconds is not None and not (type(self.seconds) in (int, float) and 0 <= self.seconds < math.inf):
+            raise Usage("the limit on seconds must be a number from 0 up", got=repr(self.seconds))
 
 
-def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
+def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None = None) -> Iterator[Event]:
     """Step a state until it is quiet, yielding each event after it has been applied.
 
-    Raises Exhausted before a limit would be exceeded, that of memory included, and Broken as `step` does.
+    Raises Exhausted before a limit would be exceeded, that of memory included, or where somebody interrupted; and
+    Broken as `step` does.
     """
     if state.live > limits.tokens:
         raise exhausted("tokens at once", "tokens", limits.tokens)
+    alarm = Alarm(limits.seconds, limits.bytes, interrupt or Interrupt())
+    event: Event | None = None
     while state.flight:
+        ringing = alarm.rings(state.steps, event)
+        if ringing is not None:
+            raise _rung(ringing, limits)
         position = pick(state)
         try:
+            if state.rules[state.flight[position].node].acts is not None:
+                _check_effect(state, position, limits)
             event = step(state, position)
         except MemoryError:
             raise out_of_memory(state, position) from None
@@ -64,6 +82,29 @@ def drive(state: State, pick: Pick, limits: Limits) -> Iterator[Event]:
             _check(state, event, limits)
         state.apply(event)
         yield event
+
+
+def _rung(name: str, limits: Limits) -> Exhausted:
+    """What to say where the alarm rings."""
+    if name == "seconds":
+        return exhausted("seconds", "seconds", limits.seconds or 0)
+    if name == "bytes":
+        return exhausted("bytes of memory", "bytes", limits.bytes)
+    error = Exhausted("the run was interrupted", rule="S12", hint="what it had done by then is kept")
+    error.limit = name
+    return error
+
+
+def _check_effect(state: State, position: int, limits: Limits) -> None:
+    """Whether an effect may happen is asked before it does: of other firings, the event is looked at."""
+    token = state.flight[position]
+    rule = state.rules[token.node]
+    if resource_of(rule.node.op) is None or not completes(state, token):
+        return
+    if state.firings >= limits.firings:
+        raise exhausted("firings", "firings", limits.firings)
+    if state.live + sum(map(len, rule.edges)) - rule.needs > limits.tokens:
+        raise exhausted("tokens at once", "tokens", limits.tokens)
 
 
 def out_of_memory(state: State, position: int) -> Exhausted:
@@ -108,6 +149,9 @@ def run_graph(
     limits: Limits | None = None,
     keep: Keep = None,
     unchecked: bool = False,
+    seed: int = 0,
+    k: int | None = None,
+    world: World | None = None,
 ) -> Outcome:
     """Run a graph on arguments; how it ends is data.
 
@@ -115,6 +159,9 @@ def run_graph(
     whose name ends in .jsonl, writes each to that file at once. A graph that breaks the rules is refused,
     unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
     What breaks V7 or V15 has no meaning at all, and is always refused.
+
+    `seed` is that of random numbers. `k` bounds how many iterations of a loop run at once, whatever the loops say.
+    `world` prints, and has the Python functions that callbacks name. A schedule may be a Script.
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
@@ -128,6 +175,9 @@ def run_graph(
         keep=keep,
         structure=structure_of(graph),
         broken=broken,
+        seed=seed,
+        k=k,
+        world=world,
     )
 
 
@@ -150,12 +200,15 @@ def run_checked(
     graph: Graph,
     arguments: Sequence[object],
     *,
-    schedule: str,
+    schedule: str | Script,
     until: Until,
     limits: Limits | None,
     keep: Keep,
     structure: Structure,
     broken: bool = False,
+    seed: int = 0,
+    k: int | None = None,
+    world: World | None = None,
 ) -> Outcome:
     """Run a graph whose rules have been checked; `broken` says that it breaks some."""
     pick = schedule_named(schedule)
@@ -164,11 +217,11 @@ def run_checked(
     path = log_path(keep)
     if limits is not None and not isinstance(limits, Limits):
         raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
-    admitted = admit_arguments(graph, arguments)
-    state = State(graph, admitted)
-    meter = Meter(state, clocked=schedule == "waves")
+    admitted, called = admit_arguments(graph, arguments), name_of(schedule)
+    state = first_state(graph, admitted, schedule, seed, k, world)
+    meter = Meter(state, clocked=state.clocked)
     kept: list[Event] | None = [] if keep == "events" or broken else None
-    with opened(path, graph, admitted, schedule) if path else nullcontext() as log:
+    with opened(path, graph, admitted, called) if path else nullcontext() as log:
         watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
         stopped = go_on(state, pick, limits or Limits(), lambda: is_met(until, state), watch, broken)
         outcome = ending(
@@ -176,7 +229,7 @@ def run_checked(
             meter.stats(),
             with_first_token(stopped, kept or []),
             until,
-            schedule=schedule,
+            schedule=called,
             engine="reference",
             structure=structure,
             kept=None if kept is None else tuple(kept),
@@ -185,6 +238,32 @@ def run_checked(
         if log:
             log.outcome(outcome)
     return outcome
+
+
+def first_state(
+    graph: Graph,
+    arguments: Sequence[Value],
+    schedule: str | Script,
+    seed: int = 0,
+    k: int | None = None,
+    world: World | None = None,
+) -> State:
+    """The state that a run begins in; raises Usage where its options are none."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
+    if k is not None and (type(k) is not int or k < 1):
+        raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
+    given = world or World()
+    called = [node for node in graph.nodes if node.op == "callback"]
+    missing = [node for node in called if dict(node.attributes)["function"] not in given.callbacks]
+    if missing and not isinstance(given, Recorded):
+        name = dict(missing[0].attributes)["function"]
+        raise Usage(
+            f"this program calls Python, and no function is given for callback {name}",
+            where=missing[0].where,
+            hint=f"give it, as in world=tl.World(callbacks={{{name!r}: function}})",
+        )
+    return State(graph, arguments, seed=seed, bound=k, clocked=schedule == "waves", world=given)
 
 
 def log_path(keep: Keep) -> Path | None:
@@ -221,11 +300,12 @@ def go_on(
     """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
     `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself."""
     try:
-        for event in drive(state, pick, limits):
-            for see in watch:
-                see(event)
-            if is_enough():
-                return None
+        with interruptible() as interrupt:
+            for event in drive(state, pick, limits, interrupt):
+                for see in watch:
+                    see(event)
+                if is_enough():
+                    return None
     except (Broken, Exhausted) as error:
         if isinstance(error, Broken) and not broken:
             raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error

@@ -4,6 +4,7 @@ fifo         the oldest
 lifo         the youngest
 waves        the oldest, with a clock: all that can fire, fires, then the clock ticks. The ideal machine.
 random:SEED  the one at splitmix64(SEED, number of the step) modulo the length of the flight
+hand:FILE    by hand: as a saved script says, step by step
 
 The flight is a queue: a token that is taken leaves the order of the others as it was.
 """
@@ -15,15 +16,20 @@ from typing import TypeAlias
 
 from ..core.errors import Usage
 from ..core.mix import splitmix64
+from .script import CLOSED, Script, read_script
 from .state import State
 
 Pick: TypeAlias = Callable[[State], int]
 
-NAMES = ("fifo", "lifo", "waves", "random:SEED")
+NAMES = (*CLOSED, "random:SEED", "hand:FILE")
+BY_HAND = "hand"
+"""What the schedule of a run is called whose tokens were picked in no order that has a name."""
 
 
-def schedule(name: str) -> Pick:
-    """The schedule of this name; raises Usage where there is none."""
+def schedule(name: str | Script) -> Pick:
+    """The schedule of this name, or of this script; raises Usage where there is none."""
+    if isinstance(name, Script):
+        return _by_hand(name)
     if name in ("fifo", "waves"):
         return lambda state: 0
     if name == "lifo":
@@ -31,7 +37,24 @@ def schedule(name: str) -> Pick:
     kind, _, seed = str(name).partition(":")
     if kind == "random" and seed.isascii() and seed.isdigit() and len(seed) < 21:
         return _random(int(seed))
+    if kind == BY_HAND and seed:
+        return _by_hand(read_script(seed))
     raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")
+
+
+def name_of(given: str | Script) -> str:
+    """What an outcome calls a schedule."""
+    return BY_HAND if isinstance(given, Script) or given.startswith(f"{BY_HAND}:") else given
+
+
+def _by_hand(script: Script) -> Pick:
+    after = schedule(script.then)
+
+    def pick(state: State) -> int:
+        position = script.position(state)
+        return after(state) if position is None else position
+
+    return pick
 
 
 def _random(seed: int) -> Pick:

@@ -54,6 +54,11 @@ def step(state: State, position: int) -> Event:
     )  # fmt: skip
 
 
+def completes(state: State, token: Token) -> bool:
+    """Whether its node has all its operands once this token is delivered; raises Broken as `step` does."""
+    return _match(state, state.rules[token.node], state.records[token.tag], token) is not None
+
+
 def _stays(state: State, record: Record, token: Token, position: int, parked: Cell | None) -> Event:
     """A token that makes nothing fire: it waits for partners, or for a cell."""
     release = released(state, record, 0, None) if state.held else ()

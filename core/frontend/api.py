@@ -12,7 +12,8 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import kernel, lookup, trap_message
+from ..op import Attributes, kernel, lookup, trap_message
+from ..program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
 from .branch import (
@@ -147,12 +148,14 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     return unflatten(one.structure, map(Symbol, results))
 
 
-def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: Any) -> tuple[Any, ...]:
+def while_loop(
+    cond: Callable[..., Any], body: Callable[..., Any], *variables: Any, parallel_iterations: int | None = None
+) -> tuple[Any, ...]:
     """The loop variables after `body` has been applied while `cond` of them holds, as a tuple.
 
     A variable is a value, or a tuple, dict, named tuple or dataclass of values. `body` returns the next variables,
     as many, of the same types and nested alike. Values of the surrounding function may be used in both; they are loop
-    variables that do not change.
+    variables that do not change. With `parallel_iterations`, no more than so many iterations are to run at once.
 
     >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
     (4, 6)
@@ -162,14 +165,23 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], *variables: A
     leaves, structure = flatten(variables)
     if not leaves:
         raise Usage("while_loop needs at least one loop variable", where=here())
+    if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
+        required = "an integer from 1 up, or None"
+        raise Usage("this is no bound on iterations", where=here(), required=required, got=repr(parallel_iterations))
+    bound = () if parallel_iterations is None else ((BOUND, parallel_iterations),)
     region = current()
     if region is None:
         return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
-    return _traced_loop(region, cond, body, leaves, structure)  # type: ignore[no-any-return]
+    return _traced_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
 
 
 def _traced_loop(
-    region: RegionTrace, cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure
+    region: RegionTrace,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    bound: Attributes,
 ) -> Any:
     starts = [to_operand(number_of(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
@@ -196,7 +208,7 @@ def _traced_loop(
     found = [_result(value, leaf) for value, leaf in zip(own, following.leaves, strict=True)]
     types = [*(type_ for type_, _ in found), *(value.type for value in captured)]
     names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
-    results = region.node("while_loop", inputs, types, names, regions)
+    results = region.node("while_loop", inputs, types, names, regions, bound)
     for result, (_, number) in zip(results, found, strict=False):
         result.weak = number
     return unflatten(structure, map(Symbol, results[: len(own)]))

@@ -104,6 +104,8 @@ class Trace:
     def __init__(self, wrap: Callable[[Value], object]) -> None:
         self.wrap = wrap
         self.names = Names()
+        self.callbacks: dict[str, Callable[..., Any]] = {}
+        """The Python functions that the program calls, by the names that they have in it."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
@@ -128,6 +130,15 @@ class Trace:
             )
         assert entry.known is not None
         return _written(functions), entry.known.form.structure
+
+    def callback(self, function: Callable[..., Any]) -> str:
+        """The name of a Python function in the program: its own, or with a number where another one has that."""
+        wanted, count = getattr(function, "__name__", "callback"), 0
+        wanted = name = wanted if wanted.isidentifier() else "callback"
+        while self.callbacks.setdefault(name, function) is not function:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..errors import Invalid
-from ..types import Shape
+from ..types import HandleType, Shape
 from .source import construct, here
 from .tracing import Value
 
@@ -74,6 +74,8 @@ class Symbol:
     __slots__ = ("_tagloom_value",)
     apply: Apply
     """Set by `api`: applies an op to operands."""
+    get: Callable[[object, object], Any]
+    """Set by `acts`: the value of a cell."""
 
     def __init__(self, value: Value) -> None:
         self._tagloom_value = value
@@ -120,6 +122,13 @@ class Symbol:
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
     __len__ = _refused("len()", "a size that is known stands in x.shape")
-    __getitem__ = _refused("indexing", "pass elements as arguments of their own; no op takes them from an array yet")
+
+    def __getitem__(self, index: object) -> Any:
+        """`cells[i]`; arrays have no op for it yet."""
+        if isinstance(self.dtype, HandleType):
+            return Symbol.get(self, index)
+        hint = "pass elements as arguments of their own; no op takes them from an array yet"
+        raise _concrete_needed(self, "indexing", hint)
+
     __array__ = _refused("a NumPy function", _NUMPY_HINT)
     __round__ = __floor__ = __ceil__ = __trunc__ = _refused("rounding", "write tl.astype(x, tl.int64)")

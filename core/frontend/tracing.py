@@ -12,8 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..act import row_of
 from ..errors import Invalid, Usage
-from ..op import Attributes, lookup
+from ..op import Attributes
 from ..program import STRUCTURED, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
@@ -192,7 +193,7 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
 def apply(region: RegionTrace, op: str, operands: Sequence[Value | Literal], attributes: Attributes = ()) -> Value:
     """Add a node of an ordinary op; raises Invalid, with the user's line, where the types do not fit."""
     assert op not in STRUCTURED
-    row = lookup(op)
+    row = row_of(op)
     try:
         result = row.types(*(operand.type for operand in operands), **dict(attributes))
     except Invalid as error:

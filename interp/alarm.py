@@ -1,0 +1,98 @@
+"""What ends a run from outside: the clock, memory, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from .event import Event
+
+EVERY = 256
+"""How many steps go by between two looks at memory, which take 10 us each."""
+LARGE = 2**20
+"""A result of so many bytes is a reason to look at once."""
+
+
+def resident() -> int:
+    """The bytes of memory that this process has now; where the system does not say, the most that it ever had."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this machine has, or what the process may use of it."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_bytes()))
+    except (OSError, ValueError):
+        return whole
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed: it ends a run between two steps, so that nothing is lost. The second time it is what
+    it always is, since a callback, or an op on large arrays, may go on for long."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            raise KeyboardInterrupt
+        self.pressed = True
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """While this lasts, Ctrl-C is noted. Only the main thread gets it, and only where nobody else has claimed it."""
+    interrupt = Interrupt()
+    before: Any = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield interrupt
+        return
+    signal.signal(signal.SIGINT, interrupt.press)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Alarm:
+    """Says, between two steps, why a run is to end: its seconds are over, its memory is used up, or somebody pressed
+    Ctrl-C."""
+
+    def __init__(self, seconds: float | None, memory: int, interrupt: Interrupt) -> None:
+        self.ends = None if seconds is None else time.monotonic() + seconds
+        self.memory = memory
+        self.interrupt = interrupt
+
+    def rings(self, steps: int, event: Event | None) -> str | None:
+        """The name of the limit that is exceeded after so many steps, the last of which was this event."""
+        if self.interrupt.pressed:
+            return "interrupt"
+        if self.ends is not None and time.monotonic() >= self.ends:
+            return "seconds"
+        if (steps % EVERY == 0 or is_large(event)) and resident() > self.memory:
+            return "bytes"
+        return None
+
+
+def is_large(event: Event | None) -> bool:
+    """Whether an event made an array that is large."""
+    if event is None or not event.outputs:
+        return False
+    value = event.outputs[0][1]
+    return isinstance(value, np.ndarray) and value.nbytes >= LARGE

@@ -1,0 +1,75 @@
+"""Schedules by hand: a script of choices, as a value and as a document.
+
+A script has the positions in the flight that are taken, step by step; after its end another schedule goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.document.cursor import Cursor, form_of, head, parse
+from ..core.errors import Disagreement, Usage, counted
+from .state import State
+
+CLOSED = ("fifo", "lifo", "waves")
+"""The schedules without a parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The positions of the tokens that are delivered, the oldest in flight being 0; and the schedule after them."""
+
+    positions: tuple[int, ...]
+    then: str = "fifo"
+
+    def __post_init__(self) -> None:
+        for position in self.positions:
+            if type(position) is not int or position < 0:
+                raise Usage("a position in the flight is an integer from 0 up", got=repr(position))
+
+    def position(self, state: State) -> int | None:
+        """What is taken next, or None where the script is over; raises Disagreement where there is no such token."""
+        if state.steps >= len(self.positions):
+            return None
+        position = self.positions[state.steps]
+        if position >= len(state.flight):
+            raise Disagreement(
+                "the script takes a token that is not there",
+                where=f"choice {state.steps} of the script",
+                required=f"a position below {len(state.flight)}",
+                got=position,
+                hint=f"the script was made for another program, or other arguments; "
+                f"it fits the first {counted(state.steps, 'step')}",
+            )
+        return position
+
+
+def script_form(script: Script) -> Any:
+    """A script as a document."""
+    return head("schedule", positions=list(script.positions), then=script.then)
+
+
+def write_script(script: Script, path: str | os.PathLike[str]) -> None:
+    """Save a script; raises Usage where the path cannot be written."""
+    try:
+        Path(path).write_text(json.dumps(script_form(script), separators=(",", ":")) + "\n")
+    except OSError as error:
+        raise Usage("this script cannot be written", got=path, hint=error.strerror) from None
+
+
+def read_script(path: str | os.PathLike[str]) -> Script:
+    """Read a script; raises Usage where there is no such file, Malformed where it is no script."""
+    try:
+        written = Path(path).read_bytes()
+    except OSError as error:
+        raise Usage("this script cannot be read", got=path, hint=error.strerror) from None
+    at = Cursor(parse(written), "$")
+    form_of(at, ("schedule",))
+    _, _, positions, then = at.fields("tagloom", "version", "positions", "then")
+    if then.text() not in CLOSED and not then.text().startswith("random:"):
+        then.refuse(f"one of {', '.join(CLOSED)}, random:SEED")
+    return Script(positions.each(lambda position: position.integer(0)), then.text())
