@@ -11,8 +11,8 @@ from __future__ import annotations
 import gc
 import weakref
 
-LONG = 50_000
-"""From how many events on a history is long: below, a collection takes some 50 ms at most."""
+LONG = 10_000
+"""From how many events on a history is long: below, they add some 10 ms to a collection."""
 
 _aside: set[int] = set()
 """Whose sake objects are set aside for."""

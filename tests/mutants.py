@@ -1,4 +1,4 @@
-"""Random mutants: `python tests/mutants.py [N] [SEED] [machine|language]` makes N, tests each, and prints the score.
+"""Random mutants: `python tests/mutants.py [N] [SEED] [machine|history|language]` makes N, tests each, and prints the score.
 
 A mutant is the package with one change to the syntax of one of the files of its subject below. It dies if a test of
 that subject fails, or does not end. What survives is printed: it is a hole in the tests, or the same written otherwise.
@@ -35,6 +35,10 @@ SUBJECTS = {
     "machine": Subject(
         ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py"),
         ("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
+    ),
+    "history": Subject(
+        ("interp/history.py", "interp/walk.py", "interp/stretch.py", "interp/edit.py", "interp/collector.py"),
+        ("tests/interp/test_history.py", "tests/test_history_laws.py"),
     ),
     "language": Subject(
         (

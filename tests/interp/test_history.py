@@ -1,0 +1,386 @@
+"""Histories: what they promise beyond the laws (tests/test_history_laws.py): logs, limits, edits, speed, memory."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from history_laws import replayed, seen, walk_violations
+from json_edits import RUNS, fib, mean, quotients
+from tagloom.core.graph import Graph
+from tagloom.interp import collector, reference, stretch
+from tagloom.interp.edit import Slot
+from tagloom.interp.history import History
+from tagloom.interp.measure import Meter
+from tagloom.interp.record import record
+from tagloom.interp.reference import Limits, Until
+from tagloom.interp.state import State
+
+FIB = fib.trace(6).graph
+EXAMPLE = Path(tl.__file__).parent / "papers_examples" / "recursion" / "fib.py"
+each_run = pytest.mark.parametrize(
+    ("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)]
+)
+
+
+def histories(*schedules: str) -> Iterator[History]:
+    for schedule in schedules or ("waves", "fifo", "lifo", "random:7"):
+        yield History(FIB, [6], schedule=schedule, spacing=10)
+
+
+@each_run
+@pytest.mark.parametrize("seed", range(4))
+def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
+    """The laws of walks hold on arrays, traps, deadlocks, and on graphs that break the rules, however they break."""
+    assert list(walk_violations(graph, arguments, "random:1", seed, spacing=4, unchecked=True)) == []
+
+
+def test_stepping_and_returning() -> None:
+    """forward and back give the events as they pass; there is nothing before the first, nor after the last."""
+    history = History(FIB, [6])
+    assert history.back() is None and len(history) == 0
+    events = list(iter(history.forward, None))
+    assert events == list(history) and history[3] is events[3]
+    assert [history.back() for _ in events] == events[::-1] and history.back() is None
+    assert history.forward_to(lambda state, event: event.fired) is next(event for event in events if event.fired)
+    history.jump(len(history))
+    assert history.back_to(lambda state, event: event.fired) is events[history.position]
+    assert history.back_to(lambda state, event: False) is None and history.position == 0
+    assert history.forward_to(lambda state, event: False) is None and history.position == len(history)
+
+
+def test_wrong_places() -> None:
+    """What is not there is refused in words, and nothing has moved."""
+    history = History(FIB, [6])
+    history.forward()
+    for wrong in (lambda: history.jump(-1), lambda: history.jump(2), lambda: history.at(2)):
+        with pytest.raises(tl.Usage, match="no position"):
+            wrong()
+    for number in (-1, 1):
+        with pytest.raises(IndexError):
+            history[number]
+    with pytest.raises(tl.Usage, match="no token is at position 99"):
+        history.deliver(99)
+    with pytest.raises(tl.Usage, match="no token is at position -1"):
+        history.change(-1, 3)
+    history.back()
+    with pytest.raises(tl.Usage, match="choose"):
+        history.deliver(0)
+    assert (history.position, len(history)) == (0, 1)
+
+
+def test_known_events_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Effects cannot happen twice: going over what is known asks no node what it does."""
+    history = History(FIB, [6], spacing=10)
+    history.run()
+    monkeypatch.setattr(reference, "step", None)
+    for position in random.Random(1).choices(range(len(history) + 1), k=50):
+        history.jump(position)
+        history.back()
+        history.forward()
+        history.at(position)
+
+
+def test_an_outcome_is_at_the_end() -> None:
+    """outcome() tells how the run ended, from wherever one is; before it has, there is none."""
+    for history in histories():
+        with pytest.raises(tl.Usage, match="is not over"):
+            history.outcome()
+        out = history.run()
+        history.jump(5)
+        assert history.outcome() is out and out.events == tuple(history) and out.value == 8
+
+
+def test_a_limit_is_raised() -> None:
+    """An exhausted run goes on with other limits from where it stopped, and ends as if there had been none."""
+    for history in histories():
+        history.limits = Limits(firings=40)
+        out = history.run()
+        assert (out.status, out.firings, history.forward()) == ("Exhausted", 40, None)
+        assert record(out) == record(tl.run_graph(FIB, [6], schedule=history.schedule, limits=Limits(firings=40)))
+        assert record(history.outcome()) == record(out)
+        history.limits = Limits()
+        assert record(history.run()) == record(tl.run_graph(FIB, [6], schedule=history.schedule))
+
+
+@pytest.mark.parametrize("until", ["quiet", "result", "trap"])
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+@each_run
+def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, tmp_path: Path) -> None:
+    """A history writes the log that the run would have written, byte by byte, and reads it back."""
+    written, saved, again = (tmp_path / f"{name}.jsonl" for name in ("written", "saved", "again"))
+    wanted = tl.run_graph(graph, arguments, schedule=schedule, until=until, keep=written, unchecked=True)
+    history = History(graph, arguments, schedule=schedule, unchecked=True)
+    assert record(history.run(until)) == record(wanted)
+    history.jump(len(history) // 2)
+    history.save(saved)
+    assert saved.read_bytes() == written.read_bytes()
+    loaded = History.load(saved, spacing=3)
+    assert loaded.position == len(loaded) == len(history) and loaded.choices == history.choices
+    for position in range(len(loaded), -1, -1):
+        assert seen(loaded.jump(position)) == seen(history.at(position))
+    assert loaded.outcome().status == wanted.status
+    loaded.save(again)
+    assert again.read_bytes() == written.read_bytes()
+
+
+def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
+    """It says that a limit ended it, and the history of it knows no such limit."""
+    path = tmp_path / "run.jsonl"
+    tl.run_graph(FIB, [6], limits=Limits(firings=40), keep=path)
+    loaded = History.load(path)
+    assert (loaded.outcome().status, loaded.outcome().firings) == ("Exhausted", 40)
+    assert record(loaded.run()) == record(tl.run_graph(FIB, [6]))
+    loaded.save(path)
+    assert record(loaded.outcome()) == tl.read_events(path).outcome
+
+
+def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
+    """Wherever a log ends, its history goes on to what the whole run was; what is not over is saved without an end."""
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    wanted = tl.run_graph(FIB, [6], schedule="random:3", keep=whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for length in range(1, len(lines), 17):
+        cut.write_bytes(b"".join(lines[:length]))
+        loaded = History.load(cut)
+        events = sum(line.startswith(b'{"deliver"') for line in lines[:length])
+        assert len(loaded) == events
+        loaded.save(cut)
+        assert len(tl.read_events(cut).events) == events and tl.read_events(cut).outcome is None
+        assert record(loaded.run()) == record(wanted)
+
+
+def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
+    """It is by hand, and can be read; it returns the same, since results do not depend on the schedule. A choice that
+    is the schedule's own is not by hand."""
+    path = tmp_path / "run.jsonl"
+    for history in histories("waves", "fifo"):
+        history.run()
+        history.jump(20)
+        assert history.choose(0).run().schedule == history.schedule
+        branch = history.choose(len(history.state.flight) - 1)
+        out = branch.run()
+        assert (out.schedule, out.value, out.stats.profile) == ("hand", 8, None)
+        branch.save(path)
+        log = tl.read_events(path)
+        assert (log.schedule, log.outcome) == ("hand", record(out))
+        assert [event.position for event in log.events] == list(branch.choices)
+        loaded = History.load(path)
+        loaded.jump(7)
+        assert loaded.branch().run().value == 8
+        branch.jump(10)
+        assert branch.branch().run().schedule == history.schedule, "before the choice, nothing was by hand"
+
+
+def test_what_if(tmp_path: Path) -> None:
+    """A changed argument gives the run on that argument; it says that it is a what-if, and has no log."""
+    history = History(FIB, [6])
+    assert history.run().value == 8
+    history.jump(0)
+    branch = history.change(0, 7)
+    while branch.back() or branch.position:
+        pass
+    out = branch.run()
+    assert (out.status, out.value, out.schedule, out.stats.critical_path) == ("Returned", 13, "what-if", None)
+    assert (branch.parent, branch.branched_at, history.children) == (history, 0, (branch,))
+    assert "with 7 instead of 6 on port 0 of node" in str(branch)
+    with pytest.raises(tl.Usage, match="a what-if is no run of a machine"):
+        branch.save(tmp_path / "run.jsonl")
+    assert history.outcome().value == 8 and [edit.value for _, edit in branch.edits] == [7]
+
+
+def test_what_if_a_divisor_were_0() -> None:
+    """A trap that only an edit brought about says which: it is not the program's."""
+    history = History(mean.graph, [[1.0], 2])
+    assert history.run().status == "Returned"
+    (division,) = history.graph.find("floor_divide")
+    number = next(n for n, event in enumerate(history) if event.token.node == division)
+    history.jump(number)
+    out = history.change(history[number].position, 0).run()
+    assert out.status == "Trapped" and out.error is not None
+    assert any("what if, after" in note and "0 instead of 2" in note for note in out.error.__notes__)
+
+
+def test_a_waiting_token_is_changed() -> None:
+    """What waits in the store can be changed too, in a record of the branch's own."""
+    history = History(FIB, [6])
+    assert history.forward_to(lambda state, event: not event.fired) is not None
+    before = seen(history.state)
+    ((tag, number, port),) = (
+        (tag, number, port)
+        for tag, record in history.state.records.items()
+        for number, held in record.waiting.items()
+        for port in held
+    )
+    branch = history.change(Slot(number, port, tag), history.state.records[tag].waiting[number][port])
+    assert seen(branch.state) == before == seen(history.state)
+    other = history.change(Slot(number, port, tag), 0)
+    assert seen(other.state) != before == seen(history.state) == seen(branch.state)
+    with pytest.raises(tl.Usage, match="no token waits"):
+        history.change(Slot(number, 7, tag), 1)
+
+
+def test_an_edit_keeps_to_the_type() -> None:
+    """The value is one that the port takes, in its one form; anything else is refused, and names the port."""
+    history = History(mean.graph, [[1.0, 2.0], 3])
+    (place,) = (n for n, token in enumerate(history.state.flight) if not isinstance(token.value, int))
+    assert history.change(place, [3, 4, 5]).state.flight[place].value.tolist() == [3.0, 4.0, 5.0]  # type: ignore[union-attr]
+    for wrong in (True, 3, [[1.0]], "x"):
+        with pytest.raises(tl.Usage, match=r"the token for port \d of node mean\.") as raised:
+            history.change(place, wrong)
+        assert wrong == "x" or raised.value.required is not None
+    assert history.children == ()
+
+
+def test_an_edit_may_break_what_keeps_the_rules() -> None:
+    """Where a predicate is changed for one switch only, a good graph may break S4: that is how the what-if ends, and
+    it is no fault of the machine."""
+    history = History(quotients.trace(3).graph, [3])
+    history.run()
+    statuses = set()
+    for position in range(len(history)):
+        history.jump(position)
+        for place, token in enumerate(history.state.flight):
+            if isinstance(token.value, bool):
+                branch = history.change(place, not token.value)
+                branch.limits = Limits(firings=500)
+                statuses.add(branch.run().status)
+                assert seen(branch.at(position)) == seen(replayed(branch, position))
+    assert "Deadlocked" in statuses or "Broken" in statuses
+
+
+def test_branches_of_branches() -> None:
+    """A thousand deep, of all ancestors' pasts; a branch made in the past of its parent is a branch of who was there;
+    those that nobody holds are gone."""
+    first = History(FIB, [6], spacing=10)
+    first.run()
+    chain = [first]
+    for position in range(1000):
+        chain[-1].jump(min(position, len(first)) // 4)
+        chain.append(chain[-1].branch())
+        chain[-1].forward()
+    last = chain[-1]
+    assert record(last.run()) == record(first.outcome()) and last.choices == first.choices
+    last.jump(3)
+    early = last.branch("early")
+    assert early.parent is not None and early.parent.branched_at <= 3 and early.name == "early"
+    assert early in early.parent.children
+    parent = early.parent
+    del early
+    assert all(child.name != "early" for child in parent.children)
+
+
+def test_names() -> None:
+    """A branch has its parent's name and a number, unless it is given one."""
+    history = History(FIB, [6])
+    one, two = history.branch(), history.branch("late")
+    assert (history.name, one.name, two.name, one.branch().name) == ("fib", "fib.1", "late", "fib.1.1")
+    assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a branch of fib from 0 on"
+
+
+def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C, at any moment of a step or jump: what is known is where replay is, and goes on to the same end."""
+    for method, owner in (("apply", State), ("revert", State), ("see", Meter), ("_keep", stretch.Stretch)):
+        for after in range(5):
+            history = History(FIB, [6], spacing=9)
+            with monkeypatch.context() as patch:
+                _interrupt(patch, owner, method, after)
+                with pytest.raises(KeyboardInterrupt):
+                    for length in range(200):
+                        history.jump(max(0, len(history) - 4))
+                        history.jump(len(history))
+                        for _ in range(length % 5):
+                            history.forward()
+            assert seen(history.state) == seen(replayed(history, history.position))
+            assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+            for position in range(0, len(history), 41):
+                assert seen(history.at(position)) == seen(replayed(history, position))
+
+
+def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) -> None:
+    true, calls = getattr(owner, method), 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == after * 2 + 3:
+            if after % 2:
+                true(*arguments)
+            raise KeyboardInterrupt
+        return true(*arguments)
+
+    patch.setattr(owner, method, interrupted)
+
+
+def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long history keeps the collector from its events, and gives back all when the last branch of it is gone."""
+    monkeypatch.setattr(stretch, "LONG", 50)
+    assert gc.get_freeze_count() == 0
+    history = History(FIB, [6], spacing=10)
+    history.run()
+    branch: History | None = history.branch()
+    del history
+    assert gc.get_freeze_count() > 0
+    branch = None
+    assert gc.get_freeze_count() == 0 and branch is None
+
+
+def test_somebody_elses_is_left_alone() -> None:
+    """Where the collector is off, or something is set aside already, histories keep out of it."""
+    owner = History(FIB, [6])
+    gc.freeze()
+    count = gc.get_freeze_count()
+    collector.set_aside(owner)
+    assert gc.get_freeze_count() <= count
+    gc.unfreeze()
+    gc.disable()
+    collector.set_aside(owner)
+    gc.enable()
+    assert gc.get_freeze_count() == 0
+
+
+def jumps(n: int, count: int = 200) -> None:
+    """Random jumps over the run of fib(n), with Python's collector on: none takes 50 ms; says what they take."""
+    spec = importlib.util.spec_from_file_location("example_fib", EXAMPLE)
+    assert spec is not None and spec.loader is not None and gc.isenabled()
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    before, began = memory(), time.perf_counter()
+    history = History(module.fib.trace(n).graph, [n])
+    history.run()
+    took, dice, times = time.perf_counter() - began, random.Random(n), []
+    for _ in range(count):
+        position = dice.randrange(len(history))
+        began = time.process_time()
+        history.jump(position)
+        times.append(1000 * (time.process_time() - began))
+        assert history.state.steps == position
+    print(
+        f"fib({n}): {len(history):,} events in {took:.1f} s; {count} jumps take {sorted(times)[count // 2]:.1f} ms at "
+        f"the median, {max(times):.1f} ms at most; {memory() - before:.0f} MB"
+    )
+    assert max(times) < 50
+
+
+def memory() -> float:
+    """What this process holds, in MB; 0 where the system does not say."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 / 2**20 if status.exists() else 0.0
+
+
+def test_jumps_are_quick() -> None:
+    """Any event of a run of 23,000 is reached in under 50 ms of the processor's time."""
+    jumps(15)
+
+
+@pytest.mark.heavy
+def test_jumps_over_a_million_events_are_quick() -> None:
+    """And of a run of a million."""
+    jumps(23)
