@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from . import dtypes, hints
 from .act import ROWS, stands_in
 from .errors import Invalid, counted
-from .op import Attributes
 from .problem import problem
-from .program import BOUND, STRUCTURED, Function, Node, Operand, Program, Region, Var
-from .types import HandleType, Type
+from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .types import Type
+from .validate_both import attributes, bounds, handles
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -57,7 +57,9 @@ class _Checker:
                 hint=hints.meant(self.subject.entry, self.functions) or "name one of the functions",
             )
         else:
-            yield from _handles(self.functions[self.subject.entry])
+            entry = self.functions[self.subject.entry]
+            types = (*_types(entry.body.parameters), *entry.results)
+            yield from handles("V6", entry.name, _place_of(entry), types)
         named = [(function.name, _place_of(function)) for function in functions]
         yield from _duplicates(named, "functions")
         for function in functions:
@@ -139,15 +141,9 @@ class _Checker:
                 hint=hints.example(node.op),
             )
             return
-        if tuple(name for name, _ in node.attributes) != row.attributes:
-            yield problem(
-                "V3",
-                f"{node.op} has the wrong attributes",
-                where,
-                required=row.attributes,
-                got=[name for name, _ in node.attributes],
-                hint=hints.example(node.op),
-            )
+        wrong = list(attributes("V3", node.op, where, row.attributes, node.attributes))
+        yield from wrong
+        if wrong:
             return
         try:
             made = row.types(*operands, **dict(node.attributes))
@@ -240,7 +236,7 @@ class _Checker:
             return
         apart = list(_apart(body.parameters, sides, where))
         yield from apart
-        yield from bounds(node.attributes, where)
+        yield from bounds("V3", where, node.attributes)
         if not apart:
             yield from self.condition(condition, where)
             yield from self.following(node, body, where)
@@ -319,20 +315,6 @@ class _Checker:
             )
 
 
-def _handles(entry: Function) -> Iterator[Invalid]:
-    """V6: the environment has no cells."""
-    for type_ in (*_types(entry.body.parameters), *entry.results):
-        if isinstance(type_.dtype, HandleType):
-            yield problem(
-                "V6",
-                f"the entry {entry.name} takes or returns a handle of cells",
-                _place_of(entry),
-                required="numbers or arrays",
-                got=type_,
-                hint="collect makes an array of cells",
-            )
-
-
 def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
     """V4: what the rule of an op says of operands that it does not take."""
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
@@ -340,23 +322,6 @@ def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) ->
     required = error.required or "operands that the op takes"
     message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
     return problem("V4", message, where, required=required, got=got, hint=hint)
-
-
-def bounds(attributes: Attributes, where: object, rule: str = "V3") -> Iterator[Invalid]:
-    """What is wrong with the attributes of a loop: it may have a bound on its iterations, and no other."""
-    if attributes and not (len(attributes) == 1 and attributes[0][0] == BOUND and _is_bound(attributes[0][1])):
-        yield problem(
-            rule,
-            "this is no bound on the iterations of a loop",
-            where,
-            required=f"{BOUND}, an integer from 1 up",
-            got=", ".join(f"{name}={value!r}" for name, value in attributes),
-            hint=f"leave it out, or write {BOUND}=10",
-        )
-
-
-def _is_bound(bound: object) -> bool:
-    return type(bound) is int and 0 < bound < 2**63
 
 
 def _steady(type_: Type, found: Type, start: Operand) -> str:

@@ -23,8 +23,8 @@ from .graph import Edge, Graph, Node
 from .place import Places
 from .problem import problem
 from .tag import ENVIRONMENT
-from .types import HandleType, Type
-from .validate import bounds
+from .types import Type
+from .validate_both import attributes, bounds, handles
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -87,12 +87,9 @@ class _Checker:
                     hint=hints.example(node.op),
                 )
             elif node.op == "next_iteration":
-                yield from bounds(node.attributes, node.where, "V7")
-            elif (names := tuple(name for name, _ in node.attributes)) != (
-                wanted_names := row.attributes if row else ()
-            ):
-                what, hint = f"{node.op} has the wrong attributes", hints.example(node.op)
-                yield problem("V7", what, node.where, required=wanted_names, got=names, hint=hint)
+                yield from bounds("V7", node.where, node.attributes)
+            elif wrong := list(attributes("V7", node.op, node.where, row.attributes if row else (), node.attributes)):
+                yield from wrong
             elif node.op in ("call", "return") and node.site not in self.called:
                 yield problem(
                     "V7",
@@ -201,10 +198,8 @@ class _Checker:
                 what, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
                 yield problem("V9", what, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
         leaving = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
-        for output in (*(argument for _, argument in self.graph.arguments), *leaving):
-            if isinstance(output.type.dtype, HandleType):
-                what, hint = f"{self.graph.name} takes or returns a handle", "collect makes an array of cells"
-                yield problem("V9", what, self.graph.name, required="numbers or arrays", got=output.type, hint=hint)
+        outside = [output.type for output in (*(argument for _, argument in self.graph.arguments), *leaving)]
+        yield from handles("V9", self.graph.name, self.graph.name, outside)
         for number, node in enumerate(self.graph.nodes):
             ports = [self.port_type(number, port) for port in range(len(node.ports) - node.triggered)]
             out = [output.type for output in node.outputs]

@@ -18,6 +18,7 @@ from ..core.text import Case, Document, print_ending, quoted
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, same, show
+from ..core.world import World
 from .oracle import SCHEDULES, check
 from .outcome import Outcome
 from .reference import Limits, run_graph
@@ -77,7 +78,8 @@ def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement
                 verdict.difference.add_note(f"  in case {case.name}, under {verdict.way}")
                 return verdict.difference
     for schedule in SCHEDULES if problems or case.kind == "exhausts" else ("waves",):
-        run = run_graph(graph, values, schedule=schedule, limits=limits, unchecked=True)
+        world = World(lambda line: None)
+        run = run_graph(graph, values, schedule=schedule, limits=limits, unchecked=True, world=world)
         if not _ends_so(case, run):
             return _differs(case, _said(run), schedule)
     return None

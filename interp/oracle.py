@@ -5,14 +5,15 @@ The reference machine under `waves` is the standard; the first difference from i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..core.errors import Disagreement, counted
 from ..core.evaluate import evaluate
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.value import Value, same, show
+from ..core.world import World
 from .outcome import Outcome
 from .reference import Limits, admit_arguments, run_graph
 
@@ -32,18 +33,53 @@ class Verdict(NamedTuple):
 
 
 def check(
-    graph: Graph, program: Program | None, arguments: Sequence[Value], limits: Limits | None = None
+    graph: Graph,
+    program: Program | None,
+    arguments: Sequence[Value],
+    limits: Limits | None = None,
+    *,
+    seed: int = 0,
+    callbacks: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Iterator[Verdict]:
     """Run a graph under every schedule, and its program by the evaluator; a verdict each, the standard's first.
 
-    Where a limit ended one of two runs, only the results that both have are compared.
+    Where a limit ended one of two runs, only the results that both have are compared. What the runs print is compared,
+    and not printed; the Python functions that they call are called by each.
     """
-    standard = run_graph(graph, arguments, limits=limits)
+    printed: list[str] = []
+    standard = _silent(graph, arguments, "waves", limits, seed, callbacks, printed)
     for name in SCHEDULES:
-        run = standard if name == "waves" else run_graph(graph, arguments, schedule=name, limits=limits)
-        yield Verdict(name, run.status, _said(run), _difference(graph, standard, run))
+        lines = printed if name == "waves" else []
+        run = standard if name == "waves" else _silent(graph, arguments, name, limits, seed, callbacks, lines)
+        yield Verdict(name, run.status, _said(run), _difference(graph, standard, run) or _in_print(run, printed, lines))
     if program is not None:
-        yield _evaluated(program, standard, arguments)
+        lines = []
+        yield _evaluated(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
+
+
+def _silent(
+    graph: Graph,
+    arguments: Sequence[Value],
+    schedule: str,
+    limits: Limits | None,
+    seed: int,
+    callbacks: Mapping[str, Callable[..., Any]] | None,
+    lines: list[str],
+) -> Outcome:
+    """A run whose lines are kept."""
+    world = World(lines.append, callbacks)
+    return run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+
+
+def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+    """The first line that differs, if the run was not cut short by a limit."""
+    if run.status == "Exhausted" or lines == wanted:
+        return None
+    number = next((n for n, pair in enumerate(zip(wanted, lines, strict=False)) if pair[0] != pair[1]), None)
+    number = min(len(wanted), len(lines)) if number is None else number
+    required, got = ([*each, "no line"][min(number, len(each))] for each in (wanted, lines))
+    where = f"line {number} that {run.graph.name} prints under {run.schedule}"
+    return Disagreement("the lines differ", where=where, required=required, got=got)
 
 
 def _said(run: Outcome) -> str:
@@ -84,13 +120,25 @@ def _compatible(some: Sequence[Value | None], others: Sequence[Value | None]) ->
     return all(one is None or other is None or same(one, other) for one, other in pairs)
 
 
-def _evaluated(program: Program, standard: Outcome, arguments: Sequence[Value]) -> Verdict:
-    """The evaluator is sequential: where the machine trapped, it stops at the first trap.
+def _evaluated(
+    program: Program,
+    standard: Outcome,
+    arguments: Sequence[Value],
+    seed: int,
+    world: World,
+    printed: Sequence[str],
+    lines: Sequence[str],
+) -> Verdict:
+    """The evaluator is sequential: where the machine trapped, it stops at the first trap; and where a cell is got
+    before it is put, it says nothing.
 
-    It may take as many steps as the machine has firings, since every node that it evaluates is at least one.
+    It may take as many steps as the machine has firings, since every node that it evaluates is at least one, but for a
+    put, whose firing may be forbidden by a limit or wait for ever.
     """
-    most = standard.firings
-    said = evaluate(program, admit_arguments(standard.graph, arguments), max_steps=most, max_depth=most)
+    most, values = standard.firings, admit_arguments(standard.graph, arguments)
+    said = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)
+    if said.status == "Waiting":
+        return Verdict("evaluator", said.status, "for a cell that is put later, if ever", None)
     trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
     text = _shown(said.results) if said.results is not None else trap or f"after {most:,} nodes"
     match standard.status:
@@ -104,4 +152,6 @@ def _evaluated(program: Program, standard: Outcome, arguments: Sequence[Value]) 
     required = standard.traps[0].message if standard.traps else f"{standard.status} {_shown(standard.results)}"
     got = f"{said.status} {text}"
     difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
+    if agrees and standard.status == "Returned":
+        difference = _in_print(standard, printed, lines)
     return Verdict("evaluator", said.status, text, difference)

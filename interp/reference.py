@@ -87,7 +87,7 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
 def _rung(name: str, limits: Limits) -> Exhausted:
     """What to say where the alarm rings."""
     if name == "seconds":
-        return exhausted("seconds", "seconds", limits.seconds or 0)
+        return exhausted("time, in seconds", "seconds", limits.seconds or 0)
     if name == "bytes":
         return exhausted("bytes of memory", "bytes", limits.bytes)
     error = Exhausted("the run was interrupted", rule="S12", hint="what it had done by then is kept")
@@ -221,7 +221,7 @@ def run_checked(
     state = first_state(graph, admitted, schedule, seed, k, world)
     meter = Meter(state, clocked=state.clocked)
     kept: list[Event] | None = [] if keep == "events" or broken else None
-    with opened(path, graph, admitted, called) if path else nullcontext() as log:
+    with opened(path, graph, admitted, called, seed, k) if path else nullcontext() as log:
         watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
         stopped = go_on(state, pick, limits or Limits(), lambda: is_met(until, state), watch, broken)
         outcome = ending(

@@ -24,6 +24,7 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import Document, print_case, print_graph, print_program
 from ..core.value import show as show_value
+from ..core.world import World
 from ..interp.corpus import try_cases, unclaimed
 from ..interp.documents import text_form, to_json
 from ..interp.explore import STATES, Choices, every_firing, every_token
@@ -34,7 +35,7 @@ from ..interp.outcome import Outcome
 from ..interp.record import words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
-from .load import arguments, document_of, find, forms, line_of_text, program_of, read_text, refuse
+from .load import arguments, callbacks, document_of, find, forms, line_of_text, program_of, read_text, refuse
 from .report import stats_report
 from .schedules import explored
 
@@ -65,6 +66,10 @@ Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Lit
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
 Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
 Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
+Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
+Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
+Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
+Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
 _DEFAULT = Limits()
 
 
@@ -73,8 +78,9 @@ def run(
     target: Target,
     args: Arguments = None,
     engine: Annotated[str, typer.Option(help="The machine that runs it: reference.")] = "reference",
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves or random:SEED.")] = "waves",
-    seed: Annotated[int | None, typer.Option(help="Short for --schedule random:SEED.")] = None,
+    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
     until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -85,18 +91,21 @@ def run(
     max_firings: Firings = _DEFAULT.firings,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
+    max_bytes: Bytes = _DEFAULT.bytes,
+    timeout: Seconds = None,
 ) -> None:
     """Run a program on arguments and print its value."""
     subject = find(target)
     refuse(subject, unchecked=unchecked)
     values = arguments(subject, args or [])
-    if seed is not None and schedule not in ("waves", "random"):
-        raise Usage("--seed is for --schedule random", got=f"--schedule {schedule} --seed {seed}")
     options: dict[str, Any] = {
-        "schedule": schedule if seed is None else f"random:{seed}",
+        "schedule": schedule,
         "until": until.value,
-        "limits": Limits(max_firings, max_tokens, max_depth),
+        "limits": Limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
         "keep": keep,
+        "seed": seed,
+        "k": k,
+        "world": World(_aside) if as_document else World(),
     }
     if isinstance(subject, Function):
         forms(subject, values)
@@ -107,6 +116,11 @@ def run(
         outcome = run_graph(forms(subject)[1], values, unchecked=unchecked, **options)
     _print_outcome(outcome, stats=stats, as_document=as_document)
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
+
+
+def _aside(line: str) -> None:
+    """What a program prints, where the document has the whole of stdout."""
+    print(line, file=sys.stderr)
 
 
 def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
@@ -133,6 +147,7 @@ def check(
     max_firings: Firings = 1_000_000,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
+    seed: Seed = 0,
     every_schedule: Annotated[
         bool, typer.Option("--every-schedule", help="A small run: deliver the tokens in every order that there is.")
     ] = False,
@@ -172,7 +187,7 @@ def check(
     values = arguments(subject, args or [])
     program, graph = forms(subject, values)
     verdicts = []
-    for verdict in check_graph(graph, program, values, limits):
+    for verdict in check_graph(graph, program, values, limits, seed=seed, callbacks=callbacks(subject, values)):
         print(f"{verdict.way:10} {'differs' if verdict.difference else 'agrees':8} {verdict.status:10} {verdict.said}")
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]

@@ -12,7 +12,7 @@ import re
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -222,6 +222,11 @@ def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Pro
             return subject.program, subject.graph
         traced = subject.trace(*subject.source.nested(values))
         return traced.program, traced.graph
+
+
+def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
+    """The Python functions that a program calls: only a function of a Python file has any."""
+    return subject.trace(*subject.source.nested(values)).callbacks if isinstance(subject, Function) else {}
 
 
 def program_of(subject: Runnable) -> Program | None:

@@ -27,6 +27,30 @@ def fib(n: tl.int64) -> tl.int64:
 def main(n: tl.int64) -> tl.int64:
     return fib(n) + 1
 """,
+    "acts.py": """
+@tl.function
+def chain(n: tl.int64) -> tl.int64:
+    cells = tl.put(tl.cells(n + 1, tl.int64), n, 1)
+    cells, _ = tl.while_loop(
+        lambda a, j: j < n, lambda a, j: (tl.put(a, j, 2 * a[j + 1]), j + 1), cells, 1, parallel_iterations=5
+    )
+    return cells[1]
+
+
+@tl.function
+def told(n: tl.int64) -> tl.int64:
+    def body(i):
+        tl.print("i is", i)
+        return i + 1
+
+    (i,) = tl.while_loop(lambda i: i < n, body, 0)
+    return i
+
+
+@tl.function
+def dice(n: tl.int64) -> tl.int64:
+    return tl.integers(1, n * 1000)
+""",
     "kinds.py": """
 @tl.function
 def negative(x: tl.int64) -> tl.int64:

@@ -186,7 +186,7 @@ def test_deep_brackets(tagloom: Any) -> None:
         (["run", "add.py", "-x", "3"], "-x"),
         (["run", "add.py", "2", "3", "--max-firing", "7"], "--max-firing"),
         (["run", "--max-firing", "7", "add.py", "2", "3"], "--max-firing"),
-        (["check", "add.py", "2", "3", "--seed", "4"], "--seed"),
+        (["check", "add.py", "2", "3", "--until", "trap"], "--until"),
     ],
 )
 def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
@@ -221,9 +221,15 @@ def test_usage(tagloom: Any, words: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--schedule", "fast"], "no schedule is called 'fast'\n  required: fifo, lifo, waves, random:SEED\n..."),
+        (
+            ["--schedule", "fast"],
+            "no schedule is called 'fast'\n  required: fifo, lifo, waves, random:SEED, hand:FILE\n...",
+        ),
         (["--schedule", "random:"], "no schedule is called 'random:'..."),
-        (["--seed", "-1"], "no schedule is called 'random:-1'..."),
+        (["--schedule", "hand:none.json"], "this script cannot be read\n  got: none.json\n..."),
+        (["--seed", "-1"], "a seed is an integer from 0, below 2**64\n  got: -1"),
+        (["--k", "0"], "...integer from 1 up\n  got: 0"),
+        (["--timeout", "-1"], "...limit on seconds...\n  got: -1.0"),
         (["--engine", "fast"], "no engine is called 'fast'\n  required: reference"),
         (["--max-firings", "-1"], "...limit on firings...\n  got: -1"),
         (["--max-tokens", "-1"], "...limit on tokens...\n  got: -1"),

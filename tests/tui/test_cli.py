@@ -180,11 +180,35 @@ def test_json_of_a_trap(tagloom: Any) -> None:
 
 
 def test_schedules_and_seeds(tagloom: Any) -> None:
-    """Every schedule gives the value; --seed is short for a random one; the document says which it was."""
+    """Every schedule gives the value, and the document says which it was; --seed is that of random numbers."""
     for schedule in ("fifo", "lifo", "waves", "random:7"):
         document = json.loads(tagloom("run", "fib.py:fib", "6", "--schedule", schedule, "--json").out)
         assert (document["value"], document["schedule"]) == ([13], schedule)
-    assert json.loads(tagloom("run", "fib.py:fib", "6", "--seed", "7", "--json").out)["schedule"] == "random:7"
+    drawn = {tagloom("run", "acts.py:dice", "6", "--seed", seed).out for seed in ("0", "1", "2", "0")}
+    assert len(drawn) == 3
+
+
+def test_bounds(tagloom: Any) -> None:
+    """--k bounds how many iterations of a loop run at once, whatever the loop says."""
+    assert tagloom("run", "acts.py:chain", "10", "--k", "9") == (0, "512\n", "")
+    code, out, error = tagloom("run", "acts.py:chain", "10")
+    assert (code, out) == (1, "") and "a larger bound on the iterations of chain.loop may do: --k N" in error
+
+
+def test_effects(tagloom: Any) -> None:
+    """Prints come before the value; with --json they are on stderr, where they leave the document alone. Checking prints
+    nothing."""
+    assert tagloom("run", "acts.py:told", "2") == (0, "i is 0\ni is 1\n2\n", "")
+    code, out, error = tagloom("run", "acts.py:told", "2", "--json")
+    assert (code, json.loads(out)["value"], error) == (0, [2], "i is 0\ni is 1\n")
+    assert "i is" not in tagloom("check", "acts.py:told", "2").out
+
+
+def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
+    """--timeout and --max-bytes end it."""
+    for words, said in (("--timeout 0", "0.0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
+        code, out, error = tagloom("run", "fib.py:fib", "20", *words.split())
+        assert (code, out) == (1, "") and said in error
 
 
 def test_until(tagloom: Any) -> None:

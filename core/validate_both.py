@@ -1,0 +1,51 @@
+"""What the validators of programs and of graphs say alike: of attributes, bounds on iterations, handles of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from . import hints
+from .errors import Invalid
+from .op import Attributes
+from .problem import problem
+from .program import BOUND
+from .types import HandleType, Type
+
+
+def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
+    """A node has the attributes that its op says, in their order."""
+    names = tuple(name for name, _ in given)
+    if names != tuple(wanted):
+        what, hint = f"{op} has the wrong attributes", hints.example(op)
+        yield problem(rule, what, where, required=wanted, got=names, hint=hint)
+
+
+def handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
+    """What a run takes and returns are no handles: the environment has no cells."""
+    for type_ in types:
+        if isinstance(type_.dtype, HandleType):
+            yield problem(
+                rule,
+                f"a run of {name} takes or returns a handle of cells",
+                where,
+                required="numbers or arrays",
+                got=type_,
+                hint="collect makes an array of cells",
+            )
+
+
+def bounds(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+    """A loop may have a bound on its iterations, and no other attribute."""
+    if attributes and not (len(attributes) == 1 and attributes[0][0] == BOUND and _is_bound(attributes[0][1])):
+        yield problem(
+            rule,
+            "this is no bound on the iterations of a loop",
+            where,
+            required=f"{BOUND}, an integer from 1 up",
+            got=", ".join(f"{name}={value!r}" for name, value in attributes),
+            hint=f"leave it out, or write {BOUND}=10",
+        )
+
+
+def _is_bound(bound: object) -> bool:
+    return type(bound) is int and 0 < bound < 2**63
