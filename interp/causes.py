@@ -184,7 +184,8 @@ class Answer:
             required=self._required(),
             got=self._got(),
         )
-        ways = [f"  {line}" for root in self.roots[:SHOWN_ROOTS] for line in self._way(root)]
+        ways = [f"  {line}" for root in self.roots[:1] for line in self._way(root)]
+        ways += [f"  also {self._end(root)}" for root in self.roots[1:SHOWN_ROOTS]]
         if len(self.roots) > SHOWN_ROOTS:
             ways.append(f"  and {len(self.roots) - SHOWN_ROOTS:,} more")
         if self.circle:
@@ -222,16 +223,25 @@ class Answer:
 
     def _way(self, root: Root) -> list[str]:
         """From the node to a root, a line for each that waits."""
-        path = self._path(root.at)
+        return [*self._steps(self._path(root.at)), self._end(root)]
+
+    def _end(self, root: Root) -> str:
         said = root.reason.said(self.graph)
         if isinstance(self.waits[root.at].place, Unopened) and isinstance(root.reason, Unfed):
             said = "no node opens it"
-        return _ends([*starmap(self._step, pairwise(path)), f"{self._port(root.at, root.port)}: {said}"])
+        return f"{self._port(root.at, root.port)}: {said}"
 
     def _around(self) -> list[str]:
         """From the node to the circle, and around it."""
-        path = [*self._path(self.circle[0]), *self.circle[1:], self.circle[0]]
-        return _ends([*starmap(self._step, pairwise(path))])
+        return self._steps([*self._path(self.circle[0]), *self.circle[1:], self.circle[0]])
+
+    def _steps(self, path: list[int]) -> list[str]:
+        """A line for each that waits for the next; of a long way, its two ends."""
+        if len(path) <= SHOWN_STEPS + 1:
+            return [*starmap(self._step, pairwise(path))]
+        half = SHOWN_STEPS // 2
+        left_out = f"... {len(path) - 1 - 2 * half:,} more ..."
+        return [*self._steps(path[: half + 1]), left_out, *self._steps(path[-half - 1 :])]
 
     def _step(self, at: int, following: int) -> str:
         """One that waits for the next on the way."""
@@ -262,11 +272,3 @@ def _short(origin: Origin) -> str:
     if isinstance(origin, Argument):
         return f"argument {origin.name}"
     return f"{origin.node} at event {origin.number}"
-
-
-def _ends(lines: list[str]) -> list[str]:
-    """Of a long way, its two ends."""
-    if len(lines) <= SHOWN_STEPS:
-        return lines
-    half = SHOWN_STEPS // 2
-    return [*lines[:half], f"... {len(lines) - 2 * half:,} more ...", *lines[-half:]]

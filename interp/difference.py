@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.graph import Graph
 from ..core.tag import Tag
 from ..core.value import Value, same, show
+from .event import Event
 from .order import Place, program_order
 from .queries import Argument, Firing, Index, Number, Origin
 
@@ -211,11 +212,16 @@ def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
 
 def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
     one, other = here.events[number], there.events[match]
-    mine, theirs = _firing(here, number).operands, _firing(there, match).operands
+    mine, theirs = _operands(here, one), _operands(there, other)
     if one.trap != other.trap or len(mine) != len(theirs) or len(one.outputs) != len(other.outputs):
         return False
     outputs = zip(one.outputs, other.outputs, strict=True)
     return all(map(_same, mine, theirs)) and all(a == b and _same(x, y) for (a, x), (b, y) in outputs)
+
+
+def _operands(index: Index, event: Event) -> tuple[Value, ...]:
+    inputs = event.inputs or ()
+    return inputs[:-1] if index.graph.nodes[event.token.node].triggered else inputs
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -62,12 +62,13 @@ class Firing:
         return f"{self.node}{line} under {self.tag} at event {self.number}: {self.did}"
 
 
-class Argument(NamedTuple):
-    """An argument that the environment supplied; the hidden ones, which are triggers, count."""
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument that the environment supplied, by position; the hidden ones, which are triggers, count."""
 
     position: int
-    name: str
-    value: Value
+    name: str = field(compare=False)
+    value: Value = field(compare=False)
 
     def __str__(self) -> str:
         return f"argument {self.name} = {show(self.value)}"
@@ -81,7 +82,7 @@ Number: TypeAlias = int
 class Index:
     """Which event each node fired at, under each tag: what is kept of a run so that questions have cheap answers.
 
-    `see` takes the events of the run in their order; `unsee` steps back. It keeps the events themselves, and about 90
+    `see` takes the events of the run in their order; `unsee` steps back. It keeps the events themselves, and about 120
     bytes for each firing.
     """
 
@@ -136,6 +137,14 @@ class Index:
         """The event at which this node fired under this tag, if it did."""
         under = self._fired.get(tag)
         return None if under is None else under.get(node)
+
+    def opened(self, tag: Tag) -> Tag | None:
+        """The tag itself, if its activation has ever opened, as the events have it: that one is found again in a time
+        that does not grow with its depth."""
+        crossed = self._crossed.get(tag)
+        if crossed is None:
+            return ROOT if tag == ROOT else None
+        return self.events[next(iter(crossed.values()))].sent[0].tag
 
     def sender(self, node: int, port: int, tag: Tag) -> Number | None:
         """Who sent the token of this port under this tag; None if nobody has."""

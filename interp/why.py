@@ -79,13 +79,13 @@ def why_not(
             required=f"{state.steps} events",
             got=len(index.events),
         )
-    search = _Search(index, state)
+    search, tag = _Search(index, state), index.opened(tag) or tag
     number = index.fired(node, tag)
     if number is not None:
         return Answer(index.graph, node, tag, search.activation(tag), "fired", search.firing(number))
     places, needs, asked_by = search.follow(Unfired(node, tag), most)
     alive = _alive(search, places, needs)
-    roots, by = _roots(places, needs, alive)
+    roots, by = _roots(search, places, needs, alive)
     waits = tuple(Waits(place, needs[at], alive[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
     circle = () if alive[0] or roots else _circle(places, needs, alive)
     cut = len(places) == most
@@ -118,24 +118,21 @@ class _Search:
     def activation(self, tag: Tag) -> Activation:
         return "open" if tag in self.state.records else "closed" if tag in self.index.closed else "unopened"
 
-    def opened(self, tag: Tag) -> bool:
-        return tag in self.state.records or tag in self.index.closed
-
     def last(self, tag: Tag, site: Site) -> int | None:
         """The last iteration that has opened of a loop under a tag; they open one after the other."""
-        if not self.opened(tag.child(site)):
+        if self.index.opened(tag.child(site)) is None:
             return None
         low, high = 0, 1
-        while self.opened(tag.child(site, high)):
+        while self.index.opened(tag.child(site, high)) is not None:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.opened(tag.child(site, middle)) else (low, middle)
+            low, high = (low, middle) if self.index.opened(tag.child(site, middle)) is None else (middle, high)
         return low
 
     def first_unopened(self, tag: Tag) -> Tag:
         """Of a tag that has not opened, the one around it that has to open first."""
-        while tag.parent is not None and not self.opened(tag.parent):
+        while tag.parent is not None and self.index.opened(tag.parent) is None:
             tag = tag.parent
         if not tag.iteration or tag.parent is None:
             return tag
@@ -164,7 +161,7 @@ class _Search:
             return (Missing(-1, self.opening(place.tag)),)
         number, tag = place
         ports = [port for port, literal in enumerate(self.nodes[number].ports) if literal is None]
-        if not self.opened(tag):
+        if self.index.opened(tag) is None:
             return tuple(Missing(port, (Unopened(self.first_unopened(tag)),)) for port in ports)
         record = self.state.records.get(tag)
         held = {} if record is None else record.waiting.get(number, {})
@@ -208,8 +205,8 @@ class _Search:
             case "next" if tag.parent is not None and tag.site == row.site and tag.iteration:
                 yield self.absent(node, tag.parent.child(tag.site, tag.iteration - 1))
             case "parent" if row.site is not None and row.op == "return":
-                below = tag.child(row.site)
-                yield self.absent(node, below) if self.opened(below) else Unopened(below)
+                below = self.index.opened(tag.child(row.site))
+                yield Unopened(tag.child(row.site)) if below is None else self.absent(node, below)
             case "parent" if row.site is not None:
                 yield from self.leaving(node, tag, row.site)
 
@@ -235,7 +232,7 @@ class _Search:
         """Why this node, under this tag, has not sent what is missing."""
         number = self.index.fired(node, tag)
         if number is None:
-            return Unfired(node, tag)
+            return Unfired(node, self.index.opened(tag) or tag)
         firing = self.firing(number)
         if firing.event.trap is not None:
             return Trapped(firing)
@@ -265,7 +262,7 @@ def _alive(search: _Search, places: Sequence[Place], needs: Sequence[Needs]) -> 
     for at in range(len(places)):
         for need in _missing(needs[at]):
             for reason in need.reasons:
-                if reason in known and isinstance(reason, Unfired | Unopened):
+                if isinstance(reason, Unfired | Unopened) and reason in known:
                     users[reason].append((at, need.port))
                 elif isinstance(reason, InFlight | HeldBack | Unfired | Unopened):
                     ahead.append((at, need.port))
@@ -281,21 +278,50 @@ def _alive(search: _Search, places: Sequence[Place], needs: Sequence[Needs]) -> 
     return [left <= 0 for left in lacking]
 
 
-def _roots(places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> tuple[list[Root], dict[int, int]]:
+def _roots(
+    search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]
+) -> tuple[list[Root], dict[int, int]]:
     """Where the ways end that decide: of a node that may fire, those that are alive; of one that never will, those of
-    ports that nothing can come to. With them, for each place on the way, which one it was reached from."""
+    ports that nothing can come to. With them, for each place on the way, which one it was reached from.
+
+    Where any would do and none can come, some were not chosen, which is as it should be. Those that lead to a trap, or
+    to a port that nothing feeds, are the reason, if there are such.
+    """
     where = {place: at for at, place in enumerate(places)}
+    faulty = set[int]() if alive[0] else _faulty(search, places, needs, alive)
     roots: dict[object, Root] = {}
     by, ahead = dict[int, int](), deque([0])
     while ahead:
         at = ahead.popleft()
+        chosen = at in faulty and search.takes_any(places[at])
         for port, reason in _deciding(needs[at], alive[at], where, alive):
             if not isinstance(reason, Unfired | Unopened):
-                roots.setdefault(_key(at, port, reason), Root(at, port, reason))
-            elif (found := where.get(reason, 0)) and found not in by:
+                if not chosen or isinstance(reason, Trapped):
+                    roots.setdefault(_key(at, port, reason), Root(at, port, reason))
+            elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
                 by[found] = at
                 ahead.append(found)
-    return list(roots.values()), by
+    return sorted(roots.values(), key=lambda root: not isinstance(root.reason, Trapped | Unfed)), by
+
+
+def _faulty(search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> set[int]:
+    """Of what never will fire, or open: where some way leads to a trap, or to a port that nothing feeds."""
+    where = {place: at for at, place in enumerate(places)}
+    users = defaultdict[int, list[int]](list)
+    found = list[int]()
+    for at, place in enumerate(places):
+        for _, reason in _deciding(needs[at], False, where, alive) if not alive[at] else ():
+            if isinstance(reason, Unfired | Unopened):
+                users[where[reason]].append(at)
+            elif isinstance(reason, Trapped) or (isinstance(reason, Unfed) and not search.takes_any(place)):
+                found.append(at)
+    faulty = set(found)
+    while found:
+        for user in users[found.pop()]:
+            if user not in faulty:
+                faulty.add(user)
+                found.append(user)
+    return faulty
 
 
 def _deciding(

@@ -1,0 +1,94 @@
+"""Where tokens came from and who used them: checked by brute force on generated programs, and said of small ones."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+import tagloom as tl
+from generator import Case, cases
+from handmade import sum_graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from question_laws import provenance, ran, retreat
+from tagloom.core.lower import lower
+from tagloom.core.tag import ROOT
+from tagloom.interp.queries import Argument, Arrival, Firing, tree, where_from, who_used
+
+RESULT = Arrival(-1, 0, ROOT)
+
+
+@tl.function
+def down(n: tl.int64) -> tl.int64:
+    return tl.cond(n < 1, lambda: 0, lambda: 1 + down(n - 1))
+
+
+@settings(max_examples=12)
+@given(cases(), st.integers(0, 2**20))
+def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
+    """Every token's sender and user, and all that is behind it or depends on it, are found by playing the events
+    through another store; and stepping an index back leaves what was there before."""
+    dice = random.Random(seed)
+    state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900]))
+    assert list(provenance(index, dice)) == []
+    if state.steps:
+        assert list(retreat(index, list(index.events), dice.randint(1, state.steps))) == []
+
+
+def test_where_from_of_a_sum() -> None:
+    """(x + y) + y: two sums and three arguments, each once although y is used twice."""
+    _, index = ran(sum_graph(), [3, 4])
+    assert list(map(str, where_from(index, RESULT))) == [
+        "sum.return under main at event 4: return 11 -> 11",
+        "sum.outer under main at event 3: add 7, 4 -> 11",
+        "sum.inner under main at event 1: add 3, 4 -> 7",
+        "argument y = 4",
+        "argument x = 3",
+    ]
+    assert [link.operands for link in where_from(index, RESULT, 2)] == [
+        ((0, 3),),
+        ((0, 1), (1, -2)),
+        ((0, -1), (1, -2)),
+        (),
+    ]
+
+
+def test_who_used_an_argument() -> None:
+    """y goes to both sums directly, and to the result in the end."""
+    _, index = ran(sum_graph(), [3, 4])
+    y = Argument(1, "y", 4)
+    assert [link.number for link in who_used(index, y)] == [1, 3]
+    assert [(link.depth, link.number) for link in who_used(index, y, None)] == [(1, 1), (1, 3), (2, 4)]
+    inner = index.origin(1)
+    assert isinstance(inner, Firing)
+    assert [str(link.origin) for link in who_used(index, inner)] == ["sum.outer under main at event 3: add 7, 4 -> 11"]
+    assert list(who_used(index, RESULT)) == []
+
+
+def test_a_tree_in_words() -> None:
+    """What was said before is not said again, nor anything below the depth that is asked for."""
+    _, index = ran(sum_graph(), [3, 4])
+    assert tree(index, RESULT, 2).splitlines() == [
+        "port 0: sum.return under main at event 4: return 11 -> 11",
+        "  port 0: sum.outer under main at event 3: add 7, 4 -> 11",
+        "    port 0: sum.inner under main at event 1: add 3, 4 -> 7",
+        "    port 1: argument y = 4",
+    ]
+    assert tree(index, RESULT, 9, most=3).splitlines()[-1] == "..."
+
+
+def test_a_walk_costs_what_is_asked_of_it() -> None:
+    """Thousands of calls deep, the first links come at once, and all of them without Python's stack."""
+    _, index = ran(down.graph, [3_000], steps=100_000)
+    assert [link.depth for link in islice(where_from(index, RESULT), 3)] == [0, 1, 2]
+    assert sum(1 for _ in where_from(index, RESULT)) > 15_000
+
+
+def test_what_never_came_has_no_origin() -> None:
+    """A token that nobody sent is refused, and not walked from."""
+    _, index = ran(sum_graph(), [3, 4], steps=1)
+    with pytest.raises(tl.Usage, match="no token has come to result 0 under main"):
+        where_from(index, RESULT)
+    with pytest.raises(tl.Usage, match=r"no token has come to port 0 of sum\.outer under main"):
+        tree(index, Arrival(1, 0, ROOT))

@@ -1,0 +1,133 @@
+"""Where two runs differ first: checked by brute force, under several schedules, and said of small programs."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import tagloom as tl
+from generator import Case, cases, values
+from handmade import stuck, sum_graph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from question_laws import divergence, edited, ran
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.core.value import literal
+from tagloom.interp.difference import first_difference
+
+SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
+
+
+@settings(max_examples=10)
+@given(cases(), st.data(), st.randoms(use_true_random=False))
+def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
+    case: Case, data: st.DataObject, dice: random.Random
+) -> None:
+    """Two runs of a program, of an edited one, or on other arguments: what is told differs, all that it depends on
+    agrees; nothing is told only where nothing differs; and it is the same whatever the schedules."""
+    graph, other, arguments = lower(case.program), lower(case.program), list(case.arguments)
+    match dice.choice(["same", "edited", "edited", "arguments"]):
+        case "edited":
+            other = edited(graph, dice)
+        case "arguments":
+            wanted = graph.arguments[graph.hidden :]
+            arguments = [data.draw(values(output.type)) for _, output in wanted]
+    told = []
+    for one, two in SCHEDULES:
+        (state, first), (end, second) = ran(graph, case.arguments, one), ran(other, arguments, two)
+        if state.flight or end.flight:
+            return
+        difference = first_difference(first, second)
+        assert list(divergence(first, second, difference)) == []
+        told.append(
+            difference and (difference.kind, difference.firing and (difference.firing.node, difference.firing.tag))
+        )
+        assert list(divergence(second, first, first_difference(second, first))) == []
+    assert told == told[:1] * len(told)
+
+
+@settings(max_examples=5)
+@given(cases(), st.integers(1, 500), st.integers(1, 500))
+def test_what_a_run_had_not_come_to_is_no_difference(case: Case, one: int, other: int) -> None:
+    """Two runs of one program that were stopped anywhere, under any schedule, do not differ."""
+    graph = lower(case.program)
+    first, second = ran(graph, case.arguments, "lifo", one)[1], ran(graph, case.arguments, "fifo", other)[1]
+    assert first_difference(first, second) is None
+
+
+def changed(graph: Graph, which: str, **to: object) -> Graph:
+    """The graph with one node changed."""
+    (number,) = graph.find(which)
+    node = replace(graph.nodes[number], **to)  # type: ignore[arg-type]
+    return replace(graph, nodes=(*graph.nodes[:number], node, *graph.nodes[number + 1 :]))
+
+
+def told(one: Graph, given: list[int], two: Graph, others: list[int]) -> list[str]:
+    return str(first_difference(ran(one, given)[1], ran(two, others)[1])).splitlines()
+
+
+def test_another_op() -> None:
+    """The same operands, another result; what depends on it differs too, and is not told."""
+    assert told(sum_graph(), [3, 4], changed(sum_graph(), "inner", op="multiply"), [3, 4]) == [
+        "the runs differ first at node sum.inner under main: on the same operands it gave different results",
+        "  first: add 3, 4 -> 7, at event 1",
+        "  second: multiply 3, 4 -> 12, at event 1",
+    ]
+
+
+def test_another_literal() -> None:
+    """An operand that differs although nothing before it does: it is a literal."""
+    edited = changed(stuck(), "less", ports=(None, literal(0)))
+    assert told(stuck(), [1], edited, [1]) == [
+        "the runs differ first at node stuck.less under main: it got different operands",
+        "  first: less 1, 3 -> true, at event 0",
+        "  second: less 1, 0 -> false, at event 0",
+        "  port 1 got the literal 3 in the first, the literal 0 in the second",
+    ]
+
+
+def test_other_arguments() -> None:
+    """The argument, and the first node that it makes a difference to."""
+    assert told(sum_graph(), [3, 4], sum_graph(), [3, 5]) == [
+        "the runs differ first at node sum.inner under main: it got different operands",
+        "  argument y is 4 in the first, 5 in the second",
+        "  first: add 3, 4 -> 7, at event 1",
+        "  second: add 3, 5 -> 8, at event 1",
+        "  port 1 got 4 from argument y in the first, 5 from argument y in the second",
+    ]
+
+
+def test_arguments_that_nothing_uses() -> None:
+    """The arguments differ, and no firing does."""
+    unused = tl.parse_graph("graph unused(x: int64, y: int64) -> int64 {\n  a = add x, 1\n  return a\n}")
+    assert told(unused, [1, 2], unused, [1, 3]) == [
+        "the runs differ in their arguments only",
+        "  argument y is 2 in the first, 3 in the second",
+    ]
+
+
+def test_a_node_of_one_program_only() -> None:
+    """A node that the other program does not have; of the two that there are, that of the first program."""
+    assert told(sum_graph(), [3, 4], changed(sum_graph(), "inner", name="other"), [3, 4]) == [
+        "the runs differ first at node sum.inner under main: it fired in one of them only",
+        "  first: add 3, 4 -> 7, at event 1",
+        "  second: there is no such node",
+    ]
+
+
+def test_a_node_that_got_no_token() -> None:
+    """A node that fired in one run only: the port that got nothing in the other."""
+    one_side = "graph side(x: int64) -> int64 {\n  low = less x, 3\n  way = switch x, low\n  y = add way:0, OTHER\n"
+    one_side += "  return y\n}"
+    whole, half = tl.parse_graph(one_side.replace("OTHER", "x")), tl.parse_graph(one_side.replace("OTHER", "way:1"))
+    assert told(whole, [1], half, [1]) == [
+        "the runs differ first at node side.y under main: it fired in one of them only",
+        "  first: add 1, 1 -> 2, at event 4",
+        "  second: it did not fire: no token came to port 1",
+    ]
+
+
+def test_no_difference() -> None:
+    """None is the answer where all firings agree."""
+    assert first_difference(ran(sum_graph(), [3, 4])[1], ran(sum_graph(), [3, 4], "lifo")[1]) is None

@@ -1,0 +1,193 @@
+"""Why a node has not fired: what is claimed is so, and stays so; and how it is said."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from generator import Case, cases
+from handmade import stuck
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from question_laws import ran, readiness, reasons
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.core.tag import ROOT
+from tagloom.core.text import parse
+from tagloom.interp.causes import HeldBack, InFlight
+from tagloom.interp.queries import Index
+from tagloom.interp.reference import run_graph
+from tagloom.interp.state import State
+from tagloom.interp.step import step
+from tagloom.interp.why import could_fire, why_not
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+DEADLOCKS = [
+    graph for path in sorted(CORPUS.glob("deadlock_*.tl")) for graph in parse(path.read_text(encoding="utf-8")).graphs
+]
+
+
+@tl.function
+def down(n: tl.int64) -> tl.int64:
+    return tl.cond(n < 1, lambda: 1 // n, lambda: 1 + down(n - 1))
+
+
+@tl.function
+def ratios(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 6 // (i - 1)), 0, 0)[1]
+
+
+def asked(graph: Graph, argument: int, steps: int = 10_000, **options: object) -> list[str]:
+    """Why the first result has not come, after some steps, in words."""
+    state, index = ran(graph, [argument], "fifo", steps)
+    return str(why_not(index, state, graph.results[0], ROOT, **options)).splitlines()  # type: ignore[arg-type]
+
+
+@settings(max_examples=12)
+@given(cases(), st.integers(0, 2**20))
+def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
+    """What an answer says of the store, the flight and the events is so; what it says will never fire never does; and
+    what may fire does not while the tokens are withheld that it says have to come first."""
+    dice = random.Random(seed)
+    for steps in (dice.randrange(1, 20), dice.randrange(20, 400), 2_000):
+        state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", steps)
+        assert list(readiness(state)) == []
+        assert list(reasons(state, index, dice)) == []
+
+
+@pytest.mark.parametrize("graph", DEADLOCKS, ids=lambda graph: graph.name)
+def test_answers_hold_where_graphs_break_the_rules(graph: Graph) -> None:
+    """The same of graphs that deadlock, after each of their steps."""
+    dice = random.Random(1)
+    for steps in range(1, ran(graph, [2])[0].steps + 1):
+        state, index = ran(graph, [2], "lifo", steps)
+        assert list(readiness(state)) == []
+        assert list(reasons(state, index, dice)) == []
+
+
+def test_a_switch_went_the_other_way() -> None:
+    """A sum that needs both sides of a switch: the predicate is named, and where it came from."""
+    assert asked(stuck(), 1) == [
+        "S2: node stuck.return has not fired under main",
+        "  required: a token on port 0",
+        "  got: none",
+        "  port 0 of stuck.return under main: waits for stuck.sum under main",
+        "  port 1 of stuck.sum under main: it took the other way at stuck.switch under main at event 2: "
+        "switch 1, true -> 1; true came from stuck.less at event 0",
+        "  hint: it never will",
+    ]
+
+
+def test_what_is_held_is_said() -> None:
+    """The side that came waits, and from whom it came is said."""
+    state, index = ran(stuck(), [1])
+    (number,) = stuck().find("sum")
+    said = str(why_not(index, state, number, ROOT)).splitlines()
+    assert said[1:3] == ["  required: tokens on the ports 0, 1", "  got: 1 on port 0 from stuck.switch at event 2"]
+
+
+def test_a_token_in_flight() -> None:
+    """In the middle of a run, the tokens that have to be delivered first; the way to the first of them in full."""
+    assert asked(stuck(), 1, 1) == [
+        "S2: node stuck.return has not fired under main",
+        "  required: a token on port 0",
+        "  got: none",
+        "  port 0 of stuck.return under main: waits for stuck.sum under main",
+        "  port 0 of stuck.sum under main: waits for stuck.switch under main",
+        "  port 0 of stuck.switch under main: the token from argument x is in flight, at position 0",
+        "  also port 1 of stuck.switch under main: the token from stuck.less at event 0 is in flight, at position 1",
+        "  hint: it may still fire",
+    ]
+
+
+def test_a_run_that_a_limit_ended() -> None:
+    """What ended the run is said, where a token was still in flight."""
+    stopped = run_graph(down.graph, [5], limits=tl.Limits(firings=9)).error
+    assert asked(down.graph, 5, 9, stopped=stopped)[-1] == (
+        "  hint: it might have, but the run exceeds the limit of 9 on firings"
+    )
+
+
+def test_a_trap_upstream() -> None:
+    """A trap thousands of calls deep: the way there is cut in its middle, and the branches not taken are no reason."""
+    said = asked(down.graph, 3_000, 100_000)
+    assert len(said) == 14
+    assert said[7] == "  ... 8,993 more ..."
+    assert said[-2].endswith("floor_divide 1, 0 traps: integer division by zero")
+    assert said[-1] == "  hint: it never will"
+
+
+def test_a_trap_in_a_loop_that_went_on() -> None:
+    """The loop ended, and one variable of it was lost on the way: the first root is the trap, in its iteration."""
+    state, index = ran(ratios.graph, [4])
+    answer = why_not(index, state, ratios.graph.results[0], ROOT)
+    assert "under main/loop[1] at event" in answer.roots[0].reason.said(ratios.graph)
+    assert answer.verdict == "never"
+
+
+def test_nodes_that_wait_for_each_other() -> None:
+    """A circle is told as one."""
+    (pair,) = (graph for graph in DEADLOCKS if graph.name == "pair")
+    assert asked(pair, 1)[3:] == [
+        "  port 0 of pair.return under main: waits for pair.b under main",
+        "  port 0 of pair.b under main: waits for pair.a under main",
+        "  port 1 of pair.a under main: waits for pair.b under main",
+        "  hint: it never will: these nodes wait for each other",
+    ]
+
+
+def test_an_activation_that_did_not_open() -> None:
+    """A node of a call that was never made waits for the call; so does one of a call inside it."""
+    state, index = ran(down.graph, [0])
+    site = next(node.site for node in down.graph.nodes if node.op == "call")
+    assert site is not None
+    (number,) = down.graph.find("less")
+    for tag in (ROOT.child(site), ROOT.child(site).child(site)):
+        answer = why_not(index, state, number, tag)
+        said = str(answer).splitlines()
+        assert (answer.activation, answer.verdict) == ("unopened", "never")
+        assert said[2] == "  got: no such activation: it has not opened"
+        assert said[3:5] == [
+            f"  port 0 of down.less under {tag}: waits for main/down to open",
+            "  main/down has not opened: waits for down.down.call_n under main",
+        ]
+
+
+def test_a_node_that_fired_and_moments_that_differ() -> None:
+    """A firing is the answer where there is one; an index that is behind its state is refused."""
+    state, index = ran(stuck(), [1])
+    (number,) = stuck().find("less")
+    assert str(why_not(index, state, number, ROOT)) == (
+        "node stuck.less has fired: stuck.less under main at event 0: less 1, 3 -> true"
+    )
+    index.unsee()
+    with pytest.raises(tl.Usage, match="not at the same moment"):
+        why_not(index, state, number, ROOT)
+
+
+def test_a_search_that_was_cut() -> None:
+    """Where more nodes wait than may be followed, nothing is claimed that was not seen."""
+    state, index = ran(down.graph, [3_000], steps=100_000)
+    assert why_not(index, state, down.graph.results[0], ROOT, most=50).verdict == "unknown"
+
+
+def test_a_token_that_is_held_back() -> None:
+    """A token that is neither in flight nor in the store may come: that is all that is claimed."""
+    graph = stuck()
+    state = State(graph, [1])
+    index = Index(graph, [1])
+    del state.flight[0]
+    answer = why_not(index, state, graph.results[0], ROOT)
+    assert {type(root.reason) for root in answer.roots} == {HeldBack, InFlight}
+    assert answer.verdict == "pending"
+
+
+def test_could_fire_needs_no_partner_that_is_still_in_flight() -> None:
+    """Of two operands in flight neither fires the node; the second does when the first has come."""
+    state = State(stuck(), [1])
+    assert [(ready.position, str(state.graph.nodes[ready.node])) for ready in could_fire(state)] == [(0, "stuck.less")]
+    state.apply(step(state, 1))
+    state.apply(step(state, 0))
+    assert [str(state.graph.nodes[ready.node]) for ready in could_fire(state)] == ["stuck.switch"]

@@ -1,0 +1,366 @@
+"""The laws of questions: each answer is computed again here, from the events alone and by brute force."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tagloom.core.graph import Graph
+from tagloom.core.tag import ROOT, Tag
+from tagloom.core.value import fingerprint, literal
+from tagloom.interp import difference, queries, why
+from tagloom.interp.causes import Answer, Elsewhere, Held, HeldBack, InFlight, Trapped, Unfired, Unopened
+from tagloom.interp.event import Event
+from tagloom.interp.queries import Arrival, Index
+from tagloom.interp.reference import Limits, admit_arguments, drive
+from tagloom.interp.schedule import schedule
+from tagloom.interp.state import State
+from tagloom.interp.step import step
+
+Place = tuple[int, Tag]
+
+
+def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, Index]:
+    values = admit_arguments(graph, arguments)
+    return State(graph, values), Index(graph, values)
+
+
+def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, Index]:
+    """A state and its index, after a run of this many steps at most."""
+    state, index = begun(graph, arguments)
+    for event in drive(state, schedule(name), Limits()):
+        index.see(event)
+        if state.steps >= steps:
+            break
+    return state, index
+
+
+class Links:
+    """Who sent and who consumed each token, by playing all events through a store of its own."""
+
+    def __init__(self, index: Index) -> None:
+        self.sent: dict[Any, int] = {}
+        self.used: dict[Any, int] = {}
+        self.behind: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        self.after: defaultdict[int, list[int]] = defaultdict(list)
+        for position, (_, output) in enumerate(index.graph.arguments):
+            self.sent.update({(*edge, ROOT): -1 - position for edge in output.edges})
+        store: defaultdict[Place, list[Any]] = defaultdict(list)
+        for number, event in enumerate(index.events):
+            store[event.token.node, event.token.tag].append(event.token[:3])
+            if event.inputs is not None:
+                for token in sorted(store.pop((event.token.node, event.token.tag)), key=lambda token: token[1]):
+                    self.used[token] = number
+                    self.behind[number].append((token[1], self.sent[token]))
+            self.sent.update({token[:3]: number for token in event.sent})
+        for token, user in self.used.items():
+            self.after[self.sent[token]].append(user)
+
+    def away(self, starts: list[int], at: int, further: Any) -> dict[int, int]:
+        """How far away everything is that can be reached, by relaxing until nothing changes."""
+        found = dict.fromkeys(starts, at)
+        ahead = list(starts)
+        while ahead:
+            number = ahead.pop()
+            for other in further(number):
+                if other not in found or found[other] > found[number] + 1:
+                    found[other] = found[number] + 1
+                    ahead.append(other)
+        return found
+
+
+def provenance(index: Index, dice: random.Random) -> Iterator[str]:
+    """Every token's sender and user; all that is behind a token, and all that depends on it, with how far it is."""
+    links = Links(index)
+    for token, sender in links.sent.items():
+        if index.sender(*token) != sender:
+            yield f"{token} was sent by {sender}, not {index.sender(*token)}"
+        if index.user(*token) != links.used.get(token):
+            yield f"{token} was used by {links.used.get(token)}, not {index.user(*token)}"
+    for event in index.events:
+        number, port, tag, _ = event.token
+        if index.graph.nodes[number].op == "merge":
+            others = [(number, other, tag) for other in range(len(index.graph.nodes[number].ports)) if other != port]
+            if any(index.sender(*other) is not None or index.user(*other) is not None for other in others):
+                yield f"merge {number} got more than one token under {tag}"
+    for token in dice.sample(sorted(links.sent, key=links.sent.__getitem__), min(5, len(links.sent))):
+        depth = dice.choice([None, 0, 1, 3])
+        behind = links.away([links.sent[token]], 0, lambda number: [sent for _, sent in links.behind[number]])
+        yield from _walked(links, queries.where_from(index, Arrival(*token), depth), behind, depth)
+        starts = [links.used[token]] if token in links.used else []
+        after = links.away(starts, 1, links.after.__getitem__)
+        yield from _walked(links, queries.who_used(index, Arrival(*token), depth), after, depth)
+    fired = [number for number, event in enumerate(index.events) if event.inputs is not None]
+    for number in dice.sample(fired, min(3, len(fired))):
+        direct = queries.who_used(index, difference._firing(index, number))
+        yield from _walked(links, direct, dict.fromkeys(links.after[number], 1), 1)
+
+
+def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], most: int | None) -> Iterator[str]:
+    found = list(said)
+    if {link.number: link.depth for link in found} != {n: d for n, d in wanted.items() if most is None or d <= most}:
+        yield f"walked to {[(link.number, link.depth) for link in found]}, not {wanted} up to {most}"
+    if [link.depth for link in found] != sorted(link.depth for link in found):
+        yield "the nearest do not come first"
+    for link in found:
+        if list(link.operands) != links.behind[link.number]:
+            yield f"event {link.number} consumed {links.behind[link.number]}, not {link.operands}"
+
+
+def retreat(index: Index, events: Sequence[Event], back: int) -> Iterator[str]:
+    """Stepping back leaves what was there before; seeing the events again leads to the same."""
+    keys = ("events", "closed", "_fired", "_crossed")
+    whole = {key: str(getattr(index, key)) for key in keys}
+    for event in reversed(events[-back:]):
+        if index.unsee() is not event:
+            yield "unsee gave another event"
+    earlier = Index(index.graph, index.arguments[index.graph.hidden :], events[:-back])
+    if any(sorted(map(str, getattr(index, key))) != sorted(map(str, getattr(earlier, key))) for key in keys):
+        yield f"stepping {back} back did not restore the index"
+    for event in events[-back:]:
+        index.see(event)
+    if any(str(getattr(index, key)) != said for key, said in whole.items()):
+        yield f"stepping {back} back and forth changed the index"
+
+
+def readiness(state: State) -> Iterator[str]:
+    """could_fire says which single steps would fire."""
+    wanted = []
+    for position, token in enumerate(state.flight):
+        if step(state, position).fired:
+            wanted.append((position, token.node, token.tag))
+    if list(map(tuple, why.could_fire(state))) != wanted:
+        yield f"could fire: {list(why.could_fire(state))}, not {wanted}"
+
+
+class Future:
+    """What happens if a run goes on from here, to its end or for many steps; `without` withholds some tokens."""
+
+    def __init__(self, index: Index, without: frozenset[Any] = frozenset(), most: int = 3_000) -> None:
+        values = index.arguments[index.graph.hidden :]
+        state = State(index.graph, values)
+        for event in index.events:
+            state.apply(event)
+        self.fired: set[Place] = set()
+        self.sent: set[Any] = set()
+        self.opened: set[Tag] = set()
+        aside = 0
+        for _ in range(most):
+            while aside < len(state.flight) and state.flight[aside][:3] in without:
+                aside += 1
+            if aside == len(state.flight):
+                break
+            event = step(state, aside)
+            state.apply(event)
+            self.sent.update(token[:3] for token in event.sent)
+            self.opened.update(token.tag for token in event.sent)
+            if event.inputs is not None:
+                self.fired.add((event.token.node, event.token.tag))
+
+
+def questions(state: State, future: Future, index: Index, dice: random.Random) -> list[Place]:
+    """What to ask about: the results, some that wait, some that will fire, some at random, sensible or not."""
+    results = [(node, ROOT) for node in state.graph.results]
+    waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting]
+    order = sorted(future.fired, key=str)
+    tags = [*state.records, *index.closed, *sorted(future.opened, key=str)]
+    anywhere = [(dice.randrange(len(state.graph.nodes)), dice.choice(tags)) for _ in range(6)]
+    beyond = [(node, tag.child(tag.site, 7) if tag.parent else tag) for node, tag in anywhere[:1]]
+    return [*results, *_some(dice, waiting, 4), *_some(dice, order, 6), *anywhere, *beyond]
+
+
+def _some(dice: random.Random, given: list[Any], most: int) -> list[Any]:
+    return dice.sample(given, min(most, len(given)))
+
+
+def reasons(state: State, index: Index, dice: random.Random) -> Iterator[str]:
+    """What why_not claims, at a moment of a run, is so, and stays so if the run goes on."""
+    future = Future(index)
+    withheld = 2
+    for node, tag in questions(state, future, index, dice):
+        answer = why.why_not(index, state, node, tag)
+        yield from (f"{answer}\n{claim}" for claim in _claims(answer, state, index, future))
+        if answer.verdict == "pending" and withheld:
+            withheld -= 1
+            needed = frozenset(state.flight[root.reason.position][:3] for root in answer.roots)
+            if (node, tag) in Future(index, needed).fired:
+                yield f"{answer}\nit fired without what is said to be needed first"
+
+
+def _claims(answer: Answer, state: State, index: Index, future: Future) -> Iterator[str]:
+    fired = [n for n, e in enumerate(index.events) if e.fired and e.token[:3:2] == (answer.node, answer.tag)]
+    if fired or answer.verdict == "fired":
+        if answer.firing is None or fired != [answer.firing.number]:
+            yield f"it fired at {fired}"
+        return
+    if (answer.verdict == "never") == answer.waits[0].alive:
+        yield "the verdict is not that of the first"
+    if answer.verdict == "pending" and not all(isinstance(root.reason, InFlight) for root in answer.roots):
+        yield "a root of what may fire is not in flight"
+    if not answer.roots and not answer.circle:
+        yield "there is no root"
+    if not state.flight and answer.verdict != "never":
+        yield "nothing may fire in a state that is quiet"
+    for root in answer.roots:
+        if all(need.port != root.port or root.reason not in need.reasons for need in answer.waits[root.at].missing):
+            yield f"{root} is not among the reasons"
+    yield from _around(answer)
+    if [waits.alive for waits in answer.waits] != _alive(answer):
+        yield "who may still fire does not follow from the reasons"
+    for at, waits in enumerate(answer.waits):
+        yield from (f"{at}: {claim}" for claim in _one(answer, at, state, index, future))
+        if waits.asked_by is not None and all(
+            waits.place not in need.reasons for need in answer.waits[waits.asked_by].missing
+        ):
+            yield f"{at} was not asked for by {waits.asked_by}"
+
+
+def _alive(answer: Answer) -> list[bool]:
+    """Which may still fire, by the rule alone: nothing at first, and then again and again what follows."""
+    alive: set[Any] = set()
+    while True:
+        before = len(alive)
+        for waits in answer.waits:
+            ports = [
+                any(isinstance(reason, InFlight) or reason in alive for reason in need.reasons)
+                for need in waits.missing
+            ]
+            merge = isinstance(waits.place, Unfired) and answer.graph.nodes[waits.place.node].op == "merge"
+            if any(ports) if merge else all(ports):
+                alive.add(waits.place)
+        if len(alive) == before:
+            return [waits.place in alive for waits in answer.waits]
+
+
+def _around(answer: Answer) -> Iterator[str]:
+    for at, following in zip(answer.circle, (*answer.circle[1:], *answer.circle[:1]), strict=True):
+        if all(answer.waits[following].place not in need.reasons for need in answer.waits[at].missing):
+            yield f"{at} does not wait for {following}"
+
+
+def _one(answer: Answer, at: int, state: State, index: Index, future: Future) -> Iterator[str]:
+    """The claims on one thing that waits."""
+    waits = answer.waits[at]
+    place = waits.place
+    if isinstance(place, Unopened):
+        if place.tag in state.records or place.tag in index.closed:
+            yield "it has opened"
+        if not waits.alive and place.tag in future.opened:
+            yield "it opened in the end"
+        yield from _reasons_hold(None, place.tag, waits.needs[0].reasons, state, future)
+        return
+    node, tag = place
+    if index.fired(node, tag) is not None or any(e.fired and e.token[:3:2] == (node, tag) for e in index.events):
+        yield "it has fired"
+    if not waits.alive and (node, tag) in future.fired:
+        yield "it fired in the end"
+    record = state.records.get(tag)
+    store = record.waiting.get(node, {}) if record else {}
+    ports = [port for port, held in enumerate(state.graph.nodes[node].ports) if held is None]
+    if [need.port for need in waits.needs] != ports:
+        yield f"it has the ports {ports}"
+    for need in waits.needs:
+        if isinstance(need, Held) != (need.port in store):
+            yield f"the store has {store}"
+        elif isinstance(need, Held):
+            if fingerprint(need.value) != fingerprint(store[need.port]):
+                yield f"{need.value} is not what the store has"
+        else:
+            yield from _reasons_hold((node, need.port, tag), tag, need.reasons, state, future)
+
+
+def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, future: Future) -> Iterator[str]:
+    """Each reason is so; and where all are that the token is lost, it is never sent."""
+    for reason in found:
+        match reason:
+            case InFlight(position, _) if state.flight[position][:3] != token:
+                yield f"{reason} is not that token"
+            case HeldBack():
+                yield f"{reason}, and nothing is ever held back"
+            case Trapped(firing) if not firing.event.trap or firing.event.sent:
+                yield f"{reason} did not trap"
+            case Elsewhere(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
+                yield f"{reason} sent it"
+    lost = not any(isinstance(reason, InFlight | Unfired | Unopened) for reason in found)
+    if lost and (token in future.sent if token else tag in future.opened):
+        yield f"what is lost by {found} came"
+    if not found:
+        yield "there is no reason"
+
+
+def edited(graph: Graph, dice: random.Random) -> Graph:
+    """The graph with one thing changed that leaves it well-formed: an op, a literal, or a name."""
+    others = {"add": "subtract", "subtract": "multiply", "multiply": "add", "less": "greater", "equal": "less"}
+    others |= {"minimum": "maximum", "maximum": "minimum", "less_equal": "less", "negative": "abs"}
+    nodes, edits = list(graph.nodes), []
+    for number, node in enumerate(nodes):
+        if node.op in others:
+            edits.append((number, replace(node, op=others[node.op])))
+        edits.append((number, replace(node, name=f"{node.name}'")))
+        for port, held in enumerate(node.ports):
+            if held is not None and type(held.value) is int:
+                ports = (
+                    *node.ports[:port],
+                    literal(held.value + (1 if held.value < 0 else -1)),
+                    *node.ports[port + 1 :],
+                )
+                edits += [(number, replace(node, ports=ports))] * 3
+    number, node = dice.choice(edits)
+    nodes[number] = node
+    return replace(graph, nodes=tuple(nodes))
+
+
+Named = tuple[str, Tag]
+
+
+def named_firings(index: Index) -> dict[Named, Any]:
+    """What fired, by name and tag: operands, outputs, trap."""
+    found = {}
+    for event in index.events:
+        if event.inputs is not None:
+            node = index.graph.nodes[event.token.node]
+            operands = event.inputs[:-1] if node.triggered else event.inputs
+            outputs = [(output, fingerprint(value)) for output, value in event.outputs]
+            found[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
+    return found
+
+
+def ancestors(index: Index) -> dict[Named, set[Named]]:
+    """All that each firing depends on, by name and tag."""
+    links, names = Links(index), {}
+    found: dict[Named, set[Named]] = {}
+    for number, event in enumerate(index.events):
+        if event.inputs is not None:
+            names[number] = str(index.graph.nodes[event.token.node]), event.token.tag
+            before = [names[sender] for _, sender in links.behind[number] if sender >= 0]
+            found[names[number]] = {*before, *(name for one in before for name in found[one])}
+    return found
+
+
+def divergence(first: Index, second: Index, told: difference.Difference | None) -> Iterator[str]:
+    """Of two runs that became quiet: nothing is told if and only if all is the same; else what is told differs, and all
+    that it depends on, on either side, agrees."""
+    one, other = named_firings(first), named_firings(second)
+    differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+    if told is None or told.firing is None:
+        if differ:
+            yield f"{len(differ)} firings differ, and none is told"
+        return
+    key = str(told.firing.node), told.firing.tag
+    if key not in differ:
+        yield f"{key} does not differ"
+    behind = ancestors(first).get(key, set()) | ancestors(second).get(key, set())
+    if behind & differ:
+        yield f"{key} depends on {sorted(map(str, behind & differ))[:3]}"
+    for firing, firings in ((told.first, one), (told.second, other)):
+        if (firing is not None) != (key in firings):
+            yield f"{told}\nis on a side where it is not"
+    if (told.kind == "only one") != (key not in one or key not in other):
+        yield f"{told.kind} is wrong"
+    if told.kind == "results" and one[key][0] != other[key][0]:
+        yield "the operands differ"
+    if told.kind == "operands" and one[key][0] == other[key][0]:
+        yield "the operands do not differ"
