@@ -51,7 +51,7 @@ def admit(value: object, wanted: Type | None = None) -> Value:
 
 def _takes(dtype: DType, value: object) -> builtins.bool:
     """Whether these are Python's own numbers, all of kinds that may become this dtype."""
-    allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}}
+    allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}, "h": set()}
     return kinds_in(value) <= allowed.get(dtype.kind, {int})
 
 
@@ -98,7 +98,7 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
     """A hashable key of a value's type and bits; all NaNs have the bits of one."""
     match value:
         case Handle():
-            return "cells", (value.node, value.size), value.tag
+            return repr(value.dtype), (value.node, value.size), value.tag
         case builtins.bool():
             return "|b1", (), b"\1" if value else b"\0"
         case int():

@@ -1,8 +1,8 @@
 """Event logs: a run as lines of JSON, written while it goes on. `replay` reads them.
 
-The first line says what runs: graph, arguments, schedule. Then comes a line an event, and before it a line for each
-tag that it is the first to use; the last line has the outcome. Nothing is held but the numbers of the tags that are
-open, and a run that is cut short leaves a log that ends early.
+The first line says what runs: graph, arguments, schedule and options. Then comes a line an event, and before it a line
+for each tag that it is the first to use; the last line has the outcome. Nothing is held but the numbers of the tags
+that are open, and a run that is cut short leaves a log that ends early.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ..core.document.cursor import head
 from ..core.document.graph import graph_form
-from ..core.document.value import Plain, site_form, value_form, value_text
+from ..core.document.value import Plain, number_form, site_form, value_form, value_text
 from ..core.errors import Usage
 from ..core.graph import Graph
 from ..core.tag import ROOT, Site, Tag
@@ -38,7 +38,7 @@ def text(form: Plain) -> str:
     return json.dumps(form, separators=(",", ":"))
 
 
-def header(graph: Graph, arguments: Sequence[Value], schedule: str) -> str:
+def header(graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None) -> str:
     """The first line."""
     return text(
         head(
@@ -46,6 +46,8 @@ def header(graph: Graph, arguments: Sequence[Value], schedule: str) -> str:
             graph=graph_form(graph),
             arguments=[value_form(argument) for argument in arguments],
             schedule=schedule,
+            seed=number_form(seed),
+            bound=bound,
             sites=[site_form(site) for site in sites(graph)],
         )
     )
@@ -86,10 +88,12 @@ def event_text(event: Event, numbers: dict[Tag, int]) -> str:
 
     It is put together by hand, which takes 3 us where json.dumps of lists takes 9.
     """
-    token, position, inputs, outputs, sent, trap, closed, *_ = event
+    token, position, inputs, outputs, sent, trap, closed, _, parked, woken, held, released = event
     line = f'{{"deliver":{_token(token, numbers)},"position":{position}'
     if inputs is None:
-        return line + "}\n"
+        if parked is not None:
+            line += f',"parked":[{value_text(parked.handle)},{parked.number}]'
+        return f"{line}{_released(released, numbers)}}}\n" if released else line + "}\n"
     made = ",".join([f"[{output},{value_text(value)}]" for output, value in outputs])
     line += f',"inputs":[{",".join(map(value_text, inputs))}],"outputs":[{made}]'
     if trap is not None:
@@ -99,7 +103,15 @@ def event_text(event: Event, numbers: dict[Tag, int]) -> str:
     if closed:
         shut = ",".join([f"[{numbers[tag]},{text(sorted(fired))}]" for tag, fired in closed])
         line += f',"closed":[{shut}]'
-    return line + "}\n"
+    if woken:
+        line += f',"woken":[{",".join([_token(each, numbers) for each in woken])}]'
+    if held:
+        line += ',"held":true'
+    return f"{line}{_released(released, numbers)}}}\n" if released else line + "}\n"
+
+
+def _released(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
+    return f',"released":[{",".join([f"[{step},{_token(token, numbers)}]" for step, token in released])}]'
 
 
 def _token(token: Token, numbers: dict[Tag, int]) -> str:
@@ -124,9 +136,11 @@ class Log:
 
 
 @contextmanager
-def opened(path: Path, graph: Graph, arguments: Sequence[Value], schedule: str) -> Iterator[Log]:
+def opened(
+    path: Path, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
+) -> Iterator[Log]:
     """A new log at this path, its first line written; raises Usage where the path cannot be written."""
-    first = header(graph, arguments, schedule)
+    first = header(graph, arguments, schedule, seed, bound)
     try:
         with path.open("w", encoding="ascii", newline="\n") as file:
             file.write(first + "\n")

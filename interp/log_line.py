@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any
 
 from ..core.document.cursor import WORD, Cursor
-from ..core.document.value import read_value, value_form
+from ..core.document.value import read_carried, value_form
 from ..core.tag import ROOT, Site, Tag
 from ..core.value import Value, fingerprint
-from .event import Event, Token
+from .event import Cell, Event, Token
 from .log import text
 
 _LONGEST = 200
@@ -85,7 +85,14 @@ def position_of(at: Cursor) -> int:
     """The position in the line of an event; raises Malformed where that has other keys than it should."""
     fired = at.has("inputs") or at.has("outputs")
     required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
-    return at.fields(*required, optional=("trap", "sent", "closed"))[1].integer(0)
+    return at.fields(*required, optional=_ABSENT.keys() - set(required))[1].integer(0)
+
+
+def claimed(at: Cursor) -> tuple[Value | None, str | None]:
+    """What the line of an event says that an effect gave: its result, or why it trapped; or neither."""
+    trap = at.key("trap").text() if at.has("trap") else None
+    made = [row.row("output", "value") for row in at.key("outputs").entries()] if at.has("outputs") else []
+    return next((read_carried(value) for output, value in made if output.integer(0) == 0), None), trap
 
 
 def differences(at: Cursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
@@ -112,10 +119,14 @@ def _forms(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
     return {
         "deliver": _token_form(event.token, numbers),
         "inputs": [value_form(value) for value in event.inputs] if event.inputs is not None else None,
-        "outputs": [[output, value_form(value)] for output, value in event.outputs] if fired else None,
         "trap": event.trap,
+        "outputs": [[output, value_form(value)] for output, value in event.outputs] if fired else None,
         "sent": [_token_form(token, numbers) for token in event.sent] or None,
         "closed": [[numbers.get(tag, _UNKNOWN), sorted(nodes)] for tag, nodes in event.closed] or None,
+        "parked": event.parked and _cell_form(event.parked),
+        "woken": [_token_form(token, numbers) for token in event.woken] or None,
+        "held": event.held or None,
+        "released": [[step, _token_form(token, numbers)] for step, token in event.released] or None,
     }
 
 
@@ -127,13 +138,17 @@ def _token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
     return [token.node, token.port, numbers.get(token.tag, _UNKNOWN), value_form(token.value)]
 
 
+def _cell_form(cell: Cell) -> list[Any]:
+    return [value_form(cell.handle), cell.number]
+
+
 def _read_token(at: Cursor) -> Any:
     node, port, tag, value = at.row("node", "port", "tag", "value")
     return node.integer(-1), port.integer(0), tag.integer(0), _read_bits(value)
 
 
 def _read_bits(at: Cursor) -> Any:
-    value: Value = read_value(at)
+    value: Value = read_carried(at)
     return fingerprint(value)
 
 
@@ -147,6 +162,16 @@ def _read_closed(at: Cursor) -> Any:
     return tag.integer(0), sorted(nodes.each(lambda node: node.integer(0)))
 
 
+def _read_cell(at: Cursor) -> Any:
+    handle, number = at.row("handle", "number")
+    return _read_bits(handle), number.integer(0)
+
+
+def _read_released(at: Cursor) -> Any:
+    step, token = at.row("step", "token")
+    return step.integer(0), _read_token(token)
+
+
 _READ: dict[str, Any] = {
     "deliver": _read_token,
     "inputs": lambda at: at.each(_read_bits),
@@ -154,5 +179,13 @@ _READ: dict[str, Any] = {
     "trap": Cursor.text,
     "sent": lambda at: at.each(_read_token),
     "closed": lambda at: at.each(_read_closed),
+    "parked": _read_cell,
+    "woken": lambda at: at.each(_read_token),
+    "held": Cursor.truth,
+    "released": lambda at: at.each(_read_released),
 }
-_ABSENT: dict[str, Any] = {"inputs": None, "outputs": None, "trap": None, "sent": (), "closed": ()}
+_ABSENT: dict[str, Any] = {
+    "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),
+    "parked": None, "woken": (), "held": False, "released": (),
+}  # fmt: skip
+"""What a line says that has not the key."""

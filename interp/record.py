@@ -1,39 +1,40 @@
 """Outcomes as JSON documents, and back: what any machine, in any language, says of a run.
 
 An outcome holds a graph and errors of Python; a record of it holds what another machine could say too, as plain values
-that can be compared. Tags are written once, in a table, and named by number, since those of a deep recursion share
-all but their last step.
+that can be compared.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..core.document.cursor import WORD, Cursor, head, natural, plain_text
+from ..core.cells import Handle
+from ..core.document.cursor import Cursor, head, natural, plain_text
 from ..core.document.value import (
     Plain,
     location_form,
     read_literal,
     read_location,
-    read_site,
+    read_operand,
     site_form,
     value_form,
 )
 from ..core.errors import TagloomError
 from ..core.graph import Graph
 from ..core.program import Location
-from ..core.tag import ROOT, Site, Tag
+from ..core.tag import Tag
 from ..core.value import Literal, Value, literal
 from .critical import times_by_waves
-from .event import Event
-from .outcome import Outcome
+from .event import Cell, Event
+from .outcome import Outcome, Waiting
 from .shares import SiteShare, by_function, by_op, by_site, site_names
+from .tag_table import TagTable, below, read_tags
 
 STATUSES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
 Tally: TypeAlias = dict[str, Any]
@@ -56,21 +57,31 @@ class TrapRecord(NamedTuple):
     words: str | None
 
 
+class CellRecord(NamedTuple):
+    """One cell of write-once cells."""
+
+    handle: Literal
+    number: int
+
+
 class WaitingRecord(NamedTuple):
-    """A token of the residue."""
+    """A token of the residue: it waits for partners, is parked at a cell, or is held by a bound on iterations."""
 
     node: int
     port: int
     tag: Tag
     value: Literal
+    stays: CellRecord | int | None = None
 
 
 class ErrorRecord(NamedTuple):
-    """What ended a run that did not return: the rule, if one was breached, and the words for people."""
+    """What ended a run that did not return: the rule, if one was breached, and the words for people; the name of the
+    limit, if it was one."""
 
     rule: str | None
     message: str
     words: str | None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +117,20 @@ def record(outcome: Outcome) -> OutcomeRecord:
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=tuple(_trap(outcome.graph, event, words(trap)) for event, trap in pairs),
-        residue=tuple(WaitingRecord(n, p, tag, literal(value)) for n, p, tag, value, *_ in outcome.residue),
+        residue=tuple(map(_waiting, outcome.residue)),
         open_activations=outcome.open_activations,
-        error=None if error is None else ErrorRecord(error.rule, error.message, words(error)),
+        error=None if error is None else _error(error),
     )
+
+
+def _error(error: TagloomError) -> ErrorRecord:
+    return ErrorRecord(error.rule, error.message, words(error), getattr(error, "limit", None))
+
+
+def _waiting(waiting: Waiting) -> WaitingRecord:
+    node, port, tag, value, stays = waiting
+    at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, Cell) else stays
+    return WaitingRecord(node, port, tag, literal(value), at)
 
 
 def _trap(graph: Graph, event: Event, said: str) -> TrapRecord:
@@ -144,71 +165,6 @@ def _by_text(counts: dict[int, int]) -> dict[str, int]:
     return {str(number): count for number, count in counts.items()}
 
 
-class TagTable:
-    """The tags of a document, each once, a parent before its children; the root is number 0 and is not in the list."""
-
-    def __init__(self, tags: Iterable[Tag]) -> None:
-        self.sites: dict[Site, int] = {}
-        self.numbers: dict[Tag, int] = {ROOT: 0}
-        self.rows: list[list[int]] = []
-        for tag in tags:
-            self._add(tag)
-
-    def _add(self, tag: Tag) -> None:
-        new = []
-        while tag not in self.numbers and tag.parent is not None:
-            new.append(tag)
-            tag = tag.parent
-        for each in reversed(new):
-            site = self.sites.setdefault(each.site, len(self.sites))
-            self.rows.append([self.numbers[each.parent or ROOT], site, each.iteration])
-            self.numbers[each] = len(self.rows)
-
-
-def read_sites(at: Cursor) -> tuple[Site, ...]:
-    """The sites of a document, by number; raises Malformed where one is there twice."""
-    found: dict[Site, int] = {}
-    for number, place in enumerate(at.entries()):
-        first = found.setdefault(read_site(place), number)
-        if first != number:
-            place.refuse("each site once", f"that of number {first} again")
-    return tuple(found)
-
-
-def read_tags(sites: Cursor, tags: Cursor) -> list[Tag]:
-    """The tags of a document, by number; raises Malformed where one is there twice."""
-    known, made = read_sites(sites), [ROOT]
-    seen: dict[tuple[int, int, int], int] = {}
-    for number, row in enumerate(tags.raw()):
-        key = _tag_at_once(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
-        first = seen.setdefault(key, number)
-        if first != number:
-            tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
-        parent, site, iteration = key
-        made.append(made[parent].child(known[site], iteration))
-    return made
-
-
-def _tag_at_once(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
-    """A tag, if nothing is wrong with it: with cursors a million takes 7 s, without 2."""
-    if type(row) is not list or list(map(type, row)) != [int, int, int]:
-        return None
-    parent, site, iteration = row
-    fits = 0 <= parent < parents and 0 <= site < sites and 0 <= iteration < WORD
-    return (parent, site, iteration) if fits else None
-
-
-def _read_tag(at: Cursor, parents: int, sites: int) -> tuple[int, int, int]:
-    parent, site, iteration = at.row("parent", "site", "iteration")
-    return _below(parent, parents), _below(site, sites), iteration.integer(0)
-
-
-def _below(at: Cursor, end: int) -> int:
-    if at.integer(0) >= end:
-        at.refuse(f"a number below {end}")
-    return at.integer()
-
-
 def outcome_form(outcome: OutcomeRecord) -> Plain:
     """An outcome as a document: what `tagloom run --json` prints."""
     traps, residue = outcome.traps or (), outcome.residue or ()
@@ -223,9 +179,9 @@ def outcome_form(outcome: OutcomeRecord) -> Plain:
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=None if outcome.traps is None else [_trap_form(trap, table) for trap in traps],
-        residue=None if outcome.residue is None else [_waiting_form(waiting, table) for waiting in residue],
+        residue=None if outcome.residue is None else [_waiting_form(each, table.numbers[each.tag]) for each in residue],
         open_activations=outcome.open_activations,
-        error=None if outcome.error is None else outcome.error._asdict(),
+        error=None if outcome.error is None else _error_form(outcome.error),
         sites=[site_form(site) for site in table.sites],
         tags=table.rows,
     )
@@ -233,7 +189,7 @@ def outcome_form(outcome: OutcomeRecord) -> Plain:
 
 def plain(value: Value) -> Plain:
     """A value as JSON that says no type; what JSON has no number for is a string."""
-    return _finite(np.asarray(value).tolist())
+    return str(value) if isinstance(value, Handle) else _finite(np.asarray(value).tolist())
 
 
 def _finite(data: Plain) -> Plain:
@@ -258,8 +214,20 @@ def _trap_form(trap: TrapRecord, table: TagTable) -> Plain:
     }
 
 
-def _waiting_form(waiting: WaitingRecord, table: TagTable) -> Plain:
-    return [waiting.node, waiting.port, table.numbers[waiting.tag], value_form(waiting.value.value)]
+def _waiting_form(waiting: WaitingRecord, tag: Plain) -> list[Plain]:
+    node, port, _, value, stays = waiting
+    row = [node, port, tag, value_form(value.value)]
+    match stays:
+        case CellRecord(handle, number):
+            return [*row, {"parked": [value_form(handle.value), number]}]
+        case None:
+            return row
+    return [*row, {"held": stays}]
+
+
+def _error_form(error: ErrorRecord) -> Plain:
+    form = error._asdict()
+    return form if error.limit is not None else {key: said for key, said in form.items() if key != "limit"}
 
 
 def read_outcome(at: Cursor) -> OutcomeRecord:
@@ -310,19 +278,29 @@ def _read_trap(at: Cursor, tags: list[Tag]) -> TrapRecord:
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
-        natural(node), name.text(), tags[_below(tag, len(tags))], message.text(), operands.each(read_literal),
+        natural(node), name.text(), tags[below(tag, len(tags))], message.text(), operands.each(read_operand),
         read_location(where), said.optional(Cursor.text),
     )  # fmt: skip
 
 
 def _read_waiting(at: Cursor, tags: list[Tag]) -> WaitingRecord:
-    node, port, tag, value = at.row("node", "port", "tag", "value")
-    return WaitingRecord(natural(node), natural(port), tags[_below(tag, len(tags))], read_literal(value))
+    names = ("node", "port", "tag", "value")
+    node, port, tag, value, *rest = at.row(*names, "stays") if len(at.raw()) > len(names) else at.row(*names)
+    stays = _read_stays(rest[0]) if rest else None
+    return WaitingRecord(natural(node), natural(port), tags[below(tag, len(tags))], read_operand(value), stays)
+
+
+def _read_stays(at: Cursor) -> CellRecord | int:
+    if at.has("held"):
+        return at.fields("held")[0].integer(1)
+    handle, number = at.fields("parked")[0].row("handle", "number")
+    return CellRecord(read_operand(handle), natural(number))
 
 
 def _read_error(at: Cursor) -> ErrorRecord:
-    rule, message, said = at.fields("rule", "message", "words")
-    return ErrorRecord(rule.optional(Cursor.text), message.text(), said.optional(Cursor.text))
+    rule, message, said = at.fields("rule", "message", "words", optional=["limit"])
+    limit = at.key("limit").optional(Cursor.text) if at.has("limit") else None
+    return ErrorRecord(rule.optional(Cursor.text), message.text(), said.optional(Cursor.text), limit)
 
 
 def outcome_differences(mine: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
@@ -371,6 +349,8 @@ def _form(said: Any) -> Plain:
             return value_form(said.value)
         case Tag():
             return str(said)
+        case WaitingRecord():
+            return _waiting_form(said, str(said.tag))
         case TrapRecord():
             return {name: _form(part) for name, part in said._asdict().items() if name != "words"}
         case Location():

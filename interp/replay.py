@@ -1,7 +1,8 @@
 """Reading event logs: every event is checked against the machine, which is run along.
 
 A log is believed line by line. An event that is not what `step` gives on the state so far is a Disagreement that
-names the line, what was required there and what was got; a line that is no event at all is Malformed.
+names the line, what was required there and what was got; a line that is no event at all is Malformed. What a callback
+gave is taken from its line, where that is possible; no effect is repeated (S14).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 from ..core.document.cursor import Cursor, form_of, parse
 from ..core.document.graph import read_graph
-from ..core.document.value import read_value
+from ..core.document.value import read_number, read_value
 from ..core.errors import Broken, Disagreement, Exhausted, Malformed, Usage, counted
 from ..core.frontend.structure import LEAF
 from ..core.graph import Graph
@@ -24,28 +25,36 @@ from ..core.value import Value
 from .event import Event
 from .log import event_text
 from .log import sites as sites_of
-from .log_line import OpenTags, differences, position_of
+from .log_line import OpenTags, claimed, differences, position_of
 from .measure import Meter
 from .outcome import ending
-from .record import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, read_sites, record
+from .record import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, record
 from .reference import out_of_memory, refusal
+from .replayed import Told
+from .schedule import BY_HAND as BY_HAND
 from .schedule import NAMES, Pick
 from .schedule import schedule as schedule_named
 from .state import State
 from .step import step
+from .tag_table import read_sites
 
-BY_HAND = "hand"
-"""The schedule of a log whose tokens were picked in no order that has a name."""
+_SCHEDULES = (*(name for name in NAMES if not name.startswith(BY_HAND)), BY_HAND)
+"""Those that a log may have: of a schedule by hand it has the positions itself."""
+_FROM_OUTSIDE = ("seconds", "bytes", "interrupt")
+"""The limits that may end a run between any two steps."""
 
 
 class EventLog(NamedTuple):
-    """A log that has been read: what ran on what, and what happened. `outcome` is None where the run was cut short."""
+    """A log that has been read: what ran on what, with which options, and what happened. `outcome` is None where the
+    run was cut short."""
 
     graph: Graph
     arguments: tuple[Value, ...]
     schedule: str
     events: tuple[Event, ...]
     outcome: OutcomeRecord | None
+    seed: int = 0
+    bound: int | None = None
 
 
 def read_events(path: str | Path) -> EventLog:
@@ -57,7 +66,8 @@ def read_events(path: str | Path) -> EventLog:
     """
     replay = open_log(path)
     events = tuple(replay.events())
-    return EventLog(replay.state.graph, replay.arguments, replay.schedule, events, replay.outcome)
+    graph, seed, bound = replay.state.graph, replay.seed, replay.bound
+    return EventLog(graph, replay.arguments, replay.schedule, events, replay.outcome, seed, bound)
 
 
 def open_log(path: str | Path) -> Replay:
@@ -81,14 +91,22 @@ class Replay:
         if first is None:
             raise Malformed("this log is empty", where="line 1")
         header = _header(Cursor(parse(first, "line 1: $"), "line 1: $"))
-        graph, self.broken, self.arguments, self.schedule, self.pick, self.sites = header
-        self.state = State(graph, self.arguments)
+        graph, self.broken, self.arguments, self.schedule, self.pick, self.sites, self.seed, self.bound = header
+        self._told = Told()
+        self.state = State(
+            graph,
+            self.arguments,
+            seed=self.seed,
+            bound=self.bound,
+            clocked=self.schedule == "waves",
+            world=self._told,
+        )
         self.outcome: OutcomeRecord | None = None
         self.tags = OpenTags()
         self._came: dict[str, int] = {}
         """After how many steps a run until the results had them, and a run until a trap had one."""
         self._lines = lines
-        self._meter = Meter(self.state, clocked=self.schedule == "waves")
+        self._meter = Meter(self.state, clocked=self.state.clocked)
 
     def events(self) -> Iterator[Event]:
         """Every event, after the state has done it."""
@@ -128,7 +146,10 @@ class Replay:
         """The next event, if the line is to the letter what this machine would write: 15 us instead of 85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
-        event = self._step(self.pick(self.state))
+        position = self.pick(self.state)
+        if self._calls(position):
+            return None
+        event = self._step(position)
         if isinstance(event, Event):
             self.tags.name(event)
             try:
@@ -136,6 +157,10 @@ class Replay:
             except KeyError:
                 pass
         return None
+
+    def _calls(self, position: int) -> bool:
+        """Whether a token comes to a callback: only the line knows what that gave."""
+        return self.state.rules[self.state.flight[position].node].node.op == "callback"
 
     def _step(self, position: int) -> Event | Exception:
         try:
@@ -158,9 +183,9 @@ class Replay:
             self.tags.refuse_unused()
             outcome = at.fields("outcome")[0]
             form_of(outcome, ("outcome",))
-            claimed = read_outcome(outcome)
-            self._check_outcome(claimed, where)
-            self.outcome = claimed
+            theirs = read_outcome(outcome)
+            self._check_outcome(theirs, where)
+            self.outcome = theirs
         return None
 
     def _event(self, at: Cursor, where: str) -> Event:
@@ -170,6 +195,7 @@ class Replay:
             _differ(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
         if self.pick is not None and position != self.pick(self.state):
             _differ(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
+        self._told.tell(*(claimed(at) if self._calls(position) else (None, None)))
         wanted = self._step(position)
         if isinstance(wanted, Exhausted):
             wanted.where = where
@@ -181,7 +207,7 @@ class Replay:
             _differ(where, key, required, got)
         return wanted
 
-    def _check_outcome(self, claimed: OutcomeRecord, where: str) -> None:
+    def _check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
         """What an outcome says must hold of the state, and the run may have ended there so."""
         quiet = record(
             ending(
@@ -189,21 +215,22 @@ class Replay:
                 schedule=self.schedule, engine="reference", structure=LEAF,
             )
         )  # fmt: skip
-        endings = dict(self._endings(quiet, claimed))
-        if claimed.status not in endings:
-            _differ(where, "status", " or ".join(sorted(endings)), claimed.status)
-        rule = endings[claimed.status]
-        mine = replace(quiet, status=claimed.status, error=None if rule is None else ErrorRecord(rule, "", None))
-        for key, required, got in outcome_differences(mine, claimed):
+        endings = dict(self._endings(quiet, theirs))
+        if theirs.status not in endings:
+            _differ(where, "status", " or ".join(sorted(endings)), theirs.status)
+        rule = endings[theirs.status]
+        mine = replace(quiet, status=theirs.status, error=None if rule is None else ErrorRecord(rule, "", None))
+        for key, required, got in outcome_differences(mine, theirs):
             _differ(where, key, required, got)
 
-    def _endings(self, quiet: OutcomeRecord, claimed: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+    def _endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
         """S12: how a run may end in this state, and by which rule. `quiet` is how it does where no token is left.
 
-        A limit ends a run before a firing, or before all. A graph that breaks the rules may end Broken by any that
-        the machine sees broken, but S4 is seen here too.
+        A limit ends a run before a firing, or before all; the clock, memory, or Ctrl-C, before any step. A graph that
+        breaks the rules may end Broken by any that the machine sees broken, but S4 is seen here too.
         """
         state = self.state
+        limit = theirs.error and theirs.error.limit
         if not state.flight:
             yield quiet.status, quiet.error and quiet.error.rule
         if self._came.get("results") == state.steps:
@@ -213,12 +240,12 @@ class Replay:
         for position in self._next_positions():
             following = self._step(position)
             fires = isinstance(following, Event) and following.fired
-            if fires or isinstance(following, Exhausted) or not state.steps:
+            if fires or isinstance(following, Exhausted) or not state.steps or limit in _FROM_OUTSIDE:
                 yield "Exhausted", "S12"
             if isinstance(following, Broken):
                 yield "Broken", following.rule
             elif self.broken:
-                said = claimed.error and claimed.error.rule
+                said = theirs.error and theirs.error.rule
                 yield "Broken", said if said not in (None, "S4") else "V9"
 
     def _next_positions(self) -> Sequence[int]:
@@ -247,12 +274,15 @@ class _Header(NamedTuple):
     schedule: str
     pick: Pick | None
     sites: tuple[Site, ...]
+    seed: int
+    bound: int | None
 
 
 def _header(at: Cursor) -> _Header:
     """The first line."""
     form_of(at, ("events",))
-    _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", "graph", "arguments", "schedule", "sites")
+    names = ("graph", "arguments", "schedule", "sites")
+    _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", *names, optional=("seed", "bound"))
     form_of(graph, ("graph",))
     made = read_graph(graph)
     problems = graph_problems(made)
@@ -263,7 +293,10 @@ def _header(at: Cursor) -> _Header:
     if set(listed) != set(sites_of(made)):
         sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(made))) or 'none'}")
     admitted = _read_arguments(arguments, made)
-    return _Header(made, bool(problems), admitted, schedule.text(), _read_schedule(schedule), listed)
+    pick = _read_schedule(schedule)
+    seed = read_number(at.key("seed")) if at.has("seed") else 0
+    bound = at.key("bound").optional(lambda number: number.integer(1)) if at.has("bound") else None
+    return _Header(made, bool(problems), admitted, schedule.text(), pick, listed, seed, bound)
 
 
 def _read_arguments(at: Cursor, graph: Graph) -> tuple[Value, ...]:
@@ -281,9 +314,11 @@ def _read_argument(at: Cursor, wanted: Type) -> Value:
 
 
 def _read_schedule(at: Cursor) -> Pick | None:
-    if at.data == BY_HAND:
+    if at.text() == BY_HAND:
         return None
     try:
+        if at.text().startswith(BY_HAND):
+            raise Usage("the positions by hand are in the log, and in no other file")
         return schedule_named(at.text())
     except Usage:
-        at.refuse(f"one of {', '.join(NAMES)}, {BY_HAND}")
+        at.refuse(f"one of {', '.join(_SCHEDULES)}")

@@ -9,10 +9,13 @@ from tagloom.interp.event import Event, Token
 
 
 def bits(event: Event) -> Any:
-    token, position, inputs, outputs, sent, trap, closed, *rest = event
+    token, position, inputs, outputs, sent, trap, closed, ends_wave, parked, woken, held, released = event
     operands = None if inputs is None else [fingerprint(value) for value in inputs]
     results = [(output, fingerprint(value)) for output, value in outputs]
-    return _token(token), position, operands, results, list(map(_token, sent)), trap, closed, rest[0]
+    cell = parked and (fingerprint(parked.handle), parked.number)
+    freed = [(step, _token(each)) for step, each in released]
+    moved = list(map(_token, sent)), list(map(_token, woken)), held, freed
+    return _token(token), position, operands, results, *moved, trap, closed, ends_wave, cell
 
 
 def _token(token: Token) -> Any:

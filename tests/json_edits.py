@@ -12,6 +12,7 @@ import numpy as np
 import tagloom as tl
 from handmade import counting_loop, race, stuck, sum_graph
 from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
 
 STRANGE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**200,
@@ -21,7 +22,8 @@ STRANGE: list[Any] = [
     [], {}, [0, 0], [[]], [None], [1, 2, 3],
     {"dtype": "int64", "data": 3}, {"dtype": "float64", "shape": [2], "data": [1.5, "inf"]},
     {"dtype": "uint8", "data": 255}, {"name": "x"}, {"literal": {"dtype": "bool", "data": True}},
-    {"dtype": "int64", "shape": [None, 3]}, {"function": "f", "name": "g", "kind": "loop"}, {"file": "x.py", "line": 3},
+    {"dtype": "int64", "shape": [None, 3]}, {"dtype": "cells", "element": {"dtype": "bool", "shape": []}},
+    {"function": "f", "name": "g", "kind": "loop"}, {"file": "x.py", "line": 3},
 ]  # fmt: skip
 """What a mutation puts somewhere."""
 Place = tuple[Any, Any]
@@ -46,6 +48,48 @@ def quotients(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 6 // (i - 1)), 0, 0)[1]
 
 
+FILL = tl.parse_program("""
+entry fill
+func square(c: cells[int64], i: int64) -> int64 {
+  s = multiply i, i
+  d = put c, i, s
+  return s
+}
+func fill(n: int64) -> int64[?], float64[2], bool, int64[?] {
+  c = cells n, element=int64
+  g = get c, 1
+  i, d = while_loop 0, c, parallel_iterations=1 {
+    while(i: int64, c: cells[int64]) {
+      more = less i, 3
+      yield more
+    }
+    do(i: int64, c: cells[int64]) {
+      v = call square c, i
+      j = add i, 1
+      yield j, c
+    }
+  }
+  a = collect c
+  u = uniform shape=[2]
+  p = print g, text="cell 1 of {{}} is {}"
+  b = breakpoint p
+  o = permutation n
+  return a, u, b, o
+}
+""")
+"""Write-once cells, a bound on a loop, random numbers, an effect; fewer than 3 cells trap, more deadlock."""
+TWICE = tl.parse_program("""
+func twice(n: int64) -> float64 {
+  c = cells 2, element=float64
+  a = put c, n, 1.5
+  b = put c, n, 2.5
+  g = get c, 0
+  return g
+}
+""")
+"""A second put to a cell."""
+
+
 RUNS: list[tuple[Any, list[Any]]] = [
     (fib.trace(4).graph, [4]),
     (mean.graph, [np.array([1.5, np.nan]), 2]),
@@ -58,13 +102,16 @@ RUNS: list[tuple[Any, list[Any]]] = [
     (race("add", 2), [1, 2, 3]),
 ]
 """Graphs and arguments: recursion, arrays, loops, traps, a deadlock, and graphs that break."""
-PROGRAMS = [fib.trace(4).program, mean.program, quotients.trace(3).program]
+ACTING: list[tuple[Any, list[Any]]] = [(lower(FILL), [3]), (lower(FILL), [4]), (lower(TWICE), [0])]
+"""Cells, effects, random numbers and bounds: a run that returns, a deadlock, a trap."""
+EVERY = [*RUNS, *ACTING]
+PROGRAMS = [fib.trace(4).program, mean.program, quotients.trace(3).program, FILL, TWICE]
 
 
 def documents() -> list[Any]:
     """A document of every form."""
-    graphs = [graph for graph, _ in RUNS]
-    outcomes = [tl.run_graph(graph, arguments, unchecked=True) for graph, arguments in RUNS]
+    graphs = [graph for graph, _ in EVERY]
+    outcomes = [tl.run_graph(graph, arguments, unchecked=True) for graph, arguments in EVERY]
     return [tl.to_json(subject) for subject in (*PROGRAMS, *graphs, *outcomes)]
 
 

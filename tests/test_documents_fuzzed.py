@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from event_bits import bits
-from json_edits import PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
+from json_edits import EVERY, PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.program import Program
@@ -125,7 +125,7 @@ def test_documents_10_000() -> None:
 
 
 def fuzz_logs(seeds: range, path: Path) -> None:
-    for number, (graph, arguments) in enumerate(RUNS):
+    for number, (graph, arguments) in enumerate(EVERY):
         tl.run_graph(graph, arguments, keep=path, unchecked=True, limits=LIMITS)
         lines = path.read_bytes().splitlines(keepends=True)
         whole = [bits(event) for event in tl.read_events(path).events]
@@ -206,4 +206,4 @@ def test_the_corpus_is_understood() -> None:
     """Unchanged, every document is read, and says what it said."""
     for document in documents():
         assert tl.to_json(tl.from_json(json.dumps(document))) == document
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 5

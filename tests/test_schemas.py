@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from json_edits import RUNS, documents, mutated
+from json_edits import EVERY, documents, mutated
 from laws import LIMITS
 from referencing import Registry, Resource
 from tagloom.core import dtypes
@@ -63,10 +63,10 @@ def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
         assert problem("events", json.loads(line)) is None
 
 
-@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("number", range(len(EVERY)))
 def test_every_ending_fits(number: int, tmp_path: Path) -> None:
     """So do traps, deadlocks and broken runs, and all lines of their logs."""
-    graph, arguments = RUNS[number]
+    graph, arguments = EVERY[number]
     path = tmp_path / "run.jsonl"
     outcome = tl.run_graph(graph, arguments, keep=path, unchecked=True)
     assert problem("outcome", tl.to_json(outcome)) is None
@@ -105,7 +105,7 @@ def test_readers_refuse_what_the_schemas_reject_10_000() -> None:
 
 def assert_lines_refused_alike(seeds: range, path: Path) -> None:
     """A log with a line that its schema rejects is not read."""
-    for number, (graph, arguments) in enumerate(RUNS):
+    for number, (graph, arguments) in enumerate(EVERY):
         tl.run_graph(graph, arguments, keep=path, unchecked=True)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         for seed in seeds:

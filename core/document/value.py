@@ -20,7 +20,7 @@ from ..dtypes import DType
 from ..errors import Usage
 from ..program import Location
 from ..tag import ROOT, Site
-from ..types import MOST_AXES, HandleType, Shape, Type, handle_type, type_of
+from ..types import MOST_AXES, HandleType, Shape, Type, admit_element, handle_type, type_of
 from ..value import Literal, Value, normal
 from .cursor import Cursor, natural, plain_text
 
@@ -48,8 +48,7 @@ def value_form(value: Value) -> Plain:
         return {"dtype": "bool", "data": value}
     if isinstance(value, Handle):
         path = [{**site_form(site), "iteration": k} for site, k in value.tag.path()]
-        made = {"node": value.node, "tag": path, "size": value.size}
-        return {"dtype": "cells", **type_form(Type(value.dtype)), "data": made}
+        return {**type_form(Type(value.dtype)), "data": {"node": value.node, "tag": path, "size": value.size}}
     array = np.asarray(value)
     data = _elements(array.reshape(-1))
     if array.ndim == 0:
@@ -70,6 +69,16 @@ def value_text(value: Value) -> str:
     return json.dumps(value_form(value), allow_nan=False, separators=(",", ":"))
 
 
+def number_form(number: int) -> Plain:
+    """An integer from 0 up, below 2**64."""
+    return number if number <= EXACT else str(number)
+
+
+def read_number(at: Cursor) -> int:
+    """The same, read: one beyond 2**53 is a string of its digits."""
+    return _integer(at, np.iinfo(np.uint64), dtypes.uint64)
+
+
 def _elements(flat: npt.NDArray[Any]) -> list[Plain]:
     if flat.dtype.kind == "b":
         return list(flat.tolist())
@@ -79,13 +88,11 @@ def _elements(flat: npt.NDArray[Any]) -> list[Plain]:
 
 
 def read_value(at: Cursor) -> Value:
-    """The value that a document says.
+    """The value that a document says, where a handle may not stand.
 
     >>> read_value(Cursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
     array([  1., -inf])
     """
-    if at.has("element"):
-        return _read_handle(at)
     keys = ("dtype", "shape", "data") if at.has("shape") else ("dtype", "data")
     places = at.fields(*keys)
     dtype = read_dtype(places[0])
@@ -108,6 +115,11 @@ def read_value(at: Cursor) -> Value:
         return places[1].refuse("the shape of an array")
 
 
+def read_carried(at: Cursor) -> Value:
+    """What a token carries: a value, or a handle of cells."""
+    return _read_handle(at) if at.has("element") else read_value(at)
+
+
 def _read_handle(at: Cursor) -> Handle:
     dtype, element, data = at.fields("dtype", "element", "data")
     dtype.one_of(("cells",))
@@ -120,7 +132,16 @@ def _read_handle(at: Cursor) -> Handle:
 
 
 def read_literal(at: Cursor) -> Literal:
-    value = read_value(at)
+    """A constant of a program or graph."""
+    return _literal(read_value(at))
+
+
+def read_operand(at: Cursor) -> Literal:
+    """What was carried to a port, as something that can be compared."""
+    return _literal(read_carried(at))
+
+
+def _literal(value: Value) -> Literal:
     return Literal(value, type_of(value))
 
 
@@ -175,8 +196,13 @@ def read_dtype(at: Cursor) -> DType:
 
 
 def type_form(type_: Type) -> Plain:
+    """A type as JSON.
+
+    >>> type_form(handle_type(Type(dtypes.float64, (3, None))))
+    {'dtype': 'cells', 'element': {'dtype': 'float64', 'shape': [3, None]}}
+    """
     if isinstance(type_.dtype, HandleType):
-        return {"dtype": "cells", "element": type_form(type_.dtype.element)}
+        return {"dtype": "cells", "element": type_form(admit_element(type_.dtype.element))}
     return {"dtype": type_.dtype.numpy.name, "shape": None if type_.shape is None else list(type_.shape)}
 
 
@@ -222,32 +248,47 @@ def _location(at: Cursor) -> Location:
     return Location(file.text(), line.integer())
 
 
+TYPED = ("element", "returns")
+"""The attributes that are types."""
+
+
 def attributes_form(attributes: tuple[tuple[str, Any], ...]) -> Plain:
-    """Attributes as an object; one called `dtype` is a dtype, written by its name.
+    """Attributes as an object; one called `dtype` is a dtype, written by its name, `element` and `returns` are types.
 
-    >>> attributes_form((("dtype", dtypes.int64), ("axis", 1)))
-    {'dtype': 'int64', 'axis': 1}
+    >>> attributes_form((("dtype", dtypes.int64), ("axis", 1), ("shape", (2, 3))))
+    {'dtype': 'int64', 'axis': 1, 'shape': [2, 3]}
     """
-    return {plain_text(name): _attribute(name, value) for name, value in attributes}
+    return {plain_text(name): _named(name, value) for name, value in attributes}
 
 
-def _attribute(name: str, value: Any) -> Plain:
+def _named(name: str, value: Any) -> Plain:
     match value:
         case Type() if name in TYPED:
             return type_form(value)
         case DType() if name == "dtype":
             return value.numpy.name
-        case str() if name != "dtype":
+        case _ if name != "dtype" and name not in TYPED:
+            return _attribute(name, value)
+    raise _unwritable(name, value)
+
+
+def _attribute(name: str, value: Any) -> Plain:
+    match value:
+        case str():
             return plain_text(value)
-        case None | bool() if name != "dtype":
+        case None | bool():
             return value
-        case int() if -EXACT <= value <= EXACT and name != "dtype":
+        case int() if -EXACT <= value <= EXACT:
             return value
-        case float() | np.ndarray() | np.generic() if name != "dtype":
+        case float() | np.ndarray() | np.generic():
             return value_form(value)
-        case tuple() if name != "dtype":
-            return [_attribute("", item) for item in value]
-    raise Usage(f"attribute {name} cannot be written as JSON", got=repr(value)[:80])
+        case tuple():
+            return [_attribute(name, item) for item in value]
+    raise _unwritable(name, value)
+
+
+def _unwritable(name: str, value: Any) -> Usage:
+    return Usage(f"attribute {name} cannot be written as JSON", got=repr(value)[:80])
 
 
 def read_attributes(at: Cursor) -> tuple[tuple[str, Any], ...]:
@@ -269,6 +310,4 @@ def _read_attribute(at: Cursor) -> Any:
     return at.refuse("a string, an integer, true, false, null, a value, or a list of those")
 
 
-TYPED = ("element", "returns")
-"""The attributes that are types."""
 _READ: dict[str, Any] = {"dtype": read_dtype, **dict.fromkeys(TYPED, read_type)}

@@ -17,7 +17,7 @@ from generator import Case, cases
 from graph_edits import EDITS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_edits import RUNS, fib, quotients
+from json_edits import EVERY, fib, quotients
 from laws import LIMITS
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
@@ -52,7 +52,7 @@ def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **opt
 
 
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:7"])
-@pytest.mark.parametrize(("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)])
+@pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp_path: Path) -> None:
     """Under every schedule, of recursion, loops, arrays, traps, deadlocks and broken graphs: what is read is what ran,
     and so is the outcome."""
@@ -60,7 +60,7 @@ def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp
 
 
 @pytest.mark.parametrize("until", ["result", "trap"])
-@pytest.mark.parametrize(("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)])
+@pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:
     """At the results or at the first trap: the outcome says so with tokens in flight, and is believed."""
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", until=until)

@@ -14,7 +14,7 @@ from graph_edits import EDITS
 from handmade import stuck
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_edits import RUNS, fib, quotients
+from json_edits import EVERY, fib, quotients
 from laws import LIMITS
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
@@ -26,7 +26,7 @@ def through_text(document: Any) -> Any:
 
 
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
-@pytest.mark.parametrize(("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)])
+@pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_outcomes_come_back(graph: Graph, arguments: list[Any], schedule: str) -> None:
     """Of every ending: what is read is the record of the outcome, and is written again as it was."""
     outcome = tl.run_graph(graph, arguments, schedule=schedule, unchecked=True)
