@@ -17,6 +17,7 @@ from ..core.errors import TagloomError
 from ..core.graph import Graph, Source
 from ..core.tag import Tag
 from ..core.value import Value, show
+from .event import Cell
 from .queries import Argument, Firing, Origin
 
 SHOWN_ROOTS = 3
@@ -49,6 +50,18 @@ class HeldBack(NamedTuple):
 
     def said(self, graph: Graph) -> str:
         return f"the token from {_short(self.origin)} is held back"
+
+
+class Parked(NamedTuple):
+    """All tokens have come, and this one stays at an empty cell."""
+
+    cell: Cell
+    origin: Origin
+
+    def said(self, graph: Graph) -> str:
+        handle, number = self.cell
+        made = f"{graph.nodes[handle.node]} made under {handle.tag}"
+        return f"the token from {_short(self.origin)} is parked: cell {number} of those that {made} is empty"
 
 
 class Trapped(NamedTuple):
@@ -108,7 +121,7 @@ class Unopened(NamedTuple):
 
 
 Place: TypeAlias = Unfired | Unopened
-Reason: TypeAlias = InFlight | HeldBack | Trapped | Elsewhere | Unfed | Place
+Reason: TypeAlias = InFlight | HeldBack | Parked | Trapped | Elsewhere | Unfed | Place
 
 
 class Missing(NamedTuple):
@@ -153,9 +166,9 @@ class Answer:
     """Why a node has not fired under a tag.
 
     `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `roots` are tokens of which one at least
-    has to be delivered first), "never" (`roots` are where tokens were lost; where nodes wait for each other and for
-    nothing else there are none, and `circle` are those), or "unknown", where more nodes wait than were followed.
-    `waits` has the node itself, and then the nodes that it waits for, nearest first.
+    has to be delivered, let go or woken first), "never" (`roots` are where tokens were lost; where nodes wait for each
+    other and for nothing else there are none, and `circle` are those), or "unknown", where more nodes wait than were
+    followed. `waits` has the node itself, and then the nodes that it waits for, nearest first.
     """
 
     graph: Graph

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..core.control import CONTROL
 from ..core.errors import Usage
 from ..core.graph import Edge, Graph, Node, Source
 from ..core.tag import ROOT, Tag
 from ..core.value import Value, show
-from .event import Event, Token
+from .event import Cell, Event, Token
 
 
 class Arrival(NamedTuple):
@@ -75,6 +75,9 @@ class Argument:
 
 
 Origin: TypeAlias = Firing | Argument
+CELLS = ("store", "get", "collect")
+"""The ops that put into cells and read them: what is put goes to what reads it by no edge."""
+
 Number: TypeAlias = int
 """An origin in short: the number of an event, or -1 - k for the k-th argument."""
 
@@ -99,6 +102,10 @@ class Index:
         self._fired: dict[Tag, dict[int, Number]] = {}
         self._crossed: dict[Tag, dict[int, Number]] = {}
         """By the tag of what they sent, the nodes that sent from another activation."""
+        self._puts: dict[Cell, Number] = {}
+        """By which store each cell was filled."""
+        self._gets: dict[Number, list[Number]] = {}
+        """By store, the firings that got what it put."""
         self._latest: tuple[Tag | None, dict[int, Number]] = None, {}
         for event in events:
             self.see(event)
@@ -119,6 +126,12 @@ class Index:
             self._crossed.setdefault(event.sent[0].tag, {})[node] = number
         for finished in event.closed:
             self.closed[finished.tag] = number
+        if self.graph.nodes[node].op in CELLS and event.trap is None:
+            if event.outputs:
+                for put in self.puts(event):
+                    self._gets.setdefault(put, []).append(number)
+            else:
+                self._puts[Cell(*event.inputs[:2])] = number  # type: ignore[arg-type]
 
     def unsee(self) -> Event:
         """Forget the last event, as if it had not been seen; returns it."""
@@ -131,6 +144,12 @@ class Index:
                 _drop(self._crossed, event.sent[0].tag, node)
             for finished in event.closed:
                 del self.closed[finished.tag]
+            if self.graph.nodes[node].op in CELLS and event.trap is None:
+                if event.outputs:
+                    for put in self.puts(event):
+                        self._gets[put].pop()
+                else:
+                    del self._puts[Cell(*event.inputs[:2])]  # type: ignore[arg-type]
         return event
 
     def fired(self, node: int, tag: Tag) -> Number | None:
@@ -170,24 +189,39 @@ class Index:
             return number
         return number if self.events[number].token.port == port else None
 
+    def puts(self, event: Event) -> list[Number]:
+        """The stores that filled what a firing of `get`, or of `collect`, got."""
+        inputs: Any = event.inputs
+        op = self.graph.nodes[event.token.node].op
+        numbers = [inputs[1]] if op == "get" else range(inputs[0].size) if op == "collect" else []
+        return [self._puts[Cell(inputs[0], number)] for number in numbers]
+
     def operands(self, number: Number) -> tuple[tuple[int, Number], ...]:
-        """For each token that this firing consumed, its port, and who sent it."""
+        """For each token that this firing consumed, its port, and who sent it; and for each cell that it read, -1 and
+        the store that filled it."""
         if number < 0:
             return ()
         node, came, tag, _ = self.events[number].token
         row = self.graph.nodes[node]
         ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
         senders = ((port, self.sender(node, port, tag)) for port in ports)
-        return tuple((port, sender) for port, sender in senders if sender is not None)
+        cells = [(-1, put) for put in self.puts(self.events[number])] if self._is_read(number) else []
+        return (*((port, sender) for port, sender in senders if sender is not None), *cells)
+
+    def _is_read(self, number: Number) -> bool:
+        event = self.events[number]
+        return event.trap is None and self.graph.nodes[event.token.node].op in ("get", "collect")
 
     def users(self, number: Number) -> list[Number]:
-        """The firings that consumed what this firing, or argument, sent: each once, in the order of the tokens."""
+        """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the
+        cell that it filled: each once."""
         if number < 0:
             sent = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
         else:
             sent = [token[:3] for token in self.events[number].sent]
         found = (self.user(*token) for token in sent)
-        return list(dict.fromkeys(user for user in found if user is not None))
+        users = [user for user in found if user is not None]
+        return list(dict.fromkeys([*users, *self._gets.get(number, ())]))
 
     def origin(self, number: Number) -> Origin:
         """A firing, or an argument, in full."""
@@ -214,7 +248,7 @@ class Link:
 
     `depth` is how many firings away it is, by the shortest way; 0 is the sender of the token that was asked for, and 1
     the firing that consumed it. `operands` says for each token that it consumed the port and its sender: the number of
-    an event, or -1 - k for the k-th argument.
+    an event, or -1 - k for the k-th argument. A cell that it read counts as a port -1, and the store as its sender.
     """
 
     depth: int
@@ -284,7 +318,8 @@ def tree(index: Index, token: Token | Arrival, depth: int = 4, most: int = 100) 
         at, port, number = ahead.pop()
         if len(lines) == most:
             return "\n".join([*lines, "..."])
-        lines.append(f"{'  ' * at}port {port}: {_again(index, number) if number in told else index.origin(number)}")
+        said = _again(index, number) if number in told else index.origin(number)
+        lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {said}")
         if number not in told and at < depth:
             ahead.extend((at + 1, port, sent) for port, sent in reversed(index.operands(number)))
             told.add(number)

@@ -28,6 +28,7 @@ from .causes import (
     HeldBack,
     InFlight,
     Missing,
+    Parked,
     Place,
     Reason,
     Root,
@@ -38,11 +39,16 @@ from .causes import (
     Verdict,
     Waits,
 )
-from .queries import Firing, Index
+from .event import Cell
+from .queries import Arrival, Firing, Index, Origin
 from .state import State
+from .step import step
 
 MOST = 1_000_000
 """How many waiting nodes one question follows."""
+
+READS = ("get", "collect")
+"""What may be parked although all its operands have come. A step of them is a look at a cell, without effect."""
 
 Needs: TypeAlias = tuple[Held | Missing, ...]
 
@@ -62,7 +68,9 @@ def could_fire(state: State) -> Iterator[Ready]:
         if node in record.fired:
             continue  # the step would breach S4
         held = record.waiting.get(node, {})
-        if rule.needs == 1 or (len(held) == rule.needs - 1 and port not in held):
+        if rule.needs > 1 and (len(held) < rule.needs - 1 or port in held):
+            continue
+        if rule.node.op not in READS or step(state, position).fired:
             yield Ready(position, node, tag)
 
 
@@ -87,7 +95,7 @@ def why_not(
     alive = _alive(search, places, needs)
     roots, by = _roots(search, places, needs, alive)
     waits = tuple(Waits(place, needs[at], alive[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
-    circle = () if alive[0] or roots else _circle(places, needs, alive)
+    circle = () if alive[0] or roots else _circle(search, places, needs, alive)
     cut = len(places) == most
     verdict: Verdict = "never" if not alive[0] else "unknown" if cut else "pending"
     return Answer(index.graph, node, tag, search.activation(tag), verdict, None, waits, tuple(roots), circle, stopped)
@@ -104,6 +112,16 @@ class _Search:
     @cached_property
     def flight(self) -> dict[tuple[int, int, Tag], int]:
         return {token[:3]: position for position, token in enumerate(self.state.flight)}
+
+    @cached_property
+    def parked(self) -> dict[tuple[int, int, Tag], Cell]:
+        blocks = self.state.cells.blocks.items()
+        return {
+            token[:3]: Cell(handle, number)
+            for handle, block in blocks
+            for number, tokens in block.parked.items()
+            for token in tokens
+        }
 
     @cached_property
     def openers(self) -> dict[tuple[str, Site | None], list[int]]:
@@ -177,13 +195,18 @@ class _Search:
     def missing(self, node: int, port: int, tag: Tag) -> Missing:
         sender = self.index.sender(node, port, tag)
         if sender is not None:
-            position, origin = self.flight.get((node, port, tag)), self.index.origin(sender)
-            return Missing(port, (HeldBack(origin) if position is None else InFlight(position, origin),))
+            return Missing(port, (self.sent(Arrival(node, port, tag), self.index.origin(sender)),))
         row, sources = self.nodes[node], self.index.sources.get(Edge(node, port), ())
         if row.op == "return" and row.site != tag.site:  # S10
             return Missing(port, (Unfed(tuple(sources)),))
         reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream(source.node, tag)]
         return Missing(port, tuple(reasons) or (Unfed(tuple(sources)),))
+
+    def sent(self, token: Arrival, origin: Origin) -> Reason:
+        """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
+        if token in self.flight:
+            return InFlight(self.flight[token], origin)
+        return Parked(self.parked[token], origin) if token in self.parked else HeldBack(origin)
 
     def opening(self, tag: Tag) -> tuple[Reason, ...]:
         """Of a tag whose parent is open: the nodes that would open it."""
@@ -239,6 +262,10 @@ class _Search:
         predicate = self.index.sender(node, 1, tag) if firing.node.op == "switch" else None
         return Elsewhere(firing, None if predicate is None else self.index.origin(predicate))
 
+    def lives(self, reason: Reason) -> bool:
+        """Whether a token that has been sent may still come. What is parked or held needs another event first."""
+        return isinstance(reason, InFlight) or (isinstance(reason, HeldBack | Parked) and bool(self.state.flight))
+
     def takes_any(self, place: Place) -> bool:
         return isinstance(place, Unopened) or self.nodes[place.node].op == "merge"
 
@@ -264,7 +291,7 @@ def _alive(search: _Search, places: Sequence[Place], needs: Sequence[Needs]) -> 
             for reason in need.reasons:
                 if isinstance(reason, Unfired | Unopened) and reason in known:
                     users[reason].append((at, need.port))
-                elif isinstance(reason, InFlight | HeldBack | Unfired | Unopened):
+                elif isinstance(reason, Unfired | Unopened) or search.lives(reason):
                     ahead.append((at, need.port))
     ahead += [user for at, place in enumerate(places) if not lacking[at] for user in users[place]]
     supplied = set[tuple[int, int]]()
@@ -294,14 +321,14 @@ def _roots(
     while ahead:
         at = ahead.popleft()
         chosen = at in faulty and search.takes_any(places[at])
-        for port, reason in _deciding(needs[at], alive[at], where, alive):
+        for port, reason in _deciding(search, needs[at], alive[at], where, alive):
             if not isinstance(reason, Unfired | Unopened):
-                if not chosen or isinstance(reason, Trapped):
+                if not chosen or isinstance(reason, Trapped | Parked | HeldBack):
                     roots.setdefault(_key(at, port, reason), Root(at, port, reason))
             elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
                 by[found] = at
                 ahead.append(found)
-    return sorted(roots.values(), key=lambda root: not isinstance(root.reason, Trapped | Unfed)), by
+    return sorted(roots.values(), key=lambda root: not isinstance(root.reason, Trapped | Unfed | Parked | HeldBack)), by
 
 
 def _faulty(search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> set[int]:
@@ -310,10 +337,10 @@ def _faulty(search: _Search, places: Sequence[Place], needs: Sequence[Needs], al
     users = defaultdict[int, list[int]](list)
     found = list[int]()
     for at, place in enumerate(places):
-        for _, reason in _deciding(needs[at], False, where, alive) if not alive[at] else ():
+        for _, reason in _deciding(search, needs[at], False, where, alive) if not alive[at] else ():
             if isinstance(reason, Unfired | Unopened):
                 users[where[reason]].append(at)
-            elif isinstance(reason, Trapped) or (isinstance(reason, Unfed) and not search.takes_any(place)):
+            elif not isinstance(reason, Elsewhere | Unfed if search.takes_any(place) else Elsewhere):
                 found.append(at)
     faulty = set(found)
     while found:
@@ -325,32 +352,32 @@ def _faulty(search: _Search, places: Sequence[Place], needs: Sequence[Needs], al
 
 
 def _deciding(
-    needs: Needs, lives: bool, where: dict[Place, int], alive: Sequence[bool]
+    search: _Search, needs: Needs, lives: bool, where: dict[Place, int], alive: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
     """The reasons, by port, why a node may still fire, or why it never will."""
     for need in _missing(needs):
-        living = [reason for reason in need.reasons if _lives(reason, where, alive)]
+        living = [reason for reason in need.reasons if _lives(search, reason, where, alive)]
         if lives or not living:
             yield from ((need.port, reason) for reason in (living if lives else need.reasons))
 
 
-def _circle(places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> tuple[int, ...]:
+def _circle(search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> tuple[int, ...]:
     """Where nothing is alive and no way ends, some that wait for each other."""
     where = {place: at for at, place in enumerate(places)}
     at, path = 0, dict[int, None]()
     while at not in path:
         path[at] = None
-        _, reason = next(_deciding(needs[at], False, where, alive))
+        _, reason = next(_deciding(search, needs[at], False, where, alive))
         assert isinstance(reason, Unfired | Unopened), "no way ends"
         at = where[reason]
     around = list(path)
     return tuple(around[around.index(at) :])
 
 
-def _lives(reason: Reason, where: dict[Place, int], alive: Sequence[bool]) -> bool:
+def _lives(search: _Search, reason: Reason, where: dict[Place, int], alive: Sequence[bool]) -> bool:
     if isinstance(reason, Unfired | Unopened):
         return reason not in where or alive[where[reason]]
-    return isinstance(reason, InFlight | HeldBack)
+    return search.lives(reason)
 
 
 def _key(at: int, port: int, reason: Reason) -> object:

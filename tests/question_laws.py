@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from acts_generator import Witness
 from tagloom.core.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.value import fingerprint, literal
 from tagloom.interp import difference, queries, why
-from tagloom.interp.causes import Answer, Elsewhere, Held, HeldBack, InFlight, Trapped, Unfired, Unopened
+from tagloom.interp.causes import Answer, Elsewhere, Held, HeldBack, InFlight, Parked, Trapped, Unfired, Unopened
 from tagloom.interp.event import Event
 from tagloom.interp.queries import Arrival, Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
@@ -21,11 +22,13 @@ from tagloom.interp.state import State
 from tagloom.interp.step import step
 
 Place = tuple[int, Tag]
+SENT = InFlight | HeldBack | Parked
+"""Where a token may be that has been sent and not consumed."""
 
 
 def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, Index]:
     values = admit_arguments(graph, arguments)
-    return State(graph, values), Index(graph, values)
+    return State(graph, values, world=Witness()), Index(graph, values)
 
 
 def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, Index]:
@@ -44,20 +47,32 @@ class Links:
     def __init__(self, index: Index) -> None:
         self.sent: dict[Any, int] = {}
         self.used: dict[Any, int] = {}
+        self.puts: dict[Any, int] = {}
         self.behind: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         self.after: defaultdict[int, list[int]] = defaultdict(list)
         for position, (_, output) in enumerate(index.graph.arguments):
             self.sent.update({(*edge, ROOT): -1 - position for edge in output.edges})
         store: defaultdict[Place, list[Any]] = defaultdict(list)
         for number, event in enumerate(index.events):
-            store[event.token.node, event.token.tag].append(event.token[:3])
+            if event.parked is None:
+                store[event.token.node, event.token.tag].append(event.token[:3])
             if event.inputs is not None:
                 for token in sorted(store.pop((event.token.node, event.token.tag)), key=lambda token: token[1]):
                     self.used[token] = number
                     self.behind[number].append((token[1], self.sent[token]))
+                self._cells(index.graph.nodes[event.token.node].op, event, number)
             self.sent.update({token[:3]: number for token in event.sent})
         for token, user in self.used.items():
             self.after[self.sent[token]].append(user)
+
+    def _cells(self, op: str, event: Any, number: int) -> None:
+        if op == "store" and event.trap is None:
+            self.puts[event.inputs[:2]] = number
+        if op in ("get", "collect") and event.trap is None:
+            which = [event.inputs[1]] if op == "get" else range(event.inputs[0].size)
+            for put in (self.puts[event.inputs[0], cell] for cell in which):
+                self.behind[number].append((-1, put))
+                self.after[put].append(number)
 
     def away(self, starts: list[int], at: int, further: Any) -> dict[int, int]:
         """How far away everything is that can be reached, by relaxing until nothing changes."""
@@ -112,7 +127,7 @@ def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], 
 
 def retreat(index: Index, events: Sequence[Event], back: int) -> Iterator[str]:
     """Stepping back leaves what was there before; seeing the events again leads to the same."""
-    keys = ("events", "closed", "_fired", "_crossed")
+    keys = ("events", "closed", "_fired", "_crossed", "_puts")
     whole = {key: str(getattr(index, key)) for key in keys}
     for event in reversed(events[-back:]):
         if index.unsee() is not event:
@@ -141,7 +156,7 @@ class Future:
 
     def __init__(self, index: Index, without: frozenset[Any] = frozenset(), most: int = 3_000) -> None:
         values = index.arguments[index.graph.hidden :]
-        state = State(index.graph, values)
+        state = State(index.graph, values, world=Witness())
         for event in index.events:
             state.apply(event)
         self.fired: set[Place] = set()
@@ -183,9 +198,10 @@ def reasons(state: State, index: Index, dice: random.Random) -> Iterator[str]:
     for node, tag in questions(state, future, index, dice):
         answer = why.why_not(index, state, node, tag)
         yield from (f"{answer}\n{claim}" for claim in _claims(answer, state, index, future))
-        if answer.verdict == "pending" and withheld:
+        flying = [root.reason for root in answer.roots if isinstance(root.reason, InFlight)]
+        if answer.verdict == "pending" and withheld and len(flying) == len(answer.roots):
             withheld -= 1
-            needed = frozenset(state.flight[root.reason.position][:3] for root in answer.roots)
+            needed = frozenset(state.flight[reason.position][:3] for reason in flying)
             if (node, tag) in Future(index, needed).fired:
                 yield f"{answer}\nit fired without what is said to be needed first"
 
@@ -198,8 +214,8 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
         return
     if (answer.verdict == "never") == answer.waits[0].alive:
         yield "the verdict is not that of the first"
-    if answer.verdict == "pending" and not all(isinstance(root.reason, InFlight) for root in answer.roots):
-        yield "a root of what may fire is not in flight"
+    if answer.verdict == "pending" and not all(isinstance(root.reason, SENT) for root in answer.roots):
+        yield "a root of what may fire was not sent"
     if not answer.roots and not answer.circle:
         yield "there is no root"
     if not state.flight and answer.verdict != "never":
@@ -208,7 +224,7 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
         if all(need.port != root.port or root.reason not in need.reasons for need in answer.waits[root.at].missing):
             yield f"{root} is not among the reasons"
     yield from _around(answer)
-    if [waits.alive for waits in answer.waits] != _alive(answer):
+    if [waits.alive for waits in answer.waits] != _alive(answer, bool(state.flight)):
         yield "who may still fire does not follow from the reasons"
     for at, waits in enumerate(answer.waits):
         yield from (f"{at}: {claim}" for claim in _one(answer, at, state, index, future))
@@ -218,14 +234,14 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
             yield f"{at} was not asked for by {waits.asked_by}"
 
 
-def _alive(answer: Answer) -> list[bool]:
+def _alive(answer: Answer, moving: bool) -> list[bool]:
     """Which may still fire, by the rule alone: nothing at first, and then again and again what follows."""
     alive: set[Any] = set()
     while True:
         before = len(alive)
         for waits in answer.waits:
             ports = [
-                any(isinstance(reason, InFlight) or reason in alive for reason in need.reasons)
+                any(isinstance(reason, SENT if moving else InFlight) or reason in alive for reason in need.reasons)
                 for need in waits.missing
             ]
             merge = isinstance(waits.place, Unfired) and answer.graph.nodes[waits.place.node].op == "merge"
@@ -278,17 +294,24 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
         match reason:
             case InFlight(position, _) if state.flight[position][:3] != token:
                 yield f"{reason} is not that token"
-            case HeldBack():
-                yield f"{reason}, and nothing is ever held back"
+            case HeldBack() if not any(held[:3] == token for _, held in state.held.get(tag, ())):
+                yield f"{reason}, and is not held"
+            case Parked(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
+                yield f"{reason}, and is not parked there"
             case Trapped(firing) if not firing.event.trap or firing.event.sent:
                 yield f"{reason} did not trap"
             case Elsewhere(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
                 yield f"{reason} sent it"
-    lost = not any(isinstance(reason, InFlight | Unfired | Unopened) for reason in found)
+    lost = not any(isinstance(reason, SENT | Unfired | Unopened) for reason in found)
     if lost and (token in future.sent if token else tag in future.opened):
         yield f"what is lost by {found} came"
     if not found:
         yield "there is no reason"
+
+
+def _parked(state: State, cell: Any) -> Sequence[Any]:
+    block = state.cells.blocks[cell.handle]
+    return () if cell.number in block.puts else block.parked.get(cell.number, ())
 
 
 def edited(graph: Graph, dice: random.Random) -> Graph:

@@ -7,6 +7,7 @@ from itertools import islice
 
 import pytest
 import tagloom as tl
+from acts_generator import act_cases
 from generator import Case, cases
 from handmade import sum_graph
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ def down(n: tl.int64) -> tl.int64:
 
 
 @settings(max_examples=12)
-@given(cases(), st.integers(0, 2**20))
+@given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
 def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
     """Every token's sender and user, and all that is behind it or depends on it, are found by playing the events
     through another store; and stepping an index back leaves what was there before."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
+from acts_generator import act_cases
 from generator import Case, cases
 from handmade import stuck
 from hypothesis import given, settings
@@ -46,7 +47,7 @@ def asked(graph: Graph, argument: int, steps: int = 10_000, **options: object) -
 
 
 @settings(max_examples=12)
-@given(cases(), st.integers(0, 2**20))
+@given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
 def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
     """What an answer says of the store, the flight and the events is so; what it says will never fire never does; and
     what may fire does not while the tokens are withheld that it says have to come first."""
