@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ..core.errors import Usage, counted
 from ..core.graph import Edge, Graph
 from ..core.tag import Tag
-from ..core.types import Type
+from ..core.types import Type, type_of
 from ..core.value import Value, admit, show
 from .event import Token
 from .state import State
@@ -79,5 +79,7 @@ def _token(state: State, place: Place) -> Token:
 
 
 def _type(graph: Graph, token: Token) -> Type:
-    """What the port takes: the type of the output that feeds it."""
-    return graph.output(graph.sources()[Edge(token.node, token.port)][0]).type
+    """What the port takes: the type of the output that feeds it; of several, in a graph that breaks the rules, of the
+    first that the token can be from."""
+    fed = [graph.output(source).type for source in graph.sources()[Edge(token.node, token.port)]]
+    return next((type_ for type_ in fed if type_.admits(type_of(token.value))), fed[0])

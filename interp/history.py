@@ -30,14 +30,15 @@ from .reference import (
     Until,
     admit_arguments,
     breaks_rules,
+    first_state,
     go_on,
     is_met,
     log_path,
     structure_of,
     with_first_token,
 )
-from .replay import BY_HAND, open_log
-from .schedule import Pick
+from .replay import open_log
+from .schedule import BY_HAND, Pick, name_of
 from .schedule import schedule as schedule_named
 from .state import State
 from .stretch import SPACING, Lineage, Stretch
@@ -60,26 +61,32 @@ class History(Walk):
         unchecked: bool = False,
         structure: Structure | None = None,
         seed: int = 0,
-        bound: int | None = None,
+        k: int | None = None,
         world: World | None = None,
         spacing: int = SPACING,
     ) -> None:
-        """The beginning of a run. `unchecked` and `structure` are as of `run_graph`, `seed`, `bound` and `world` of a
-        state; `spacing` is how many events apart the states are that are kept.
+        """The beginning of a run, with the options of `run_graph`; `structure` is how its results nest, and `spacing`
+        how many events apart the states are that are kept.
 
-        Raises Usage where the arguments do not fit or there is no such schedule, Invalid where the graph breaks a rule.
+        Raises Usage where the arguments do not fit or an option means nothing, Invalid where the graph breaks a rule.
         """
+        pick = schedule_named(schedule)
         broken = breaks_rules(graph, unchecked=unchecked)
         admitted = admit_arguments(graph, arguments)
-        state = State(graph, admitted, seed=seed, bound=bound, clocked=schedule == "waves", world=world)
-        self._begin(state, admitted, schedule, broken, spacing)
+        state = first_state(graph, admitted, schedule, seed, k, world)
+        self._begin(state, admitted, name_of(schedule), pick, broken, spacing)
+        self.seed, self.bound = seed, k
         self.limits = limits or Limits()
         self.structure = structure or structure_of(graph)
 
-    def _begin(self, state: State, arguments: Sequence[Value], schedule: str, broken: bool, spacing: int) -> None:
+    def _begin(
+        self, state: State, arguments: Sequence[Value], schedule: str, pick: Pick, broken: bool, spacing: int
+    ) -> None:
         self.graph = state.graph
         self.arguments = tuple(arguments)
         self.schedule = schedule
+        self.world = state.world
+        """Who performs the effects that are new."""
         self.limits = Limits()
         """What ends the run. Where they have, the run goes on once they are raised."""
         self.structure = structure_of(state.graph)
@@ -92,10 +99,10 @@ class History(Walk):
         """The token that was changed there, if one was."""
         self.edits: tuple[tuple[int, Edit], ...] = ()
         """All tokens that were changed in the past of the end, with how many events had happened then."""
-        self._pick: Pick = (lambda state: 0) if schedule == BY_HAND else schedule_named(schedule)
+        self._pick = pick
         self._by_hand: int | None = None
         """The first event that the schedule would not have chosen."""
-        meter = Meter(state, clocked=schedule == "waves")
+        meter = Meter(state, clocked=state.clocked)
         super().__init__(Lineage((Stretch(0, meter, spacing=spacing, reversible=not broken),)), state, 0)
         self._spacing = spacing
         self._children: list[ref[History]] = []
@@ -158,7 +165,7 @@ class History(Walk):
         """New events, until it is enough or the run is over; the last of them, if there is one."""
         stretch, before = self._lineage.last, len(self)
         self._stopped, self._until, self._outcome = None, "quiet", None
-        stretch.meter.state = self.state
+        stretch.meter.state, self.state.world = self.state, self.world
         broken = self.broken or bool(self.edits)
         try:
             self._stopped = go_on(self.state, pick, self.limits, is_enough, [stretch.add], broken)
@@ -293,7 +300,7 @@ class History(Walk):
             raise Usage("a log cannot say of bounds on loops that a run by hand went by waves", hint='schedule="fifo"')
         target = log_path(os.fspath(path))
         assert target is not None
-        with opened(target, self.graph, self.arguments, self._kept_schedule()) as log:
+        with opened(target, self.graph, self.arguments, self._kept_schedule(), self.seed, self.bound) as log:
             for event in self:
                 log.event(event)
             if self._recorded is not None:
@@ -302,15 +309,17 @@ class History(Walk):
                 log.outcome(self.outcome())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, spacing: int = SPACING) -> History:
-        """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on. One by
-        hand goes on with the oldest token.
+    def load(cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = SPACING) -> History:
+        """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on, with the
+        effects that are new then in `world`. One by hand goes on with the oldest token.
 
         Raises what `read_events` raises.
         """
         replay = open_log(os.fspath(path))
         made = cls.__new__(cls)
-        made._begin(replay.state, replay.arguments, replay.schedule, replay.broken, spacing)
+        pick = replay.pick or schedule_named("fifo")
+        made._begin(replay.state, replay.arguments, replay.schedule, pick, replay.broken, spacing)
+        made.seed, made.bound, made.world = replay.seed, replay.bound, world or World()
         made._by_hand = 0 if replay.schedule == BY_HAND else None
         for event in replay.events():
             made._lineage.last.add(event)

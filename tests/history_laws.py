@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from event_bits import bits
+from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
+from tagloom.core.world import World
 from tagloom.interp.edit import Place, Slot
 from tagloom.interp.history import History
 from tagloom.interp.record import record
@@ -16,6 +18,7 @@ from tagloom.interp.reference import Limits, run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
 
+NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5
 
 
@@ -27,7 +30,10 @@ def seen(state: State) -> Any:
 
 def replayed(history: History, position: int) -> State:
     """The state at a position by the machine alone: from the arguments, by the choices, with the edits."""
-    state, choices = State(history.graph, history.arguments, clocked=history.schedule == "waves"), history.choices
+    choices, clocked, quiet = history.choices, history.schedule == "waves", _quiet(history.world.callbacks)
+    state = State(
+        history.graph, history.arguments, seed=history.seed, bound=history.bound, clocked=clocked, world=quiet
+    )
     for number in range(position + 1):
         for at, edit in history.edits:
             if at == number:
@@ -37,6 +43,10 @@ def replayed(history: History, position: int) -> State:
             assert bits(event) == bits(history[number])
             state.apply(event)
     return state
+
+
+def _quiet(callbacks: Mapping[str, Callable[..., Any]]) -> World:
+    return World(lambda line: None, callbacks)
 
 
 def _put(state: State, place: Place, value: Any) -> None:
@@ -54,10 +64,11 @@ def walk_violations(
     spacing: int = 3,
     moves: int = 25,
     unchecked: bool = False,
+    callbacks: Mapping[str, Callable[..., Any]] = NOTHING,
 ) -> Iterator[str]:
     """What goes wrong on a random walk: where a history is not where replay would be, and where one disturbs others."""
     dice = random.Random(seed)
-    made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked)
+    made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked, world=_quiet(callbacks))
     try:
         histories = [made]
         for _ in range(moves):
@@ -119,13 +130,15 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
 
 
 def _places(state: State) -> list[tuple[Place, Any]]:
+    """Where the tokens are that are numbers, and their values."""
     flying: list[tuple[Place, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
-    return flying + [
+    waiting: list[tuple[Place, Any]] = [
         (Slot(node, port, tag), value)
         for tag, record in state.records.items()
         for node, held in record.waiting.items()
         for port, value in held.items()
     ]
+    return [(place, value) for place, value in flying + waiting if not isinstance(value, Handle)]
 
 
 def other_value(value: Any) -> Any:

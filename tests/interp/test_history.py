@@ -12,9 +12,15 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from generator import Case, cases
+from graph_edits import EDITS
 from history_laws import replayed, seen, walk_violations
-from json_edits import RUNS, fib, mean, quotients
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from json_edits import FILL, RUNS, fib, mean, quotients
+from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
 from tagloom.interp import collector, reference, stretch
 from tagloom.interp.edit import Slot
 from tagloom.interp.history import History
@@ -40,6 +46,18 @@ def histories(*schedules: str) -> Iterator[History]:
 def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
     """The laws of walks hold on arrays, traps, deadlocks, and on graphs that break the rules, however they break."""
     assert list(walk_violations(graph, arguments, "random:1", seed, spacing=4, unchecked=True)) == []
+
+
+@given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
+@settings(max_examples=25)
+def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
+    """They hold on programs whose graphs were broken at random too, of which not every event can be undone."""
+    graph = change(random.Random(seed), lower(case.program))
+    try:
+        History(graph, case.arguments, unchecked=True)
+    except (tl.Invalid, tl.Usage):
+        return
+    assert list(walk_violations(graph, case.arguments, "random:1", seed, 40, unchecked=True)) == []
 
 
 def test_stepping_and_returning() -> None:
@@ -88,6 +106,15 @@ def test_known_events_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         history.at(position)
 
 
+def test_enough_is_enough() -> None:
+    """A run that has been told to stop, and has, goes no further when it is told again."""
+    history = History(quotients.trace(3).graph, [3], schedule="fifo")
+    assert history.run("trap").status == "Trapped" and history.state.flight
+    stopped = len(history)
+    assert history.run("trap").status == "Trapped" and len(history) == stopped
+    assert history.run().status == "Trapped" and len(history) > stopped
+
+
 def test_an_outcome_is_at_the_end() -> None:
     """outcome() tells how the run ended, from wherever one is; before it has, there is none."""
     for history in histories():
@@ -96,6 +123,74 @@ def test_an_outcome_is_at_the_end() -> None:
         out = history.run()
         history.jump(5)
         assert history.outcome() is out and out.events == tuple(history) and out.value == 8
+
+
+LOUD = lower(
+    tl.parse_program("""
+func loud(n: int64) -> int64 {
+  a = callback n, function="twice", returns=int64
+  p = print a, text="{}"
+  b = add a, n
+  q = print b, text="{}"
+  return b
+}
+""")
+)
+
+
+def test_effects_happen_once_a_branch(tmp_path: Path) -> None:
+    """Going over a run repeats no effect, nor does reading its log; a branch repeats those behind it, and says so."""
+    seen_: list[Any] = []
+    world = tl.World(seen_.append, {"twice": lambda n: (seen_.append(("twice", n)), 2 * n)[1]})
+    history = History(LOUD, [3], world=world, spacing=2)
+    assert history.run().value == 9 and seen_ == [("twice", 3), "6", "9"]
+    for position in (0, 4, 1, len(history), 2):
+        history.jump(position)
+        history.at(position)
+    first = next(n for n, event in enumerate(history) if event.fired and event.outputs and event.outputs[0][1] == 6)
+    history.save(tmp_path / "run.jsonl")
+    loaded = History.load(tmp_path / "run.jsonl", world=world)
+    assert len(seen_) == 3 and loaded.outcome().value == 9
+    history.jump(len(history))
+    assert history.branch().repeats == () and history.repeats == ()
+    history.jump(first + 1)
+    branch = history.branch()
+    assert len(branch.repeats) == 2 and str(branch).endswith("on; 2 effects may happen again")
+    assert branch.run().value == 9 and seen_[3:] == ["6", "9"]
+    loaded.jump(0)
+    assert loaded.branch().run().value == 9 and seen_[5:] == [("twice", 3), "6", "9"]
+
+
+def test_bounds_by_hand(tmp_path: Path) -> None:
+    """A run by waves with a bound on its loop, that is by hand from somewhere on, holds tokens until waves end: no log
+    can say so, and none is written."""
+    history = History(quotients.trace(3).graph, [3], k=1)
+    history.forward()
+    branch = history.choose(len(history.state.flight) - 1)
+    assert branch.run().schedule == "hand"
+    with pytest.raises(tl.Usage, match="bounds"):
+        branch.save(tmp_path / "run.jsonl")
+    fifo = History(quotients.trace(3).graph, [3], k=1, schedule="fifo")
+    fifo.forward()
+    other = fifo.choose(len(fifo.state.flight) - 1)
+    out = other.run()
+    other.save(tmp_path / "run.jsonl")
+    assert History.load(tmp_path / "run.jsonl").bound == 1 and tl.read_events(tmp_path / "run.jsonl").outcome == record(
+        out
+    )
+
+
+def test_cells_are_not_edited() -> None:
+    """What stands for cells is no value that somebody could write."""
+    history = History(lower(FILL), [3])
+    assert history.forward_to(lambda state, event: any(_is_handle(token.value) for token in event.sent)) is not None
+    (place, *_) = (n for n, token in enumerate(history.state.flight) if _is_handle(token.value))
+    with pytest.raises(tl.Usage, match="the token for port"):
+        history.change(place, 3)
+
+
+def _is_handle(value: object) -> bool:
+    return isinstance(value, Handle)
 
 
 def test_a_limit_is_raised() -> None:
@@ -282,6 +377,7 @@ def test_names() -> None:
     history = History(FIB, [6])
     one, two = history.branch(), history.branch("late")
     assert (history.name, one.name, two.name, one.branch().name) == ("fib", "fib.1", "late", "fib.1.1")
+    assert (history.choose(0, "first").name, history.change(0, 3, "other").name) == ("first", "other")
     assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a branch of fib from 0 on"
 
 
