@@ -55,7 +55,8 @@ class Firing:
         asked = f"{self.node.op} {', '.join(map(show, self.operands))}".rstrip()
         if self.event.trap is not None:
             return f"{asked} traps: {self.event.trap}"
-        return f"{asked} -> {', '.join(show(value) for _, value in self.event.outputs)}"
+        made = ", ".join(show(value) for _, value in self.event.outputs)
+        return f"{asked} -> {made}" if made else asked
 
     def __str__(self) -> str:
         line = f" ({self.node.location})" if self.node.location else ""

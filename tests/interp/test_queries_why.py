@@ -18,7 +18,7 @@ from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
 from tagloom.core.text import parse
 from tagloom.interp.causes import HeldBack, InFlight
-from tagloom.interp.queries import Index
+from tagloom.interp.queries import Arrival, Index, where_from
 from tagloom.interp.reference import run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
@@ -38,6 +38,12 @@ def down(n: tl.int64) -> tl.int64:
 @tl.function
 def ratios(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 6 // (i - 1)), 0, 0)[1]
+
+
+@tl.function
+def half_full(n: tl.int64) -> tl.int64:
+    filled = tl.put(tl.cells(2, tl.int64), 0, n)
+    return tl.get(filled, 0) + tl.get(filled, 1)
 
 
 def asked(graph: Graph, argument: int, steps: int = 10_000, **options: object) -> list[str]:
@@ -183,6 +189,26 @@ def test_a_token_that_is_held_back() -> None:
     answer = why_not(index, state, graph.results[0], ROOT)
     assert {type(root.reason) for root in answer.roots} == {HeldBack, InFlight}
     assert answer.verdict == "pending"
+
+
+def test_a_get_of_a_cell_that_nothing_fills() -> None:
+    """All tokens of the get have come, and it is parked: the cell is named."""
+    said = asked(half_full.graph, 5)
+    assert said[4:] == [
+        "  port 1 of half_full.add under main: waits for half_full.get_1 under main",
+        "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is parked: cell 1 of those "
+        "that half_full.cells made under main is empty",
+        "  hint: it never will",
+    ]
+
+
+def test_what_a_cell_gave_comes_from_the_store() -> None:
+    """What is behind a value that was read from a cell: the store, which sent no token, and what it put."""
+    _, index = ran(half_full.graph, [5])
+    (add,) = half_full.graph.find("add")
+    links = list(where_from(index, Arrival(add, 0, ROOT), 1))
+    assert [link.number < 0 or index.origin(link.number).node.op for link in links] == ["get", "cells", "store"]
+    assert links[0].operands[-1] == (-1, links[2].number)
 
 
 def test_could_fire_needs_no_partner_that_is_still_in_flight() -> None:
