@@ -27,8 +27,8 @@ class Record:
         self.tokens = 0
         """The tokens in this activation: in flight, waiting, parked or held."""
         self.busy = 0
-        """Those of them that are not held, and the activations directly below that have any. Counted for k-bounds only,
-        and reaching the parent only when it changes between zero and more."""
+        """Those of them that are not held, the activations directly below that have any, and the tokens held for those.
+        Counted for k-bounds only, and reaching the parent only when it changes between zero and more."""
         self.open = 0
         """The open activations directly below."""
         self.arrived = 0

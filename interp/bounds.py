@@ -1,8 +1,9 @@
 """Bounds on the iterations of a loop that run at once.
 
 S16 Where a loop has a bound k, what a next_iteration sends into iteration j is held while iteration j-k is busy: while
-    a token lies or waits under its tag or below it, parked gets included, held tokens not. The event after which that
-    iteration is not busy releases what is held for it, behind the flight; under `waves`, the event that ends the wave.
+    a token lies or waits under its tag or below it, parked gets included, tokens held for itself not. The event after
+    which that iteration is not busy releases what is held for it, behind the flight; under `waves`, the event that
+    ends the wave.
 """
 
 from __future__ import annotations

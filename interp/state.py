@@ -205,6 +205,7 @@ class State:
         if held:
             self.held[tag] = (*self.held.get(tag, ()), *((self.steps, token) for token in sent))
             self.holding += len(sent)
+            self._busier(tag.parent, len(sent))
         else:
             self.flight.extend(sent)
 
@@ -216,6 +217,7 @@ class State:
         if held:
             self._keep_held(tag, self.held[tag][: -len(sent)])
             self.holding -= len(sent)
+            self._busier(tag.parent, -len(sent))
         else:
             for _ in sent:
                 self.flight.pop()
@@ -232,6 +234,7 @@ class State:
             self._keep_held(token.tag, tuple(entry for entry in self.held[token.tag] if entry != (step, token)))
             self.flight.append(token)
             self._busier(token.tag, 1)
+            self._busier(token.tag.parent, -1)
         self.holding -= len(released)
 
     def _hold_again(self, released: tuple[tuple[int, Token], ...]) -> None:
@@ -239,6 +242,7 @@ class State:
             self.flight.pop()
             tag = entry[1].tag
             self.held[tag] = tuple(sorted((*self.held.get(tag, ()), entry), key=lambda held: held[0]))
+            self._busier(tag.parent, 1)
             self._busier(tag, -1)
         self.holding += len(released)
 
@@ -254,8 +258,7 @@ class State:
             self._busier(event.sent[0].tag, by * len(event.sent))
         self._busier(event.token.tag, -by * needs)
 
-    def _busier(self, tag: Tag, by: int) -> None:
-        at: Tag | None = tag
+    def _busier(self, at: Tag | None, by: int) -> None:
         while at is not None and by and at in self.records:
             record = self._mine(at)
             before, record.busy = record.busy, record.busy + by

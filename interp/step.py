@@ -47,7 +47,7 @@ def step(state: State, position: int) -> Event:
     held = rule.bound is not None and is_held(state, rule, record)
     release: tuple[tuple[int, Token], ...] = ()
     if state.held:
-        release = released(state, record, rule.needs, sent[0].tag if sent and not held else None)
+        release = released(state, record, rule.needs, sent[0].tag if sent else None)
     closed = _closed(state, rule, record, token, sent)
     return Event(
         token, position, inputs, outputs, sent, trap, closed, state.ahead == 1, None, woken, held, release
