@@ -320,7 +320,6 @@ class History(Walk):
         pick = replay.pick or schedule_named("fifo")
         made._begin(replay.state, replay.arguments, replay.schedule, pick, replay.broken, spacing)
         made.seed, made.bound, made.world = replay.seed, replay.bound, world or World()
-        made._by_hand = 0 if replay.schedule == BY_HAND else None
         for event in replay.events():
             made._lineage.last.add(event)
         made.position = len(made)

@@ -27,6 +27,7 @@ from tagloom.interp.history import History
 from tagloom.interp.measure import Meter
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits, Until
+from tagloom.interp.script import Script, write_script
 from tagloom.interp.state import State
 
 FIB = fib.trace(6).graph
@@ -63,7 +64,7 @@ def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
 def test_stepping_and_returning() -> None:
     """forward and back give the events as they pass; there is nothing before the first, nor after the last."""
     history = History(FIB, [6])
-    assert history.back() is None and len(history) == 0
+    assert history.back() is None and (len(history), history.branched_at) == (0, 0)
     events = list(iter(history.forward, None))
     assert events == list(history) and history[3] is events[3]
     assert [history.back() for _ in events] == events[::-1] and history.back() is None
@@ -252,6 +253,22 @@ def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
         assert record(loaded.run()) == record(wanted)
 
 
+def test_options_are_in_the_log(tmp_path: Path) -> None:
+    """Seed, bound and schedule come back from a log, so that the run goes on as it would have; a script is by hand."""
+    path = tmp_path / "run.jsonl"
+    history = History(lower(FILL), [3], seed=5, k=2, schedule="random:4")
+    for _ in range(20):
+        history.forward()
+    history.save(path)
+    loaded = History.load(path)
+    assert (loaded.seed, loaded.bound, loaded.schedule) == (5, 2, "random:4")
+    wanted = tl.run_graph(lower(FILL), [3], seed=5, k=2, schedule="random:4", world=tl.World(lambda line: None))
+    assert record(loaded.run()) == record(wanted)
+    write_script(Script(loaded.choices), tmp_path / "script.json")
+    again = History(lower(FILL), [3], seed=5, k=2, schedule=f"hand:{tmp_path / 'script.json'}")
+    assert (again.run().schedule, again.choices) == ("hand", loaded.choices)
+
+
 def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
     """It is by hand, and can be read; it returns the same, since results do not depend on the schedule. A choice that
     is the schedule's own is not by hand."""
@@ -400,6 +417,25 @@ def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> Non
                 assert seen(history.at(position)) == seen(replayed(history, position))
 
 
+def test_what_breaks_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a graph that breaks the rules breaks the state itself, the run ends there, before the event."""
+    graph, arguments = RUNS[8]
+    history, true_apply = History(graph, arguments, unchecked=True, schedule="fifo"), State.apply
+
+    def breaking(self: State, event: Any) -> None:
+        if self.steps == 1:
+            self.flight.rotate()
+            self.waiting += 1
+            raise ValueError
+        true_apply(self, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "apply", breaking)
+        out = history.run()
+    assert (out.status, out.stats.steps, len(history)) == ("Broken", 1, 1)
+    assert seen(history.state) == seen(replayed(history, 1)) == seen(history.at(1))
+
+
 def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) -> None:
     true, calls = getattr(owner, method), 0
 
@@ -420,8 +456,17 @@ def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretch, "LONG", 50)
     assert gc.get_freeze_count() == 0
     history = History(FIB, [6], spacing=10)
-    history.run()
+    while len(history) < 49:
+        history.forward()
+    assert gc.get_freeze_count() == 0
+    while len(history) < 60:
+        history.forward()
+    before = gc.get_freeze_count()
+    assert before > 0, "at a keyframe"
+    history.jump(5)
     branch: History | None = history.branch()
+    assert branch is not None and gc.get_freeze_count() > before, "at a jump"
+    history.run()
     del history
     assert gc.get_freeze_count() > 0
     branch = None
