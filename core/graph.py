@@ -102,6 +102,14 @@ class Graph:
             raise Usage(f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}")
         return found
 
+    def only(self, name: str) -> int:
+        """The number of the node of this name; raises Usage where there is none, or more than one."""
+        found = self.find(name)
+        if len(found) > 1:
+            names = ", ".join(str(self.nodes[number]) for number in found)
+            raise Usage(f"several nodes are called {name!r}", required="one", got=names)
+        return found[0]
+
 
 Input: TypeAlias = Source | Literal | None
 """What a port is given when its node is made: an output, a literal, or nothing yet."""

@@ -21,6 +21,7 @@ from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from ..core.world import World
+from .history import History
 from .outcome import Outcome
 from .reference import Keep, Limits, Until, admit_arguments, run_checked
 from .script import Script
@@ -117,8 +118,6 @@ class Function:
         except Usage as error:
             error.where = here()
             raise
-        given = world or World()
-        given = World(given.output, {**traced.callbacks, **given.callbacks}) if traced.callbacks else given
         return run_checked(
             traced.graph,
             values,
@@ -129,7 +128,30 @@ class Function:
             structure=traced.structure,
             seed=seed,
             k=k,
-            world=given,
+            world=_with_callbacks(world, traced),
+        )
+
+    def history(
+        self,
+        *arguments: Any,
+        schedule: str | Script = "waves",
+        limits: Limits | None = None,
+        seed: int = 0,
+        k: int | None = None,
+        world: World | None = None,
+    ) -> History:
+        """The beginning of a run that can be stepped, forwards and backwards, jumped in, asked, and branched."""
+        leaves, forms = self._taken_apart(arguments)
+        traced = self._trace(forms)
+        return History(
+            traced.graph,
+            leaves,
+            schedule=schedule,
+            limits=limits,
+            structure=traced.structure,
+            seed=seed,
+            k=k,
+            world=_with_callbacks(world, traced),
         )
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
@@ -189,6 +211,12 @@ class Function:
                 raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
             self._traced[forms] = Traced(program, graph, structure, trace.callbacks)
         return self._traced[forms]
+
+
+def _with_callbacks(world: World | None, traced: Traced) -> World:
+    """A world that has the Python functions that a program calls."""
+    given = world or World()
+    return World(given.output, {**traced.callbacks, **given.callbacks}) if traced.callbacks else given
 
 
 def function(python: Callable[..., Any]) -> Function:

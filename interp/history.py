@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import cached_property
 from weakref import ref
 
 from ..core.act import resource_of
@@ -19,6 +20,7 @@ from ..core.frontend.structure import Structure
 from ..core.graph import Graph
 from ..core.value import Value
 from ..core.world import World
+from .ask import Ask
 from .edit import Edit, Place, edit, make
 from .event import Event
 from .log import opened
@@ -40,6 +42,7 @@ from .reference import (
 from .replay import open_log
 from .schedule import BY_HAND, Pick, name_of
 from .schedule import schedule as schedule_named
+from .script import Script
 from .state import State
 from .stretch import SPACING, Lineage, Stretch
 from .walk import Walk
@@ -56,7 +59,7 @@ class History(Walk):
         graph: Graph,
         arguments: Sequence[object],
         *,
-        schedule: str = "waves",
+        schedule: str | Script = "waves",
         limits: Limits | None = None,
         unchecked: bool = False,
         structure: Structure | None = None,
@@ -116,6 +119,11 @@ class History(Walk):
     def children(self) -> tuple[History, ...]:
         """The branches of this history that somebody still holds, in the order in which they were made."""
         return tuple(child for child in (made() for made in self._children) if child is not None)
+
+    @cached_property
+    def ask(self) -> Ask:
+        """Questions about it, where it stands."""
+        return Ask(self, self.graph, self.arguments)
 
     # Going over it
 
@@ -256,6 +264,7 @@ class History(Walk):
             owner = owner.parent
         meter = self._lineage.stretch(position).measured(position)
         made = copy(owner)
+        made.__dict__.pop("ask", None)
         if change is not None:
             make(meter.state, change)
             made.edits = (*owner.edits, (position, change))

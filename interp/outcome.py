@@ -107,15 +107,11 @@ class Outcome:
         `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where
         no node, or more than one, is called so, and where the run kept no events.
         """
-        events = self.events
-        found = self.graph.find(node)
-        if len(found) > 1:
-            names = ", ".join(str(self.graph.nodes[number]) for number in found)
-            raise Usage(f"several nodes are called {node!r}", required="one", got=names)
+        events, found = self.events, self.graph.only(node)
         return {
             event.token.tag: value
             for event in events
-            if event.fired and event.token.node == found[0]
+            if event.fired and event.token.node == found
             for output, value in event.outputs
             if output == 0
         }

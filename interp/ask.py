@@ -1,0 +1,119 @@
+"""Questions about a history where it stands, asked with the names that people use: of nodes, and of tags as written.
+
+Owns the names; the answers are those of `queries`, `why` and `difference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..core import hints
+from ..core.errors import TagloomError, Usage
+from ..core.graph import Graph
+from ..core.tag import ROOT, Site, Tag
+from ..core.value import Value
+from .causes import Answer
+from .difference import Difference, first_difference
+from .event import Token
+from .queries import Arrival, Firing, Index, Link, tree, where_from, who_used
+from .walk import Walk
+from .why import Ready, could_fire, why_not
+
+
+class Ask:
+    """What one may ask of a walk over a run, at its present position.
+
+    Nodes go by name, `add` or `fib.add`; tags as they are written, `main/fib/loop[4]`, or as they are.
+    """
+
+    def __init__(self, walk: Walk, graph: Graph, arguments: Sequence[Value]) -> None:
+        self._walk = walk
+        self._graph = graph
+        self._arguments = arguments
+        self._index: Index | None = None
+
+    @property
+    def index(self) -> Index:
+        """The events up to the present position, by what they fired and sent."""
+        if self._index is None:
+            self._index = Index(self._graph, self._arguments)
+        index, position = self._index, self._walk.position
+        common = len(index.events)
+        while common > position or (common and index.events[common - 1] is not self._walk[common - 1]):
+            index.unsee()
+            common -= 1
+        for number in range(common, position):
+            index.see(self._walk[number])
+        return index
+
+    def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
+        """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
+        return why_not(self.index, self._walk.state, self._graph.only(node), self._tag(tag), stopped=stopped)
+
+    def could_fire(self) -> Iterator[Ready]:
+        """The tokens in flight whose delivery, as the next step, would fire a node."""
+        return could_fire(self._walk.state)
+
+    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> Iterator[Link]:
+        """The firings behind what a node's firing consumed, nearest first, that firing itself at their head."""
+        return where_from(self.index, self._token(node, tag), depth)
+
+    def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
+        """The same as a tree, drawn in lines."""
+        return tree(self.index, self._token(node, tag), depth)
+
+    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> Iterator[Link]:
+        """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
+        return who_used(self.index, self.firing(node, tag), depth)
+
+    def first_difference(self, other: Ask) -> Difference | None:
+        """Where another run differs first, in the order of dependence: None where it does the same."""
+        return first_difference(self.index, other.index)
+
+    def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:
+        """The firing of a node under a tag; raises Usage where it has not fired."""
+        index, number = self.index, self._graph.only(node)
+        event = index.fired(number, self._tag(tag))
+        if event is None:
+            raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
+        return Firing(event, index.graph.nodes[number], index.events[event])
+
+    def _token(self, node: str, tag: str | Tag) -> Token | Arrival:
+        """A token that a firing sent; where it sent none, the one that made it fire."""
+        event = self.firing(node, tag).event
+        return event.sent[0] if event.sent else event.token
+
+    def _tag(self, tag: str | Tag) -> Tag:
+        return tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
+
+
+def tag_of(graph: Graph, text: str) -> Tag:
+    """The tag that is written so, as `main/fib/loop[4]`; raises Usage where a graph has no such sites.
+
+    A step is the name of a call or loop of the function that the steps before it lead to.
+    """
+    tag, function, callees = ROOT, graph.name, dict(graph.calls)
+    sites = {(node.site.function, node.site.name): node.site for node in graph.nodes if node.site is not None}
+    first, *steps = text.split("/")
+    if first != str(ROOT):
+        raise Usage("a tag begins with main, the root", got=repr(text))
+    for step in steps:
+        name, bracket, rest = step.partition("[")
+        site = sites.get((function, name))
+        if site is None:
+            there = [other for owner, other in sites if owner == function]
+            hint = hints.meant(name, there) or f"there are {', '.join(there) or 'none'}"
+            raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint)
+        tag = tag.child(site, _iteration(site, bracket + rest, text))
+        function = callees.get(site, function) if site.kind == "call" else function
+    return tag
+
+
+def _iteration(site: Site, brackets: str, text: str) -> int:
+    number = brackets[1:-1]
+    if site.kind == "call" and not brackets:
+        return 0
+    if site.kind == "loop" and brackets[-1:] == "]" and number.isascii() and number.isdigit():
+        return int(number)
+    required = f"{site.name}[0], or another iteration" if site.kind == "loop" else site.name
+    raise Usage(f"{site} is a {site.kind}", required=required, got=repr(text))
