@@ -122,7 +122,13 @@ _ROWS = (
         "outputs[0] > 2",
         _outputs,
     ),
-    _plain("fired", "truth", "whether the node fired; if not, the token waits", "fired", lambda s, event: event.fired),
+    _plain(
+        "fired",
+        "truth",
+        "whether the node fired; if not, the token waits or is parked",
+        "fired",
+        lambda s, event: event.fired,
+    ),
     _plain(
         "trap",
         "text",
@@ -137,6 +143,23 @@ _ROWS = (
         " (as by the side of a switch that nothing uses); or the token waits and nothing is in flight any more",
         "lost and op != 'switch'",
         _lost,
+    ),
+    _plain(
+        "parked",
+        "truth",
+        "whether the token stays at an empty cell, until something is put there",
+        "parked",
+        lambda state, event: event.parked is not None,
+    ),
+    _plain(
+        "woken", "number", "how many tokens leave the cell that is put here", "woken > 0", lambda s, e: len(e.woken)
+    ),
+    _plain(
+        "held",
+        "truth",
+        "whether a bound on the iterations of a loop holds back what was sent",
+        "held",
+        lambda state, event: event.held,
     ),
     _plain("tag", "tag", "the tag of the token", "tag matches 'main/**/fib'", lambda state, event: event.token.tag),
     _plain(

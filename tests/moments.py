@@ -35,6 +35,16 @@ def mixed(
     return total + fib(n), ys, small + small, short * short, tl.logical_not(p)
 
 
+@tl.function
+def chain(n: tl.int64) -> tl.int64:
+    """Cells that are got before they are put, in a loop with a bound."""
+    cells = tl.put(tl.cells(n + 1, tl.int64), n, 1)
+    cells, _ = tl.while_loop(
+        lambda a, j: j < n, lambda a, j: (tl.put(a, j, 2 * a[j + 1]), j + 1), cells, 1, parallel_iterations=3
+    )
+    return cells[1]
+
+
 class Moment(NamedTuple):
     """An event, and a stand-in for the state after it, which has what names of expressions read."""
 
@@ -50,6 +60,7 @@ RUNS: dict[str, tuple[Graph, list[Any], str]] = {
     "mixed": (mixed.graph, [2, 100, 0.1, True, [0.5, -1.0, 3.0]], "random:4"),
     "count": (counting_loop([("total", 0), ("trips", 1)]), [3], "waves"),
     "stuck": (stuck(), [5], "fifo"),
+    "chain": (chain.graph, [4], "random:2"),
 }
 
 
@@ -70,9 +81,10 @@ def moments(run: str) -> tuple[Moment, ...]:
         if event.fired:
             fired[token.node] += 1
             del held[token.node, token.tag]
-        else:
+        elif event.parked is None:
             held[token.node, token.tag] += 1
-        flight += sum(sent.node >= 0 for sent in event.sent) - 1
+        flight += sum(sent.node >= 0 for sent in event.sent if not event.held) - 1
+        flight += len(event.woken) + len(event.released)
         state = SimpleNamespace(
             steps=step,
             firings=sum(fired.values()),
@@ -102,6 +114,9 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "trap": event.trap or "",
         "lost": (event.inputs is None and not state.flight)
         or (len(results) > 0 and len(event.sent) == 0 and not event.trap),
+        "parked": event.parked is not None,
+        "woken": len(event.woken),
+        "held": event.held,
         "tag.depth": len(token.tag.path()),
         "depth": len(token.tag.path()),
         "tag.iteration": token.tag.path()[-1][1] if token.tag.path() else 0,
