@@ -1,0 +1,70 @@
+"""The sum of a range by double recursion, beside what was measured on the Manchester machine.
+
+A sum of low .. high is that of the lower half and that of the upper half, and the two are independent. So there is
+parallelism in a sum: n numbers take 26 n - 11 firings (S1), and 2^d numbers a critical path of 9 d + 8 waves (Sinf).
+S1 / Sinf is the average parallelism.
+
+They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Ours comes nearest to
+that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. The numbers cannot be equal, since the machines
+count different things:
+
+- Their instructions have two inputs and two destinations at most, so that a value for many takes instructions that
+  duplicate it, one after another, and these count in S1 and in Sinf. Our edges are free. In the run for 4,749 it would
+  take 28,491 firings of such an instruction, 6 n - 3.
+- A call there is several instructions that make a tag and set, read and restore its fields. Ours is one firing for an
+  argument, and one for a result.
+- We count merges and switches like any other node: 6 each of the 26 firings that a number takes.
+
+What can be compared is how both grow: S1 with n, Sinf with log n.
+
+    tagloom run papers_examples/roots/manchester_sum.py 4749 --stats
+
+Source: Gurd, Kirkham and Watson, "The Manchester prototype dataflow computer" (Communications of the ACM, 1985), from
+which are S1 and Sinf of SUM/8, and these measures themselves. The program is written from its description.
+"""
+
+import tagloom as tl
+
+PUBLISHED = {"S1": 123_472, "Sinf": 247}
+
+
+@tl.function
+def total(low: tl.int64, high: tl.int64) -> tl.int64:
+    middle = (low + high) // 2
+    return tl.cond(
+        low == high,
+        lambda: low,
+        lambda: total(low, middle) + total(middle + 1, high),
+    )
+
+
+@tl.function
+def main(n: tl.int64) -> tl.int64:
+    return total(1, n)
+
+
+EXPECTED = [
+    {"run": ("main", 1), "result": 1, "calls": {"main": 1, "total": 1}, "size": "quick"},
+    {"run": ("main", 100), "result": 5050, "calls": {"main": 1, "total": 199}, "size": "quick"},
+    {"run": ("main", 4749), "result": 11278875, "calls": {"main": 1, "total": 9497}, "size": "heavy"},
+]
+
+
+def duplicates(out: tl.Outcome) -> int:
+    """How many instructions would duplicate values, if each had two destinations: one for every further edge."""
+    return sum(max(0, len(event.sent) - 2) for event in out.events)
+
+
+def row(n: int) -> str:
+    """A row of the README's table."""
+    stats = main.run(n).stats
+    return f"| {n:,} | {stats.firings:,} | {stats.critical_path} | {stats.parallelism:,.1f} | {stats.largest_store:,} |"
+
+
+def table(*sizes: int) -> list[str]:
+    """The rows of the README's table."""
+    return [row(n) for n in sizes]
+
+
+if __name__ == "__main__":
+    print(*table(16, 64, 256, 1024, 4749), sep="\n")
