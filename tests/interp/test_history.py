@@ -116,6 +116,39 @@ def test_enough_is_enough() -> None:
     assert history.run().status == "Trapped" and len(history) > stopped
 
 
+def test_the_nearest_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No jump goes over more events than there are between two keyframes, and one to a place near by over few."""
+    history = History(FIB, [6], spacing=40)
+    history.run()
+    went: list[str] = []
+    for name in ("apply", "revert"):
+        true = getattr(State, name)
+        monkeypatch.setattr(
+            State, name, lambda self, event, true=true, name=name: (went.append(name), true(self, event))
+        )
+    dice, last = random.Random(1), len(history) // 40 * 40
+    for _ in range(100):
+        went.clear()
+        position = dice.randint(0, len(history))
+        history.jump(position)
+        assert len(went) <= 40 and (position >= last or went.count("apply") <= 30), "one of the two is nearer"
+        went.clear()
+        near = max(0, min(len(history), position + dice.randint(-5, 5)))
+        history.jump(near)
+        assert len(went) <= 2 * abs(near - position), "a revert counts as two"
+
+
+def test_results_nest() -> None:
+    """A function's results come as the function returned them, where the history is told how."""
+
+    @tl.function
+    def both(n: tl.int64) -> tuple[tl.int64, tl.int64]:
+        return n + 1, n * 2
+
+    traced = both.trace(3)
+    assert History(traced.graph, [3], structure=traced.structure).run().value == both(3) == (4, 6)
+
+
 def test_an_outcome_is_at_the_end() -> None:
     """outcome() tells how the run ended, from wherever one is; before it has, there is none."""
     for history in histories():
