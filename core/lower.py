@@ -16,7 +16,8 @@ L10 The effects on a resource pass on one order token, in program order: through
 
 Nodes are made function by function: the entry merges, then the body in program order, so that their numbers order
 the firings of an activation as a sequential evaluation would. The returns to the environment come last. What goes from
-one function to another, to entry merges and to returns, is connected when all bodies stand.
+one function to another, to entry merges and to returns, is connected when all bodies stand. The values of a program
+keep their names, on which random numbers depend (S15); what lowering adds is named otherwise.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class _Lowering:
         self.functions = program.reachable()
         self.needing = needing_triggers(program)
         self.resources = resources(program)
+        self.names = {function.name: _names(function) for function in self.functions}
         self.builder = Builder(program.entry)
         self.calls: list[tuple[str, list[Source]]] = []
         """For each site the function that it calls, and what it sends there, what is hidden first."""
@@ -153,8 +155,7 @@ class _Lowering:
     def _hidden(self, function: Function) -> list[Var]:
         """The hidden parameters: a trigger, and the order tokens; their names are those of no other."""
         wanted = ["trigger"] if function.name in self.needing else []
-        taken = {parameter.name for parameter in function.body.parameters}
-        hidden = []
+        taken, hidden = set(self.names[function.name]), []
         for name in (*wanted, *self.resources[function.name]):
             while name in taken:
                 name += "_"
@@ -343,15 +344,24 @@ class _Lowering:
         """L7: the value as a token, where a port must have one."""
         if isinstance(value, Source):
             return value
+        name = "literal"
+        while any(taken.startswith(name) for taken in self.names[scope.function]):
+            name += "_"
         return self.builder.node(
             "identity",
-            "literal",
+            name,
             [value],
             [value.type],
             function=scope.function,
             trigger=scope.trigger(),
             location=node.location if node else None,
         )[0]
+
+
+def _names(function: Function) -> set[str]:
+    """The names of the values in a function (V2)."""
+    made = {result.name for node in function.body.walk() for result in node.results}
+    return made | {parameter.name for parameter in function.body.parameters}
 
 
 def _within(node: Node) -> Iterator[Node]:

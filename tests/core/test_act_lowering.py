@@ -1,0 +1,37 @@
+"""Lowering of cells, effects and random numbers: L9, L10, and the names that random numbers depend on."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from tagloom.core.evaluate import evaluate
+from tagloom.core.lower import lower
+from tagloom.core.validate_graph import graph_problems
+from tagloom.interp.reference import run_graph
+
+NAMES = ("literal", "literal_1", "literal_", "trigger", "trigger_", "output", "return", "return_1", "c")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_s15_a_draw_keeps_its_name(name: str) -> None:
+    """S15: however a draw is called, lowering calls nothing else so, and gives it no other name: the machine draws what
+    the evaluator draws."""
+    program = tl.parse_program(f"""
+        func main(x: int64) -> float64, bool {{
+          l = print x, text="{{}}"
+          b = less x, 3
+          a = cond b {{
+            then() {{ yield true }}
+            else() {{ yield false }}
+          }}
+          {name} = uniform shape=[]
+          return {name}, a
+        }}
+    """)
+    graph = lower(program)
+    assert graph_problems(graph) == []
+    assert str(graph.nodes[graph.find(name)[0]]) == f"main.{name}"
+    quiet = tl.World(output=lambda line: None)
+    said = evaluate(program, [1], seed=1, world=quiet)
+    assert said.results is not None
+    assert run_graph(graph, [1], seed=1, world=quiet).results == tuple(said.results)
