@@ -13,12 +13,13 @@ import numpy as np
 
 from . import dtypes
 from .act import ROWS, Row, stands_in
+from .attribute import TYPED
 from .control import CONTROL
 from .dtypes import DType
 from .errors import Invalid, Usage
 from .op import Attributes
 from .program import STRUCTURED
-from .types import Type
+from .types import HandleType, Type
 from .value import Literal, admit, show
 
 _LITERALS = {"true": "true", "false": "false", "inf": "inf", "infinity": "inf", "nan": "nan"}
@@ -37,6 +38,7 @@ _EXAMPLES = {
     "breakpoint": "b = breakpoint p",
 }
 _ATTRIBUTES = {"dtype": "dtype=float64", "element": "element=float64", "shape": "shape=[2, 3]"}
+_ON_CELLS = ("put", "store", "get", "collect")
 ASTYPE = "convert one with astype"
 COMPARE = "a comparison makes a bool, as in `p = greater x, 0`"
 INFERRED = "leave the type out: it is inferred"
@@ -54,8 +56,9 @@ def example(op: str) -> str:
     return f"as in `y = {op} {', '.join([*'abc'[: row.arity], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
-def meant(word: str, known: Collection[str]) -> str | None:
-    """What a name that nothing has was to be: a literal, a dtype, or a name that is nearly the same.
+def meant(word: str, known: Collection[str], op: str = "") -> str | None:
+    """What a name that nothing has was to be: a literal, a dtype, or a name that is nearly the same. An op says which
+    attribute a dtype might be.
 
     >>> meant("True", []), meant("float64", []), meant("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
@@ -65,7 +68,8 @@ def meant(word: str, known: Collection[str]) -> str | None:
     if word == "None":
         return "a value is a number, a truth value, or an array of them"
     if word in dtypes.BY_NAME:
-        return f"a dtype is an attribute: write `dtype={word}`"
+        attribute = next((name for name in ROWS[op].attributes if name in TYPED) if op in ROWS else iter(()), "dtype")
+        return f"a dtype is an attribute: write `{attribute}={word}`"
     close = get_close_matches(word, known, 1)
     return f"do you mean {close[0]}?" if close else None
 
@@ -91,6 +95,11 @@ def fitting(row: Row, types: Sequence[Type], literals: Sequence[Literal | None],
     attributes takes any operands, so that it is an attribute that does not fit."""
     if attributes:
         return example(row.name)
+    handles = [isinstance(type_.dtype, HandleType) for type_ in types]
+    if row.name in _ON_CELLS and handles[:1] != [True]:
+        return "the first operand is a handle of cells, such as `c = cells 3, element=float64` makes"
+    if row.name not in _ON_CELLS and any(handles):
+        return "a handle is no value: get and collect make values of what is in its cells"
 
     def taken(changed: Sequence[Type]) -> bool:
         try:

@@ -13,10 +13,10 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from . import dtypes
-from .act import ROWS
+from .act import ROWS, Act, Row
 from .errors import Invalid
 from .program import Function, Node, Operand, Program, Region, Var
-from .types import Type
+from .types import HandleType, Type, element_type, handle_type
 from .value import Literal
 
 HOLE = Type(dtypes.bool, (-1,))
@@ -157,15 +157,28 @@ def computed(
         return None
     row, given = ROWS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
-        return likely(operands)
+        return _USUAL.get(op, likely(operands))
     one = likely([*like, *operands])
     exact = [one if type_ is HOLE else type_ for type_ in operands]
     arity = len(operands) if row.arity is None else row.arity
-    for guess in (exact, [one] * arity, [Type(dtypes.bool), *[one] * (arity - 1)]):
+    guesses: list[Sequence[Known]] = [exact, *_fitting(row, exact), [one] * arity]
+    for guess in (*guesses, [Type(dtypes.bool), *[one] * (arity - 1)]):
         with suppress(Invalid):
-            if len(guess) == arity:
+            if row.arity is None or len(guess) == arity:
                 return row.types(*guess, **given)
-    return likely(operands)
+    return _USUAL.get(op, likely(operands))
+
+
+_USUAL = {"cells": handle_type(STAND_IN), "print": Type(dtypes.bool)}
+"""What stands in for the results of ops that do not depend on their operands."""
+
+
+def _fitting(row: Row, operands: Sequence[Known]) -> Iterator[list[Type]]:
+    """Operands that an act on cells, on the world or at random takes, whatever it got."""
+    if isinstance(row, Act):
+        yield [Type(dtypes.int64)] * (row.arity or 0)
+        for handle in [each for each in operands[:1] if each and isinstance(each.dtype, HandleType)]:
+            yield [handle, Type(dtypes.int64), element_type(handle)][: row.arity]
 
 
 def likely(operands: Sequence[Known]) -> Known:

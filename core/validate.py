@@ -23,7 +23,7 @@ from .errors import Invalid, counted
 from .problem import problem
 from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
 from .types import Type
-from .validate_both import attributes, bounds, handles
+from .validate_both import attributes, bounds, handles, structured
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -92,7 +92,7 @@ class _Checker:
                 yield from _duplicates(_names(inner, place), "values")
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
-                yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place)
+                yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
             else:
                 yield from self.node(node, [_type(operand, known) for operand in node.inputs], place)
             known.update(node.results)
@@ -100,9 +100,9 @@ class _Checker:
         if missing:
             yield self.unknown("a region yields a name it does not define", missing[0], known, where)
 
-    def unknown(self, message: str, name: str, known: dict[str, Type], where: object) -> Invalid:
+    def unknown(self, message: str, name: str, known: dict[str, Type], where: object, op: str = "") -> Invalid:
         elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
-        guess = None if name in self.names else hints.meant(name, known)
+        guess = None if name in self.names else hints.meant(name, known, op)
         return problem("V1", message, where, required=sorted(known), got=name, hint=guess or elsewhere)
 
     def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
@@ -119,12 +119,9 @@ class _Checker:
                 got=f"{counted(len(node.regions), 'region')} and {counted(len(node.results), 'result')}",
                 hint="as in `y = call f a`" if node.op == "call" else hints.example(node.op),
             )
-        elif node.op == "cond":
-            yield from self.cond(node, operands, where)
-        elif node.op == "while_loop":
-            yield from self.while_loop(node, operands, where)
-        elif node.op == "call":
-            yield from self.call(node, operands, where)
+        elif node.op in STRUCTURED:
+            yield from structured("V3", node.op, where, node.attributes)
+            yield from getattr(self, node.op)(node, operands, where)
         else:
             yield from self.ordinary(node, operands, where)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import hints
+from . import attribute, hints
 from .errors import Invalid
 from .op import Attributes
 from .problem import problem
@@ -18,6 +18,15 @@ def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: 
     if names != tuple(wanted):
         what, hint = f"{op} has the wrong attributes", hints.example(op)
         yield problem(rule, what, where, required=wanted, got=names, hint=hint)
+
+
+def structured(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
+    """A cond has no attributes, and a call none but the function that it calls."""
+    strange = [name for name, _ in given if (op, name) != ("call", "function")]
+    if strange and op != "while_loop":
+        required = "the name of a function" if op == "call" else []
+        what, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"
+        yield problem(rule, what, where, required=required, got=strange, hint=hint)
 
 
 def handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
@@ -42,7 +51,7 @@ def bounds(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid
             "this is no bound on the iterations of a loop",
             where,
             required=f"{BOUND}, an integer from 1 up",
-            got=", ".join(f"{name}={value!r}" for name, value in attributes),
+            got=", ".join(f"{name}={attribute.said(value)}" for name, value in attributes),
             hint=f"leave it out, or write {BOUND}=10",
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import dtypes
+from ..attribute import TYPED
 from ..cells import Handle
 from ..dtypes import DType
 from ..errors import Usage
@@ -246,10 +247,6 @@ def read_location(at: Cursor) -> Location | None:
 def _location(at: Cursor) -> Location:
     file, line = at.fields("file", "line")
     return Location(file.text(), line.integer())
-
-
-TYPED = ("element", "returns")
-"""The attributes that are types."""
 
 
 def attributes_form(attributes: tuple[tuple[str, Any], ...]) -> Plain:

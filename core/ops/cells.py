@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from ..act import act
+from ..attribute import said
 from ..cells import Handle
 from ..errors import Invalid, Usage
 from ..types import Type, admit_element, element_type, handle_type
@@ -22,13 +23,13 @@ _INT = Type(dtypes.int64)
 
 def _made(size: Type, element: Any) -> Type:
     if not isinstance(element, Type):
-        raise Invalid("this is no type", required="the type of an element, as in element=float64[3]", got=repr(element))
+        raise Invalid("this is no type", required="the type of an element, as in element=float64[3]", got=said(element))
     if size != _INT:
         raise Invalid("the number of cells is of another type", required=_INT, got=size)
     try:
         return handle_type(admit_element(element))
     except Usage as error:
-        raise Invalid(error.message, got=element) from None
+        raise Invalid(error.message, required="the type of a number or an array", got=element) from None
 
 
 def _indexed(handle: Type, index: Type) -> Type:

@@ -6,15 +6,20 @@ trigger and its second output.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
 from ..act import act
-from ..errors import Invalid
+from ..attribute import said
+from ..errors import Invalid, counted
 from ..types import HandleType, Type
 from ..value import show
 
 _BOOL = Type(dtypes.bool)
+_PIECES = re.compile(r"\{\{|\}\}|\{\}")
+"""What braces may be in a text: one brace, or a place for an operand."""
 
 
 def formatted(text: str, operands: tuple[Any, ...]) -> str:
@@ -23,29 +28,39 @@ def formatted(text: str, operands: tuple[Any, ...]) -> str:
     >>> formatted("{} of {{{}}}", (1, 2.5))
     '1 of {2.5}'
     """
-    return text.format(*map(show, operands))
+    return filled(text, map(show, operands))
+
+
+def filled(text: str, shown: Iterable[str]) -> str:
+    """A text with these where it has `{}`; a place that nothing is left for stays."""
+    left = iter(shown)
+    return _PIECES.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
 
 
 def _printed(*operands: Type, text: Any) -> Type:
     holes = _holes(text) if isinstance(text, str) else None
     if holes != len(operands):
         required = "a text with {} for each operand, {{ and }} for braces"
-        raise Invalid("a text and operands that do not fit", required=required, got=f"{text!r} of {len(operands)}")
+        raise Invalid(
+            "a text and operands that do not fit",
+            required=required,
+            got=f"{counted(len(operands), 'operand')} and the text {said(text)}",
+        )
     _check_no_handles(operands)
     return _BOOL
 
 
 def _holes(text: str) -> int | None:
     """How many operands a text has places for; None where its braces mean nothing."""
-    plain = text.replace("{{", "").replace("}}", "")
-    holes = plain.count("{}")
-    return holes if plain.count("{") == plain.count("}") == holes else None
+    rest = _PIECES.sub("", text)
+    return None if "{" in rest or "}" in rest else _PIECES.findall(text).count("{}")
 
 
 def _called(*operands: Type, function: Any, returns: Any) -> Type:
     if not isinstance(function, str) or not isinstance(returns, Type) or isinstance(returns.dtype, HandleType):
         required = 'a name and a type, as in function="f", returns=float64'
-        raise Invalid("this is no callback", required=required, got=f"{function!r}, {returns!r}")
+        got = f"function={said(function)}, returns={said(returns)}"
+        raise Invalid("this is no callback", required=required, got=got)
     _check_no_handles(operands)
     return returns
 
@@ -53,7 +68,7 @@ def _called(*operands: Type, function: Any, returns: Any) -> Type:
 def _check_no_handles(operands: tuple[Type, ...]) -> None:
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
-            raise Invalid("cells do not leave the program", got=operand, hint="get or collect their values first")
+            raise Invalid("cells do not leave the program", required="numbers or arrays", got=operand)
 
 
 def _stopped(condition: Type) -> Type:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from ..act import act
+from ..attribute import said
 from ..errors import Invalid
 from ..mix import splitmix64
 from ..op import MOST_ELEMENTS
@@ -59,7 +60,7 @@ def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value
 def _shaped(shape: object) -> Shape:
     if isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 2**63 for size in shape):
         return shape
-    raise Invalid("this is no shape", required="sizes, as in shape=[2, 3]", got=repr(shape))
+    raise Invalid("this is no shape", required="sizes, as in shape=[2, 3]", got=said(shape))
 
 
 def _floats(shape: Any) -> Type:

@@ -126,6 +126,9 @@ class _Reading:
         if given.output is None and outputs > 1:
             hint = f"write {given.name.text}:0, or another"
             raise Fault(f"{given.name.text} has {outputs} outputs", given.name.spot, hint=hint)
+        if not outputs:
+            hint = "a store hands nothing on: use the handle that it was given"
+            raise Fault(f"{given.name.text} has no output", given.name.spot, hint=hint)
         if (given.output or 0) >= outputs:
             raise Fault(f"there is no such output of {given.name.text}", given.name.spot, required=f"{outputs} at most")
         return made

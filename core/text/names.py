@@ -6,6 +6,7 @@ import difflib
 import json
 
 from .. import dtypes
+from ..attribute import TYPED
 from ..dtypes import DType
 from ..errors import Malformed
 from ..literals import parse_literal
@@ -43,11 +44,11 @@ def dotted(word: Word, owner: str) -> tuple[str, str]:
 def type_(word: Word) -> Type:
     """A type as written: `float64[3, ?]`, `cells[float64]`."""
     head, bracket, rest = word.text.partition("[")
-    if head.strip() == "cells" and bracket:
-        return handle_type(type_(Word(rest.removesuffix("]").strip(), word.spot)))
+    if head.strip() == "cells":
+        return _handle(rest.removesuffix("]").strip(), word)
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
-        usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool"}
+        usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
         close = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
         close = list(filter(None, close))
         hint = f"do you mean {close[0]}?" if close else None
@@ -64,6 +65,14 @@ def type_(word: Word) -> Type:
         wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
         raise Fault(f"{word.text!r} is no type", word.spot, required=wanted)
     return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
+
+
+def _handle(element: str, word: Word) -> Type:
+    """`cells[...]`, by what stands in the brackets."""
+    required = "the type of a number or an array in the brackets, as in cells[float64]"
+    if not element or element.partition("[")[0].strip() == "cells":
+        raise Fault("a handle says what its cells hold", word.spot, required=required, got=word.text)
+    return handle_type(type_(Word(element, word.spot)))
 
 
 def literal(written: Written) -> Literal:
@@ -86,13 +95,13 @@ def text(word: Word) -> str:
 def attribute(given: Attribute) -> tuple[str, object]:
     """A static attribute: a dtype, a type, a shape, a text, or the plain value of a literal."""
     key, value = name(given.name), given.value
-    if key in TYPED and isinstance(value, Word):
+    if key in TYPED and isinstance(value, Word) and not value.text.startswith('"'):
         return key, type_(value)
     if isinstance(value, Written) and value.text.startswith("["):
         return key, _sizes(value)
     if isinstance(value, Written):
         plain = literal(value).value
-        if not is_attribute(plain):
+        if not is_attribute(key, plain):
             raise Fault("this is no attribute", value.spot, required=ATTRIBUTES)
         return key, plain
     if value.text.startswith('"'):
@@ -102,26 +111,24 @@ def attribute(given: Attribute) -> tuple[str, object]:
     return key, dtypes.BY_NAME[value.text]
 
 
-TYPED = ("element", "returns")
-"""The attributes that are types."""
-
-
 def _sizes(written: Written) -> tuple[int, ...]:
     """The sizes of a shape, as in `[2, 3]`."""
     sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
     if not all(size.isascii() and size.isdigit() and len(size) < 19 for size in sizes):
-        raise Fault("this is no attribute", written.spot, required=ATTRIBUTES)
+        raise Fault("this is no attribute", written.spot, required="integers from 0 up in brackets, as in shape=[2, 3]")
     return tuple(map(int, sizes))
 
 
-def is_attribute(value: object) -> bool:
-    """Whether a value can be an attribute in the text form: attributes are compared with `==`, and a nan or an array
-    would equal nothing."""
+def is_attribute(name: str, value: object) -> bool:
+    """Whether a value can be an attribute of this name in the text form: attributes are compared with `==`, and a nan
+    or an array would equal nothing; `int64` is a type or a dtype by the attribute's name."""
     if isinstance(value, tuple):
         return all(type(size) is int and 0 <= size < 10**18 for size in value)
     if type(value) is int:
         return wrap(value) == value
-    return value == value if type(value) is float else isinstance(value, bool | str | DType | Type)
+    if isinstance(value, Type | DType):
+        return isinstance(value, Type) == (name in TYPED)
+    return value == value if type(value) is float else isinstance(value, bool | str)
 
 
 def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:

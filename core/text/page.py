@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..dtypes import DType
 from ..errors import Usage
 from ..program import Location
-from ..types import Type
+from ..types import HandleType, Type, admit_element
 from ..value import show
 from .names import ATTRIBUTES, LITERALS, is_attribute
 
@@ -50,25 +50,32 @@ def named(word: str) -> str:
 
 
 def typed(name: str, type_: Type) -> str:
-    return f"{named(name)}: {type_}"
+    return f"{named(name)}: {written(type_)}"
+
+
+def written(type_: Type) -> str:
+    """A type; raises Usage where it is that of handles of handles, which has no form."""
+    if isinstance(type_.dtype, HandleType):
+        admit_element(type_.dtype.element)
+    return str(type_)
 
 
 def arrow(types: Sequence[Type]) -> str:
-    return f" -> {', '.join(map(str, types))}" if types else " -> ()"
+    return f" -> {', '.join(map(written, types))}" if types else " -> ()"
 
 
 def attributes(given: Iterable[tuple[str, object]]) -> list[str]:
-    return [f"{named(name)}={_attribute(value)}" for name, value in given]
+    return [f"{named(name)}={_attribute(name, value)}" for name, value in given]
 
 
-def _attribute(value: object) -> str:
-    if not is_attribute(value):
+def _attribute(name: str, value: object) -> str:
+    if not is_attribute(name, value):
         raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTES)
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, tuple):
         return str(list(value))
-    return repr(value) if isinstance(value, DType) else str(value) if isinstance(value, Type) else show(value)
+    return repr(value) if isinstance(value, DType) else written(value) if isinstance(value, Type) else show(value)
 
 
 def quoted(text: str) -> str:

@@ -15,7 +15,7 @@ from ..graph import Edge, Graph, Node, Source
 from ..infer_graph import needing_types
 from ..tag import ENVIRONMENT, Site
 from .graphs import TRIGGER, fresh_return
-from .page import Page, arrow, attributes, named, typed, unwritable
+from .page import Page, arrow, attributes, named, typed, unwritable, written
 
 
 def print_graph(graph: Graph, *, locations: bool = True) -> str:
@@ -124,7 +124,7 @@ class _Printing:
     def target(self, number: int, node: Node) -> str:
         if number not in self.said:
             return self.name(node)
-        return f"{self.name(node)}: {', '.join(str(output.type) for output in node.outputs) or '()'}"
+        return f"{self.name(node)}: {', '.join(written(output.type) for output in node.outputs) or '()'}"
 
     def name(self, node: Node) -> str:
         parts = [named(part) for part in node.name.split(".")]
