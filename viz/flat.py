@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from ..core.act import ACTS, resource_of
 from ..core.graph import Edge, Graph, Source
 from ..core.tag import ENVIRONMENT, Site
 from .canvas import Box, Canvas
@@ -16,7 +17,11 @@ from .nest import Nesting
 from .style import VERMILLION, Link, kind_of
 from .words import Words, titled
 
-_LABELS = {"switch": ("T", "F"), "exit": ("", "trips")}
+_LABELS = {
+    "switch": ("T", "F"),
+    "exit": ("", "trips"),
+    **{row.name: ("", "") for row in ACTS.values() if row.resource},
+}
 """What is written at the outputs of ops with several."""
 
 _Place: TypeAlias = tuple[str, tuple[Site, ...]]
@@ -27,7 +32,7 @@ def graph_dot(graph: Graph) -> str:
     """DOT source of a graph, valid or not: each node once, each edge once, the same text every time.
 
     Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... The class of an edge
-    is data, predicate, trigger, call or back; where it has `dir=back`, its arrow points from head to tail.
+    is data, predicate, trigger, order, call or back; where it has `dir=back`, its arrow points from head to tail.
     """
     canvas = Canvas(graph.name)
     for position, (name, output) in enumerate(graph.arguments):
@@ -111,11 +116,13 @@ def _link(graph: Graph, source: Source, edge: Edge) -> Link:
     taker = graph.nodes[edge.node]
     made_by = graph.nodes[source.node].op if source.node >= 0 else ""
     if taker.triggered and edge.port == len(taker.ports) - 1:
-        return "trigger"
+        return "order" if resource_of(taker.op) else "trigger"
     if made_by == "next_iteration":
         return "back"
     if made_by and (made_by == "call" or (taker.op == "return" and taker.site != ENVIRONMENT)):
         return "call"
+    if resource_of(made_by) and source.output == 1:
+        return "order"
     return "predicate" if taker.op == "switch" and edge.port == 1 else "data"
 
 

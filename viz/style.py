@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..core.act import ACTS
 from ..core.op import OPS
 
 BLACK = "#000000"
@@ -36,11 +37,11 @@ TINT = "38"
 
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
-    "next_iteration", "argument", "result", "unknown",
+    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "unknown",
 ]  # fmt: skip
 """What a node is, as far as looks go."""
 
-Link: TypeAlias = Literal["data", "predicate", "trigger", "call", "back", "control"]
+Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control"]
 """What an edge is, as far as looks go."""
 
 
@@ -82,17 +83,23 @@ LOOKS: dict[Kind, Look] = {
     "enter": Look("invhouse", VERMILLION),
     "exit": Look("house", VERMILLION),
     "next_iteration": Look("parallelogram", VERMILLION),
+    "cells": Look("cylinder", GREEN),
+    "effect": Look("cds", ORANGE),
+    "random": Look("box3d", SKY),
+    "breakpoint": Look("doubleoctagon", VERMILLION),
     "argument": Look("box", BLACK, "rounded"),
     "result": Look("box", BLACK, "rounded,bold"),
     "unknown": Look("box", BLACK, "dashed"),
 }
 """The look of each kind of node. A house that points down sends tokens into another activation, one that points up
-sends them back out; a merge is narrow below, where it has one output, and a switch above, where it has one value."""
+sends them back out; a merge is narrow below, where it has one output, and a switch above, where it has one value.
+What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
 
 LINES: dict[Link, Line] = {
     "data": Line("solid", "normal", BLACK),
     "predicate": Line("solid", "odot", BLUE),
     "trigger": Line("dotted", "vee", BLACK),
+    "order": Line("dashed", "vee", ORANGE),
     "call": Line("dashed", "normal", PURPLE),
     "back": Line("bold", "normal", VERMILLION),
     "control": Line("dashed", "odot", BLUE),
@@ -110,6 +117,10 @@ _KINDS: dict[str, Kind] = {
     "enter": "enter",
     "exit": "exit",
     "next_iteration": "next_iteration",
+    **dict.fromkeys(("cells", "put", "store", "get", "collect"), "cells"),
+    **dict.fromkeys((row.name for row in ACTS.values() if row.resource), "effect"),
+    **dict.fromkeys((row.name for row in ACTS.values() if row.draw), "random"),
+    "breakpoint": "breakpoint",
 }
 
 

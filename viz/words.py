@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.attribute import said
 from ..core.graph import Edge, Graph, Node, Source
 from ..core.op import OPS
+from ..core.ops.effect import filled
 from ..core.tag import ENVIRONMENT, Site
 
 
@@ -15,12 +17,26 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
 
     >>> formula("subtract", ["n", "1"]), formula("negative", ["x"]), formula("where", ["p", "x", "y"])
     ('n - 1', '-x', 'where(p, x, y)')
+    >>> formula("store", ["c", "i", "x"]), formula("uniform", [], [("shape", (2, 3))])
+    ('c[i] = x', 'uniform([2, 3])')
+    >>> print(formula("print", ["n"], [("text", "n is {}")]))
+    print "n is {n}"
     """
+    given = dict(attributes)
+    match op, list(operands):
+        case "get", [handle, index]:
+            return f"{handle}[{index}]"
+        case "put" | "store", [handle, index, value]:
+            return f"{handle}[{index}] = {value}"
+        case "print", names if isinstance(given.get("text"), str):
+            return f"print {said(filled(given['text'], [f'{{{name}}}' for name in names]))}"
+        case "callback", names if "function" in given:
+            return f"python {given['function']}({', '.join(names)})"
     symbol = OPS[op].symbol if op in OPS else ""
     if op == "identity" and len(operands) == 1:
         return operands[0]
     if not symbol or symbol.isidentifier():
-        return f"{symbol or op}({', '.join([*operands, *(repr(value) for _, value in attributes)])})"
+        return f"{symbol or op}({', '.join([*operands, *(said(value) for _, value in attributes)])})"
     return f" {symbol} ".join(operands) if len(operands) > 1 else f"{symbol}{''.join(operands)}"
 
 

@@ -13,13 +13,14 @@ import tagloom as tl
 from drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, graphs, main, nested, race
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
+from json_edits import FILL
 from tagloom.core.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
 from tagloom.viz.dot import graph_dot
 from tagloom.viz.words import titled
 
-GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race()}
+GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race(), "fill": tl.lower(FILL)}
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
@@ -121,6 +122,51 @@ def test_edges_differ_by_what_they_carry() -> None:
     assert {edge.style for edge in triggers} == {"dotted"}
     assert {edge.head for edge in triggers} == {f"n{n}" for n, node in enumerate(graph.nodes) if node.triggered}
     assert len(list(drawing.of("predicate"))) == sum(node.op == "switch" for node in graph.nodes)
+
+
+EFFECTS = """
+func f(c: bool, n: int64) -> bool {
+  p = print n, text="n is {}, {{}}"
+  q = callback n, 2, function="twice", returns=int64
+  r = cond c, q {
+    then(q: int64) {
+      s = print q, text="{}"
+      yield s
+    }
+    else(q: int64) { yield true }
+  }
+  u = uniform shape=[2]
+  return r
+}
+"""
+
+
+def test_the_order_of_effects_is_dashed() -> None:
+    """What orders effects on a resource is no value: its edges are those into their triggers and out of their second
+    outputs."""
+    graph = tl.lower(tl.parse_program(EFFECTS))
+    drawing = Drawing(graph_dot(graph))
+    ops = {f"n{number}": node.op for number, node in enumerate(graph.nodes)}
+    order = list(drawing.of("order"))
+    assert {edge.style for edge in order} == {"dashed"}
+    effects = {name for name, op in ops.items() if op in ("print", "callback")}
+    assert {edge.head for edge in order} >= effects
+    assert all(edge.tail in effects or edge.head in effects for edge in order)
+    assert all(edge.label == "" for edge in order if edge.tail in effects)
+    assert all(edge.head not in effects for edge in drawing.of("trigger"))
+    assert any(ops[edge.tail] == "print" and ops[edge.head] == "switch" for edge in order)
+
+
+def test_acts_say_what_they_do() -> None:
+    """Cells are indexed, a text has the names of its operands, a callback its function."""
+    said = []
+    for program in (FILL, tl.parse_program(EFFECTS)):
+        graph = tl.lower(program)
+        drawing = Drawing(graph_dot(graph))
+        said += [drawing.says(f"n{number}")[0] for number in range(len(graph.nodes))]
+    wanted = ["cells(n, int64)", "c[1]", "c[i] = s", "collect(c)", "uniform([2])", 'print "cell 1 of {} is {g}"']
+    wanted += ["breakpoint(p)", "permutation(n)", 'print "n is {n}, {}"', "python twice(n, 2)"]
+    assert set(wanted) <= set(said)
 
 
 def test_outputs_are_labelled() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from tagloom.core.act import ACTS
 from tagloom.core.control import CONTROL
 from tagloom.core.op import OPS
 from tagloom.viz.style import LINES, LOOKS, PALETTE, Kind, Link, kind_of
@@ -11,7 +12,7 @@ from tagloom.viz.style import LINES, LOOKS, PALETTE, Kind, Link, kind_of
 
 def test_every_op_has_a_look() -> None:
     """Every op of the registry, and every routing op, is of a kind; a routing op is a kind of its own."""
-    assert all(kind_of(op) in LOOKS and kind_of(op) != "unknown" for op in OPS)
+    assert all(kind_of(op) in LOOKS and kind_of(op) != "unknown" for op in (*OPS, *ACTS))
     assert [kind_of(op) for op in CONTROL] == list(CONTROL)
     assert set(LOOKS) == set(get_args(Kind))
     assert set(LINES) == set(get_args(Link))
@@ -22,6 +23,15 @@ def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
     compared = [op for op in OPS if kind_of(op) == "comparison"]
     assert compared == ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
     assert all(kind_of(op) == "logic" for op in OPS if op.startswith("logical_"))
+
+
+def test_acts_are_told_from_what_computes() -> None:
+    """What acts on cells, on the world, or at random is of a kind that no op has which only computes."""
+    kinds = {op: kind_of(op) for op in ACTS}
+    assert not set(kinds.values()) & {kind_of(op) for op in (*OPS, *CONTROL)}
+    assert {op for op, kind in kinds.items() if kind == "effect"} == {op for op, row in ACTS.items() if row.resource}
+    assert {op for op, kind in kinds.items() if kind == "random"} == {op for op, row in ACTS.items() if row.draw}
+    assert [op for op, kind in kinds.items() if kind == "cells"] == ["cells", "put", "store", "get", "collect"]
 
 
 def test_colours_are_of_the_palette() -> None:
