@@ -17,8 +17,8 @@ The functions below this text are these equations in Python. They are driven by 
 computed, by name and context.
 
 A tag is such a context, and the machine is driven by data instead: the `call` of a site sends an argument from w to
-i:w, a parameter is a merge of the calls of all its sites, and `return` takes the result from i:w back to w. Every value
-that the warehouse holds at the end went through the graph as a token under the tag of that context:
+i:w, a parameter is a merge of the calls of all its sites, and `return` takes the result from i:w back to w. What the
+warehouse holds of x and y at the end went through these merges, under the tag of that context:
 
     context   tag            x   y
     [0]       main/f         4

@@ -6,7 +6,6 @@ import functools
 import importlib.util
 import itertools
 import math
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from tagloom.tui import cli
 
 ROOT = Path(tl.__file__).resolve().parent
 FOLDER = ROOT / "papers_examples" / "roots"
@@ -71,6 +71,13 @@ def test_schedules_agree(name: str, row: dict[str, Any]) -> None:
     assert len(counts) == 1
 
 
+def firings_by_op(out: tl.Outcome) -> Counter[str]:
+    count: Counter[str] = Counter()
+    for node, firings in zip(out.graph.nodes, out.stats.by_node, strict=True):
+        count[node.op] += firings
+    return count
+
+
 def in_readme(*lines: str) -> bool:
     return all(f"\n{line}\n" in README for line in lines)
 
@@ -99,15 +106,24 @@ def test_the_tables(name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", FILES)
 def test_the_whole_tables(name: str) -> None:
-    """What a file prints stands in the README, and so do no other rows of numbers."""
-    said = run_python(str(FOLDER / f"{name}.py")).stdout.splitlines()
-    assert name == "rondogiannis_wadge" or in_readme(*filter(None, said))
+    """What a file prints stands in the README."""
+    command = [sys.executable, str(FOLDER / f"{name}.py")]
+    said = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    assert name == "rondogiannis_wadge" or in_readme(*filter(None, said.splitlines()))
 
 
-def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, env=environment)
+@pytest.fixture
+def tagloom(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """`tagloom("run", "wavefront.py", "12")` is the command line, in this process: exit code, stdout and stderr."""
+
+    def command(word: str, file: str, *words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main(lambda: cli.app([word, str(FOLDER / file), *words], prog_name="tagloom"))
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return command
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -131,27 +147,26 @@ def readme_runs() -> list[Any]:
 
 
 @pytest.mark.parametrize(("run", "result"), readme_runs())
-def test_the_runs_of_the_readme(run: str, result: str) -> None:
+def test_the_runs_of_the_readme(tagloom: Any, run: str, result: str) -> None:
     """The command line prints what the README's first table says, and `--stats` what it took."""
-    file, *arguments = run.split()
-    said = run_python("-m", "tagloom", "run", f"papers_examples/roots/{file}", *arguments, "--stats")
-    assert said.stdout.splitlines()[0].split()[-1] == result, said.stderr
-    assert said.returncode == (result == "Deadlocked") and "critical path (Sinf)" in said.stdout
+    code, stdout, stderr = tagloom("run", *run.split(), "--stats")
+    assert stdout.splitlines()[0].split()[-1] == result, stderr
+    assert code == (result == "Deadlocked") and "critical path (Sinf)" in stdout
 
 
 # bounded_deadlock
 
 
-def test_the_deadlock_is_explained() -> None:
+def test_the_deadlock_is_explained(tagloom: Any) -> None:
     """The README has the words of the command; they name the cells, the tags and the bound."""
-    said = run_python("-m", "tagloom", "run", "papers_examples/roots/bounded_deadlock.py", "10", "--k", "5")
-    assert said.returncode == 1 and f"```\n{said.stderr}```\n" in README
+    code, _, stderr = tagloom("run", "bounded_deadlock.py", "10", "--k", "5")
+    assert code == 1 and f"```\n{stderr}```\n" in README
     for words in (
         "under main/loop[4] for cell 6 of main.cells",
         "held under main/loop[5]",
         "the bound of main.loop is 5",
     ):
-        assert words in said.stderr
+        assert words in stderr
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 12])
@@ -232,10 +247,9 @@ def test_a_wavefront(n: int) -> None:
     assert main.value == backward.value == flat.value == plain_grid(n) == math.comb(2 * n - 2, n - 1)
     assert main.firings == 44 * n * n + 12 * n + 29
     assert [out.stats.critical_path for out in (main, backward, flat)] == [10 * n + 14, 20 * n - 8, 5 * n * n + 17]
-    gets = [sum(count for node, count in zip(out.graph.nodes, out.stats.by_node, strict=True) if node.op == "get")
-            for out in (main, backward, flat)]  # fmt: skip
-    assert gets == [2 * (n - 1) ** 2 + 1] * 3
-    assert [module.parked(out) for out in (main, backward, flat)] == [1, gets[1], 1]
+    gets = 2 * (n - 1) ** 2 + 1
+    assert [firings_by_op(out)["get"] for out in (main, backward, flat)] == [gets] * 3
+    assert [module.parked(out) for out in (main, backward, flat)] == [1, gets, 1]
 
 
 @pytest.mark.parametrize("n", [8, 12, 15])
@@ -257,10 +271,10 @@ def test_backward_needs_a_bound_of_n(n: int) -> None:
     assert ends == ["Deadlocked"] * (n - 1) + ["Returned"] * 2
 
 
-def test_the_profile_of_the_readme() -> None:
+def test_the_profile_of_the_readme(tagloom: Any) -> None:
     """The picture is what `--stats` prints."""
-    said = run_python("-m", "tagloom", "run", "papers_examples/roots/wavefront.py", "12", "--stats").stdout
-    assert f"```\n{said[said.index('firings in each wave') :]}```\n" in README
+    _, stdout, _ = tagloom("run", "wavefront.py", "12", "--stats")
+    assert f"```\n{stdout[stdout.index('firings in each wave') :]}```\n" in README
 
 
 # rondogiannis_wadge
@@ -293,9 +307,7 @@ def test_the_double_recursion(n: int) -> None:
     """26 n - 11 firings, 10 for a number and 16 for a pair; 6 each are merges and switches; 6 n - 3 duplicates."""
     module = load("manchester_sum")
     out = module.main.run(n, keep="events")
-    ops: Counter[str] = Counter()
-    for node, count in zip(out.graph.nodes, out.stats.by_node, strict=True):
-        ops[node.op] += count
+    ops = firings_by_op(out)
     assert out.value == n * (n + 1) // 2
     assert (out.firings, ops["merge"], ops["switch"]) == (26 * n - 11, 6 * n - 1, 6 * n - 3)
     assert module.duplicates(out) == 6 * n - 3
