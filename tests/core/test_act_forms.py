@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -325,6 +327,20 @@ def test_a_store_has_no_output() -> None:
     with pytest.raises(tl.Malformed, match="s has no output") as raised:
         tl.parse_graph("graph f(n: int64) {\n  c = cells n, element=int64\n  s = store c, 0, n\n  return s\n}")
     assert raised.value.hint == "a store hands nothing on: use the handle that it was given"
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "text.md"
+BLOCKS = re.findall(r"^```\n((?:func|graph) .*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("(")[0])
+def test_the_page_is_right(block: str) -> None:
+    """What docs/text.md shows is read, keeps the rules but for the race, and comes back."""
+    document = parse(block)
+    assert parse(print_document(document)) == document
+    problems = program_problems(document.program) if document.program else []
+    problems += [problem for graph in document.graphs for problem in graph_problems(graph)]
+    assert [problem.rule for problem in problems] == (["V11"] if "race" in block else [])
 
 
 def test_programs_are_many() -> None:

@@ -73,7 +73,46 @@ graph even(@trigger, n: int64) -> bool {
   results even.f, odd.r
 }
 """
-SEEDS = (FAC, LOOP, GRAPHS, FAC + GRAPHS + LOOP)
+ACTS = """
+entry fill
+func square(c: cells[float64[2, ?]], i: int64) -> cells[float64[2, ?]] {
+  d = put c, i, [[0.5, 1.5], [nan, -inf]]
+  return d
+}
+func fill(n: int64) -> int64[?], float64[2] {
+  c = cells n, element=float64[2, ?]
+  i, d = while_loop 0, c, parallel_iterations=2 {
+    while(i: int64, c: cells[float64[2, ?]]) {
+      more = less i, n
+      yield more
+    }
+    do(i: int64, c: cells[float64[2, ?]]) {
+      v = call square c, i
+      j = add i, 1
+      yield j, v
+    }
+  }
+  g = get d, 0
+  a = collect d
+  u = uniform shape=[2]
+  o = permutation n
+  p = print n, u, text="{} of {{{}}}"
+  y = callback n, function="f", returns=int64[?]
+  b = breakpoint p
+  return o, u
+}
+graph acts(@trigger, @output, n: int64) -> bool {
+  c = cells n, element=int64
+  s = store c, 0, n
+  g = get c, 0
+  e = next_iteration[acts.l] n, parallel_iterations=3
+  u = integers 0, 10, shape=[] @ trigger
+  p = print g, text="{}" @ output
+  q = print text="done" @ p:1
+  return p:0
+}
+"""
+SEEDS = (FAC, LOOP, GRAPHS, ACTS, FAC + GRAPHS + LOOP, ACTS)
 _TOKEN = re.compile(r"\s+|\w+|.", re.S)
 _STRANGE = "\x00\ufeff\u2028\u00e9\u0663\udc80\t\r\n\"'\\{}[]()@|?:,=.->#;$\U0001f600"
 _WORDS = [
@@ -101,6 +140,16 @@ _WORDS = [
     "inf",
     "int8(",
     "float64[",
+    "cells[",
+    "cells[int64]",
+    "cells",
+    "put",
+    "store",
+    "print",
+    "shape=[",
+    "element=",
+    "text=",
+    "parallel_iterations=",
     f"bool[{', '.join('1' * 71)}]",
     f"int8[{', '.join('2' * 64)}]",
     f"float64[{', '.join('0' * 71)}]([])",
