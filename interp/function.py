@@ -21,10 +21,10 @@ from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from ..core.world import World
-from .history import History
 from .outcome import Outcome
 from .reference import Keep, Limits, Until, admit_arguments, run_checked
 from .script import Script
+from .travel.history import History
 
 ENGINES = ("reference",)
 

@@ -11,12 +11,12 @@ from event_bits import bits
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
 from tagloom.core.world import World
-from tagloom.interp.edit import Place, Slot
-from tagloom.interp.history import History
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits, run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
+from tagloom.interp.travel.edit import Place, Slot
+from tagloom.interp.travel.history import History
 
 NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5

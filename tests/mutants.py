@@ -1,4 +1,4 @@
-"""Random mutants: `python tests/mutants.py [N] [SEED] [machine|history|language]` makes N, tests each, and prints the score.
+"""Random mutants: `python tests/mutants.py [N] [SEED] [SUBJECT]` makes N, tests each, and prints the score.
 
 A mutant is the package with one change to the syntax of one of the files of its subject below. It dies if a test of
 that subject fails, or does not end. What survives is printed: it is a hole in the tests, or the same written otherwise.
@@ -36,9 +36,24 @@ SUBJECTS = {
         ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py"),
         ("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
     ),
+    "acts": Subject(
+        ("interp/acts.py", "interp/bounds.py", "interp/cells.py", "core/ops/cells.py", "core/ops/random.py"),
+        (
+            *("tests/test_act_laws.py", "tests/interp/test_bounds.py", "tests/interp/test_cells.py"),
+            *("tests/interp/test_effects.py", "tests/interp/test_random.py"),
+        ),
+    ),
     "history": Subject(
-        ("interp/history.py", "interp/walk.py", "interp/stretch.py", "interp/edit.py", "interp/collector.py"),
-        ("tests/interp/test_history.py", "tests/test_history_laws.py"),
+        tuple(f"interp/travel/{name}.py" for name in ("history", "walk", "stretch", "edit", "collector")),
+        ("tests/interp/travel", "tests/test_history_laws.py"),
+    ),
+    "questions": Subject(
+        tuple(f"interp/questions/{name}.py" for name in ("queries", "why", "causes", "difference")),
+        ("tests/interp/questions",),
+    ),
+    "breakpoints": Subject(
+        tuple(f"interp/breakpoints/{name}.py" for name in ("expression", "values", "tag_pattern", "breakpoint")),
+        ("tests/interp/breakpoints",),
     ),
     "language": Subject(
         (

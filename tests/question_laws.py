@@ -12,10 +12,20 @@ from acts_generator import Witness
 from tagloom.core.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.value import fingerprint, literal
-from tagloom.interp import difference, queries, why
-from tagloom.interp.causes import Answer, Elsewhere, Held, HeldBack, InFlight, Parked, Trapped, Unfired, Unopened
 from tagloom.interp.event import Event
-from tagloom.interp.queries import Arrival, Index
+from tagloom.interp.questions import difference, queries, why
+from tagloom.interp.questions.causes import (
+    Answer,
+    Elsewhere,
+    Held,
+    HeldBack,
+    InFlight,
+    Parked,
+    Trapped,
+    Unfired,
+    Unopened,
+)
+from tagloom.interp.questions.queries import Arrival, Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
 from tagloom.core.lower import lower
-from tagloom.interp import edit, history, stretch
 from tagloom.interp.event import Event
 from tagloom.interp.measure import Meter
 from tagloom.interp.reference import Limits
 from tagloom.interp.state import State
+from tagloom.interp.travel import edit, history, stretch
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1", "random:2")
 SEEDS = st.integers(0, 2**20)

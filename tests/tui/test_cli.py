@@ -196,8 +196,8 @@ def test_bounds(tagloom: Any) -> None:
 
 
 def test_effects(tagloom: Any) -> None:
-    """Prints come before the value; with --json they are on stderr, where they leave the document alone. Checking prints
-    nothing."""
+    """Prints come before the value; with --json they are on stderr, where they leave the document alone. Checking
+    prints nothing."""
     assert tagloom("run", "acts.py:told", "2") == (0, "i is 0\ni is 1\n2\n", "")
     code, out, error = tagloom("run", "acts.py:told", "2", "--json")
     assert (code, json.loads(out)["value"], error) == (0, [2], "i is 0\ni is 1\n")

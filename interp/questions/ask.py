@@ -6,18 +6,28 @@ Owns the names; the answers are those of `queries`, `why` and `difference`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
-from ..core import hints
-from ..core.errors import TagloomError, Usage
-from ..core.graph import Graph
-from ..core.tag import ROOT, Site, Tag
-from ..core.value import Value
+from ...core import hints
+from ...core.errors import TagloomError, Usage
+from ...core.graph import Graph
+from ...core.tag import ROOT, Site, Tag
+from ...core.value import Value
+from ..event import Event, Token
+from ..state import State
 from .causes import Answer
 from .difference import Difference, first_difference
-from .event import Token
 from .queries import Arrival, Firing, Index, Link, tree, where_from, who_used
-from .walk import Walk
 from .why import Ready, could_fire, why_not
+
+
+class Walk(Protocol):
+    """What is asked about: `position` events have happened in `state`, and each is known by its number."""
+
+    state: State
+    position: int
+
+    def __getitem__(self, number: int) -> Event: ...
 
 
 class Ask:

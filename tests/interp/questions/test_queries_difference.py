@@ -14,7 +14,7 @@ from question_laws import divergence, edited, ran
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import literal
-from tagloom.interp.difference import first_difference
+from tagloom.interp.questions.difference import first_difference
 
 SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
 

@@ -14,20 +14,19 @@ from copy import copy
 from functools import cached_property
 from weakref import ref
 
-from ..core.act import resource_of
-from ..core.errors import Broken, Exhausted, TagloomError, Usage, counted
-from ..core.frontend.structure import Structure
-from ..core.graph import Graph
-from ..core.value import Value
-from ..core.world import World
-from .ask import Ask
-from .edit import Edit, Place, edit, make
-from .event import Event
-from .log import opened
-from .measure import Meter
-from .outcome import Outcome, ending
-from .record import OutcomeRecord
-from .reference import (
+from ...core.act import resource_of
+from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
+from ...core.frontend.structure import Structure
+from ...core.graph import Graph
+from ...core.value import Value
+from ...core.world import World
+from ..event import Event
+from ..log import opened
+from ..measure import Meter
+from ..outcome import Outcome, ending
+from ..questions.ask import Ask
+from ..record import OutcomeRecord
+from ..reference import (
     Limits,
     Until,
     admit_arguments,
@@ -39,11 +38,12 @@ from .reference import (
     structure_of,
     with_first_token,
 )
-from .replay import open_log
-from .schedule import BY_HAND, Pick, name_of
-from .schedule import schedule as schedule_named
-from .script import Script
-from .state import State
+from ..replay import open_log
+from ..schedule import BY_HAND, Pick, name_of
+from ..schedule import schedule as schedule_named
+from ..script import Script
+from ..state import State
+from .edit import Edit, Place, edit, make
 from .stretch import SPACING, Lineage, Stretch
 from .walk import Walk
 

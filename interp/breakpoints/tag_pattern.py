@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ..core.errors import Usage
-from ..core.graph import Graph
-from ..core.tag import ENVIRONMENT, Site, Tag
-from .expression_fault import Fault, brief, unknown
+from ...core.errors import Usage
+from ...core.graph import Graph
+from ...core.tag import ENVIRONMENT, Site, Tag
+from .fault import Fault, brief, unknown
 
 _STEP = re.compile(r"(?P<name>\*|[^\[\]*]+)(?:\[(?P<iteration>\*|[0-9]{1,18})\])?")
 _REMEMBERED = 50_000

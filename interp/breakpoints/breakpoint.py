@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..core.errors import Usage, counted
-from ..core.graph import Graph
-from .event import Event
+from ...core.errors import Usage, counted
+from ...core.graph import Graph
+from ..event import Event
+from ..state import State
 from .expression import Expression, compile_condition
-from .state import State
 from .template import Template, compile_template
 
 IN_PROGRAMS = "op == 'breakpoint' and fired and value"

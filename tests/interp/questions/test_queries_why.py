@@ -17,14 +17,14 @@ from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
 from tagloom.core.text import parse
-from tagloom.interp.causes import HeldBack, InFlight
-from tagloom.interp.queries import Arrival, Index, where_from
+from tagloom.interp.questions.causes import HeldBack, InFlight
+from tagloom.interp.questions.queries import Arrival, Index, where_from
+from tagloom.interp.questions.why import could_fire, why_not
 from tagloom.interp.reference import run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
-from tagloom.interp.why import could_fire, why_not
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 DEADLOCKS = [
     graph for path in sorted(CORPUS.glob("deadlock_*.tl")) for graph in parse(path.read_text(encoding="utf-8")).graphs
 ]

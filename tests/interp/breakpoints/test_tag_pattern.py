@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moments import RUNS, moments
 from pytest import MonkeyPatch
 from tagloom.core.tag import ROOT, Tag
-from tagloom.interp import tag_pattern
+from tagloom.interp.breakpoints import tag_pattern
 
 FIB = RUNS["fib"][0]
 

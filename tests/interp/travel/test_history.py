@@ -21,14 +21,15 @@ from json_edits import FILL, RUNS, fib, mean, quotients
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
-from tagloom.interp import collector, reference, stretch
-from tagloom.interp.edit import Slot
-from tagloom.interp.history import History
+from tagloom.interp import reference
 from tagloom.interp.measure import Meter
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits, Until
 from tagloom.interp.script import Script, write_script
 from tagloom.interp.state import State
+from tagloom.interp.travel import collector, stretch
+from tagloom.interp.travel.edit import Slot
+from tagloom.interp.travel.history import History
 
 FIB = fib.trace(6).graph
 EXAMPLE = Path(tl.__file__).parent / "papers_examples" / "recursion" / "fib.py"

@@ -13,8 +13,8 @@ from moments import RUNS, moments
 from pytest import MonkeyPatch
 from tagloom.core.errors import Malformed, TagloomError, Usage
 from tagloom.core.graph import Graph
-from tagloom.interp import breakpoint as module
-from tagloom.interp.breakpoint import (
+from tagloom.interp.breakpoints import breakpoint as module
+from tagloom.interp.breakpoints.breakpoint import (
     IN_PROGRAMS,
     NOTHING,
     Breakpoint,
@@ -23,12 +23,12 @@ from tagloom.interp.breakpoint import (
     breakpoint_on,
     in_programs,
 )
+from tagloom.interp.breakpoints.expression import compile_condition, compile_expression
+from tagloom.interp.breakpoints.template import compile_template
 from tagloom.interp.event import Event
-from tagloom.interp.expression import compile_condition, compile_expression
 from tagloom.interp.reference import admit_arguments
 from tagloom.interp.state import State
 from tagloom.interp.step import step
-from tagloom.interp.template import compile_template
 
 FIB = RUNS["fib"][0]
 CONDITIONS = ("fired", "op == 'add'", "tag in '**/fib_1' and value > 0", "store > 2", "lost", "step % 7 == 0", "trap")

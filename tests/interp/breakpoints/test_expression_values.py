@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tagloom.core.tag import ROOT
-from tagloom.interp import expression_values
+from tagloom.interp.breakpoints import values as expression_values
 
 
 class Odd:

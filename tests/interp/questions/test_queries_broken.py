@@ -15,7 +15,7 @@ from pytest import MonkeyPatch
 from question_laws import divergence, provenance, ran, readiness, reasons, retreat
 from tagloom.core.graph import Graph
 from tagloom.core.value import literal
-from tagloom.interp import difference, queries, why
+from tagloom.interp.questions import difference, queries, why
 
 Break = Callable[[MonkeyPatch], None]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
-from ..core.graph import Graph
-from ..core.tag import Tag
-from ..core.value import Value, same, show
-from .event import Event
-from .order import Place, program_order
+from ...core.graph import Graph
+from ...core.tag import Tag
+from ...core.value import Value, same, show
+from ..event import Event
+from ..order import Place, program_order
 from .queries import Argument, Firing, Index, Number, Origin
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..core.graph import Graph
-from .event import Event
+from ...core.graph import Graph
+from ..event import Event
+from ..state import State
 from .expression import Expression, compile_part
-from .expression_fault import Fault, complaint
-from .expression_text import LONGEST
-from .state import State
+from .fault import Fault, complaint
+from .reader import LONGEST
 
 _PLAIN = re.compile(r"(?:[^{}]|\{\{|\}\})*")
 _INSIDE = re.compile(r"""(?:[^{}'"]|'[^']*'|"[^"]*")*""")

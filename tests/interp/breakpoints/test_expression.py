@@ -15,11 +15,15 @@ from moments import RUNS, Moment, moments
 from pytest import MonkeyPatch
 from python_meaning import alike, oracle
 from tagloom.core.errors import Malformed, TagloomError, Usage
-from tagloom.interp import expression, expression_names, expression_text, expression_values
-from tagloom.interp.expression import Expression, compile_condition, compile_expression
-from tagloom.interp.expression_names import NAMES
-from tagloom.interp.expression_text import DEEPEST, LONGEST, read
-from tagloom.interp.expression_tree import (
+from tagloom.interp.breakpoints import expression
+from tagloom.interp.breakpoints import names as expression_names
+from tagloom.interp.breakpoints import reader as expression_text
+from tagloom.interp.breakpoints import values as expression_values
+from tagloom.interp.breakpoints.expression import Expression, compile_condition, compile_expression
+from tagloom.interp.breakpoints.names import NAMES
+from tagloom.interp.breakpoints.reader import DEEPEST, LONGEST, read
+from tagloom.interp.breakpoints.template import compile_template
+from tagloom.interp.breakpoints.tree import (
     Chain,
     Comparison,
     Either,
@@ -36,7 +40,6 @@ from tagloom.interp.expression_tree import (
 )
 from tagloom.interp.reference import admit_arguments
 from tagloom.interp.state import State
-from tagloom.interp.template import compile_template
 
 FIB = RUNS["fib"][0]
 NUMBERS = [name for name, row in NAMES.items() if row.kind == "number"]

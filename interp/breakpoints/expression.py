@@ -11,13 +11,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from ..core.errors import Usage
-from ..core.graph import Graph
-from .event import Event
-from .expression_fault import Fault, brief, complaint, unknown
-from .expression_names import NAMES, Kind, Read, Row, item, most_items
-from .expression_text import read
-from .expression_tree import (
+from ...core.errors import Usage
+from ...core.graph import Graph
+from ..event import Event
+from ..state import State
+from .fault import Fault, brief, complaint, unknown
+from .names import NAMES, Kind, Read, Row, item, most_items
+from .reader import read
+from .tag_pattern import tag_pattern
+from .tree import (
     Chain,
     Comparison,
     Either,
@@ -32,9 +34,7 @@ from .expression_tree import (
     Truth,
     write,
 )
-from .expression_values import comparing, computing, is_true, negative, shown
-from .state import State
-from .tag_pattern import tag_pattern
+from .values import comparing, computing, is_true, negative, shown
 
 Test: TypeAlias = Callable[[State, Event], bool]
 

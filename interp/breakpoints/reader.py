@@ -19,8 +19,8 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from .expression_fault import Fault, brief
-from .expression_tree import (
+from .fault import Fault, brief
+from .tree import (
     AND,
     COMPARISON,
     LEVELS,

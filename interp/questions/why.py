@@ -16,10 +16,13 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from ..core.control import CONTROL
-from ..core.errors import TagloomError, Usage
-from ..core.graph import Edge
-from ..core.tag import Site, Tag
+from ...core.control import CONTROL
+from ...core.errors import TagloomError, Usage
+from ...core.graph import Edge
+from ...core.tag import Site, Tag
+from ..event import Cell
+from ..state import State
+from ..step import step
 from .causes import (
     Activation,
     Answer,
@@ -39,10 +42,7 @@ from .causes import (
     Verdict,
     Waits,
 )
-from .event import Cell
 from .queries import Arrival, Firing, Index, Origin
-from .state import State
-from .step import step
 
 MOST = 1_000_000
 """How many waiting nodes one question follows."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..core.errors import Usage, counted
-from .event import Event
-from .state import State
+from ...core.errors import Usage, counted
+from ..event import Event
+from ..state import State
 from .stretch import Lineage
 
 

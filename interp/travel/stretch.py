@@ -12,10 +12,10 @@ from copy import copy
 from math import inf
 from typing import NamedTuple
 
+from ..event import Event
+from ..measure import Meter
+from ..state import State
 from .collector import LONG, set_aside
-from .event import Event
-from .measure import Meter
-from .state import State
 
 SPACING = 4096
 """Events from one keyframe to the next. On the way from one, an event costs some 4 us, since it changes records that

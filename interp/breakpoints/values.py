@@ -15,9 +15,9 @@ from typing import Literal as Word
 
 import numpy as np
 
-from ..core.tag import Tag
-from ..core.types import type_of
-from ..core.value import show
+from ...core.tag import Tag
+from ...core.types import type_of
+from ...core.value import show
 
 Compare: TypeAlias = Callable[[object, object], bool]
 Compute: TypeAlias = Callable[[object, object], object]

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from ..core.control import CONTROL
-from ..core.errors import Usage
-from ..core.graph import Edge, Graph, Node, Source
-from ..core.tag import ROOT, Tag
-from ..core.value import Value, show
-from .event import Cell, Event, Token
+from ...core.control import CONTROL
+from ...core.errors import Usage
+from ...core.graph import Edge, Graph, Node, Source
+from ...core.tag import ROOT, Tag
+from ...core.value import Value, show
+from ..event import Cell, Event, Token
 
 
 class Arrival(NamedTuple):

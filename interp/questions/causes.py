@@ -13,11 +13,11 @@ from itertools import pairwise, starmap
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
-from ..core.errors import TagloomError
-from ..core.graph import Graph, Source
-from ..core.tag import Tag
-from ..core.value import Value, show
-from .event import Cell
+from ...core.errors import TagloomError
+from ...core.graph import Graph, Source
+from ...core.tag import Tag
+from ...core.value import Value, show
+from ..event import Cell
 from .queries import Argument, Firing, Origin
 
 SHOWN_ROOTS = 3

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ..core.errors import Usage, counted
-from ..core.graph import Edge, Graph
-from ..core.tag import Tag
-from ..core.types import Type, type_of
-from ..core.value import Value, admit, show
-from .event import Token
-from .state import State
+from ...core.errors import Usage, counted
+from ...core.graph import Edge, Graph
+from ...core.tag import Tag
+from ...core.types import Type, type_of
+from ...core.value import Value, admit, show
+from ..event import Token
+from ..state import State
 
 
 class Slot(NamedTuple):
