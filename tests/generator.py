@@ -122,6 +122,8 @@ class Writer:
     loops: int = 0
     """How many loops are open where the writer stands."""
     loops_left: int = 4
+    wide: tuple[int, ...] = _WIDE
+    long: tuple[int, ...] = _LONG
 
     @property
     def scalars(self) -> tuple[Type, ...]:
@@ -217,7 +219,11 @@ class Writer:
             return (apply("add", i, 1), *(self.value(inner, type_) for type_ in types))
 
         starts = [self.value(scope, type_) for type_ in types]
-        return list(while_loop(going_on, body, 0, *starts))
+        return list(while_loop(going_on, body, 0, *starts, parallel_iterations=self.at_once()))
+
+    def at_once(self) -> int | None:
+        """The bound on the iterations of a loop that run at once."""
+        return None
 
     def call(self, scope: list[Any], fuel: Any) -> list[Any]:
         """A call of a helper, on less fuel than there is."""
@@ -235,7 +241,7 @@ class Writer:
 
     def helper(self, position: int) -> Source:
         """A recursive function of its fuel and some parameters."""
-        types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
+        types = self.parameters()
         results = tuple(self.draw(st.lists(_sampled(*self.scalars), min_size=1, max_size=2)))
         name = "fg"[position]
         shape = self.pick("calls", "loop", "call")
@@ -271,6 +277,10 @@ class Writer:
         names = ("fuel", *(f"p{k}" for k in range(len(types))))
         return Source(body, tuple(zip(names, map(leaf, (INT, *types)), strict=True)), several(results))
 
+    def parameters(self) -> list[Type]:
+        """The types of a helper's parameters, but for its fuel."""
+        return self.draw(st.lists(_sampled(*self.scalars), max_size=2))  # type: ignore[no-any-return]
+
     def main(self) -> tuple[Source, tuple[Type, ...]]:
         types = tuple(self.draw(st.lists(_sampled(*self.types), max_size=3)))
         results: list[Type] = self.draw(st.lists(_sampled(*self.types), min_size=1, max_size=2))
@@ -279,7 +289,7 @@ class Writer:
             self.calls_left, self.loops_left = 3, 3
             scope, fuel = (
                 list(parameters),
-                self.pick(*_WIDE) if self.branching == 2 else self.pick(*_LONG),
+                self.pick(*(self.wide if self.branching == 2 else self.long)),
             )
             if self.helpers and self.pick(*[True] * 15, False):
                 scope += self.loop(scope, 0, fuel, calling=True) if self.pick(True, False) else self.call(scope, fuel)
