@@ -20,6 +20,7 @@ from typing import TypeAlias
 from ..core.act import ACTS
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
+from ..core.infer import STAND_IN
 from ..core.op import OPS, kernel, trap_message, traps_on
 from ..core.program import BOUND
 from ..core.tag import ROOT, Site, Tag
@@ -81,7 +82,7 @@ def _port_types(graph: Graph) -> list[list[Type]]:
             if literal is not None
             else graph.output(sources[Edge(number, port)][0]).type
             if Edge(number, port) in sources
-            else node.outputs[0].type
+            else next((output.type for output in node.outputs), STAND_IN)
             for port, literal in enumerate(node.ports)
         ]
         for number, node in enumerate(graph.nodes)

@@ -187,7 +187,8 @@ def _residue(state: State) -> tuple[Waiting, ...]:
         for number, tokens in block.parked.items():
             found += [Waiting(*token, Cell(handle, number)) for token in tokens]
     for tag, entries in state.held.items():
-        found += [Waiting(*token, state.bounds[tag.site]) for _, token in entries]
+        bound = state.bounds.get(tag.site, max(state.bounds.values()))  # another loop's, where rules are broken
+        found += [Waiting(*token, bound) for _, token in entries]
     ranks = program_order(state.graph, ((waiting.tag, waiting.node) for waiting in found))
     return tuple(sorted(found, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 

@@ -17,7 +17,7 @@ from tagloom.core.lower import lower
 STRANGE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**200,
     0.5, -0.0, 1.0, 1e308, float("inf"), float("nan"), "",
-    "nan", "-inf", "x", "add", "merge", "call", "int64", "float32", "nothing",
+    "nan", "-inf", "x", "add", "merge", "call", "get", "store", "print", "uniform", "int64", "float32", "nothing",
     "9007199254740993", "12", "99999999999999999999", "a" * 500, "\ud800", "\x00", "héllo",
     [], {}, [0, 0], [[]], [None], [1, 2, 3],
     {"dtype": "int64", "data": 3}, {"dtype": "float64", "shape": [2], "data": [1.5, "inf"]},
@@ -147,7 +147,9 @@ def _change(dice: random.Random, place: Place, others: list[Place]) -> None:
         case 3 if isinstance(at, list):
             at.insert(key, copy.deepcopy(at[key]))
         case 3 | 4 if isinstance(at, dict):
-            at[dice.choice(["new", "dtype", "shape", "literal", "inputs", "a.b"])] = copy.deepcopy(dice.choice(STRANGE))
+            at[dice.choice(["new", "dtype", "shape", "literal", "inputs", "element", "parked", "held", "a.b"])] = (
+                copy.deepcopy(dice.choice(STRANGE))
+            )
         case 4 if isinstance(at, list):
             at.append(copy.deepcopy(dice.choice(STRANGE)))
         case 5 if type(at[key]) is int:

@@ -61,10 +61,14 @@ def type_(word: Word) -> Type:
     sizes = [size.strip() for size in inside.split(",")] if inside else []
     if len(sizes) > MOST_AXES:
         raise Fault("too many sizes", word.spot, required=f"{MOST_AXES} at most", got=len(sizes))
-    if not all(size == "?" or (size.isascii() and size.isdigit() and len(size) < 16) for size in sizes):
+    if not all(size == "?" or _is_size(size) for size in sizes):
         wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
         raise Fault(f"{word.text!r} is no type", word.spot, required=wanted)
     return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
+
+
+def _is_size(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 20 and int(word) < 2**63
 
 
 def _handle(element: str, word: Word) -> Type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 import tagloom as tl
 from event_bits import bits
 from json_edits import FILL
-from tagloom.core.graph import Graph
+from tagloom.core.graph import Graph, Output
 from tagloom.core.lower import lower
+from tagloom.core.tag import Site
 from tagloom.core.value import same
 from tagloom.core.world import Failed, World
 from tagloom.interp.log import event_text
@@ -269,3 +271,34 @@ def test_ordinary_events_are_written_as_before() -> None:
 class _Numbers(dict[Any, int]):
     def __missing__(self, tag: Any) -> int:
         return 0
+
+
+def elsewhere(op: str) -> Graph:
+    """The graph with the site of a gate changed: a bound holds what is under the tag of another loop."""
+    graph, other = lower(FILL), Site("nowhere", "i", "loop")
+    return replace(graph, nodes=tuple(replace(n, site=other) if n.op == op else n for n in graph.nodes))
+
+
+def unfed() -> Graph:
+    """The graph with a store that gets no index."""
+    graph = lower(FILL)
+    (store,) = (number for number, node in enumerate(graph.nodes) if node.op == "store")
+
+    def kept(output: Output) -> Output:
+        return replace(output, edges=tuple(edge for edge in output.edges if edge != (store, 1)))
+
+    return replace(graph, nodes=tuple(replace(n, outputs=tuple(map(kept, n.outputs))) for n in graph.nodes))
+
+
+BROKEN = {"enter": elsewhere("enter"), "next": elsewhere("next_iteration"), "exit": elsewhere("exit"), "store": unfed()}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
+def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -> None:
+    """A run of one ends as data, with its residue, and its log is the run."""
+    path = tmp_path / "run.jsonl"
+    kept, _ = run(BROKEN[name], [3], path, schedule=schedule, unchecked=True, limits=tl.Limits(firings=60))
+    log = tl.read_events(path)
+    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
+    assert kept.status != "Returned" and tl.from_json(json.dumps(tl.to_json(kept))) == record(kept)
