@@ -75,6 +75,7 @@ from .core.program import Program
 from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
 from .core.types import Array, Cells, Type
 from .core.world import World
+from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
 from .interp.outcome import Outcome
@@ -82,10 +83,12 @@ from .interp.record import OutcomeRecord
 from .interp.reference import Limits, run_graph
 from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
+from .interp.travel.history import History
 
 __version__ = "0.1.0"
 __all__ = [
     "Array",
+    "Breakpoints",
     "Broken",
     "Builder",
     "Cells",
@@ -97,6 +100,7 @@ __all__ = [
     "Exhausted",
     "Function",
     "Graph",
+    "History",
     "Invalid",
     "Limits",
     "Malformed",
@@ -114,6 +118,7 @@ __all__ = [
     "astype",
     "bool",
     "breakpoint",
+    "breakpoint_on",
     "callback",
     "cells",
     "collect",

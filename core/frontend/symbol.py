@@ -121,7 +121,8 @@ class Symbol:
     __float__ = _refused("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
-    __len__ = _refused("len()", "a size that is known stands in x.shape")
+    __len__ = _refused("len()", "a size that is known stands in x.shape; of cells, it is what tl.cells was given")
+    __setitem__ = _refused("assigning to an element", "values do not change; write cells = tl.put(cells, i, value)")
 
     def __getitem__(self, index: object) -> Any:
         """`cells[i]`; arrays have no op for it yet."""

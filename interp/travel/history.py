@@ -45,7 +45,7 @@ from ..script import Script
 from ..state import State
 from .edit import Edit, Place, edit, make
 from .stretch import SPACING, Lineage, Stretch
-from .walk import Walk
+from .walk import Walk, Wanted, test_of
 
 WHAT_IF = "what-if"
 """The schedule that the outcome of a run names in which a token was changed."""
@@ -136,9 +136,11 @@ class History(Walk):
         self.jump(self.position + 1)
         return event
 
-    def forward_to(self, wanted: Callable[[State, Event], bool]) -> Event | None:
-        """On to after the next event that is wanted, in the state that it led to; None where the run ends before."""
-        while (event := self.forward()) is not None and not wanted(self.state, event):
+    def forward_to(self, wanted: Wanted) -> Event | None:
+        """On to after the next event that is wanted, in the state that it led to; None where the run ends before. What
+        is wanted is a function of both, or a condition, as `node == 'add' and value < 0`."""
+        holds = test_of(wanted, self.state)
+        while (event := self.forward()) is not None and not holds(self.state, event):
             pass
         return event
 

@@ -6,11 +6,21 @@ Going over events applies and reverts them, and computes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from ...core.errors import Usage, counted
+from ..breakpoints.expression import compile_condition
 from ..event import Event
 from ..state import State
 from .stretch import Lineage
+
+Wanted: TypeAlias = str | Callable[[State, Event], bool]
+"""Which events are wanted."""
+
+
+def test_of(wanted: Wanted, state: State) -> Callable[[State, Event], bool]:
+    """Whether an event is wanted; raises Malformed or Usage where a condition means nothing for the graph."""
+    return compile_condition(wanted, state.graph).holds if isinstance(wanted, str) else wanted
 
 
 class Walk:
@@ -71,11 +81,13 @@ class Walk:
         self.jump(self.position - 1)
         return self[self.position]
 
-    def back_to(self, wanted: Callable[[State, Event], bool]) -> Event | None:
-        """Back to before the last event that is wanted, in the state that it led to; None at the beginning."""
+    def back_to(self, wanted: Wanted) -> Event | None:
+        """Back to before the last event that is wanted, in the state that it led to; None at the beginning. What is
+        wanted is a function of both, or a condition, as `node == 'add' and value < 0`."""
+        holds = test_of(wanted, self.state)
         while self.position:
             state, event = self.state, self[self.position - 1]
-            found = wanted(state, event)
+            found = holds(state, event)
             self.back()
             if found:
                 return event

@@ -1,0 +1,23 @@
+"""The pages that show how to use tagloom: their examples give what they say, and their tables are those of the code."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+from tagloom.interp.breakpoints.names import NAMES
+
+DEBUGGING = Path(__file__).resolve().parents[1] / "docs" / "debugging.md"
+
+
+def test_the_examples() -> None:
+    """Every example of the page gives what stands below it."""
+    found = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.failed == 0 and found.attempted > 20
+
+
+def test_the_names_of_conditions() -> None:
+    """The table of names is that of the language, with the same words."""
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", DEBUGGING.read_text().split("| name | |")[1], re.MULTILINE)
+    assert rows == [(row.name, row.doc) for row in NAMES.values()]
