@@ -27,8 +27,8 @@ def test_the_report_is_what_the_command_prints() -> None:
 
 
 def test_the_first_program(tmp_path: Path) -> None:
-    """The Python block runs; the values beside its lines are those it gives."""
-    (source,) = blocks("python")
+    """The Python blocks run; the values beside their lines are those they give."""
+    source = "\n".join(blocks("python"))
     file = tmp_path / "first.py"
     file.write_text(source)
     names: dict[str, object] = {}
@@ -36,6 +36,8 @@ def test_the_first_program(tmp_path: Path) -> None:
     fib, out = names["fib"], names["out"]
     assert isinstance(fib, tl.Function) and isinstance(out, tl.Outcome)
     assert (fib(10), out.status, out.value, out.firings) == (89, "Returned", 89, 1591)
+    history = names["history"]
+    assert isinstance(history, tl.History) and history.state.results == {}
     shown = {str(tag): value for tag, value in out.values("add").items()}
     assert (shown["main"], shown["main/fib"], shown["main/fib_1"]) == (89, 55, 34)
 
