@@ -5,6 +5,7 @@ A get of an empty cell waits for the put. A second put to a cell is a trap of th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..act import act
 from ..attribute import said
 from ..cells import Handle
 from ..errors import Invalid, Usage
+from ..op import MOST_ELEMENTS
 from ..types import Type, admit_element, element_type, handle_type
 from ..value import Value, normal
 
@@ -110,7 +112,10 @@ def shapes_trap(values: Sequence[Value]) -> str | None:
 
 
 def stacked(values: Sequence[Value], element: Type) -> Value:
-    """Values of one shape as an array, along a new first axis."""
+    """Values of one shape as an array, along a new first axis; raises MemoryError, before anything is allocated, where
+    it would have more than MOST_ELEMENTS, sizes of 0 counting as 1."""
     inner = np.asarray(values[0]).shape if values else tuple(size or 0 for size in element.shape or ())
+    if math.prod(filter(None, (len(values), *inner))) > MOST_ELEMENTS:
+        raise MemoryError(f"an array of shape {(len(values), *inner)}")
     array = np.array(values, element.dtype.numpy).reshape((len(values), *inner))
     return normal(array, Type(element.dtype, array.shape))

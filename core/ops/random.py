@@ -50,10 +50,9 @@ def _normal(key: int) -> float:
 
 
 def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
-    size = math.prod(shape)
-    if size > MOST_ELEMENTS:
+    if math.prod(filter(None, shape)) > MOST_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
-    flat = [draw(splitmix64(key, i)) for i in range(size)]
+    flat = [draw(splitmix64(key, i)) for i in range(math.prod(shape))]
     return normal(np.array(flat, type_.dtype.numpy).reshape(shape), type_)
 
 
