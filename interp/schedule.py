@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from ..core.errors import Usage
 from ..core.mix import splitmix64
-from .script import CLOSED, Script, read_script
+from .script import CLOSED, Script, read_script, seed_of
 from .state import State
 
 Pick: TypeAlias = Callable[[State], int]
@@ -34,11 +34,12 @@ def schedule(name: str | Script) -> Pick:
         return lambda state: 0
     if name == "lifo":
         return lambda state: len(state.flight) - 1
-    kind, _, seed = str(name).partition(":")
-    if kind == "random" and seed.isascii() and seed.isdigit() and len(seed) < 21:
-        return _random(int(seed))
-    if kind == BY_HAND and seed:
-        return _by_hand(read_script(seed))
+    seed = seed_of(str(name))
+    if seed is not None:
+        return _random(seed)
+    kind, _, file = str(name).partition(":")
+    if kind == BY_HAND and file:
+        return _by_hand(read_script(file))
     raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")
 
 

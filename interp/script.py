@@ -19,6 +19,14 @@ CLOSED = ("fifo", "lifo", "waves")
 """The schedules without a parameter."""
 
 
+def seed_of(name: str) -> int | None:
+    """SEED, where the schedule of this name is random:SEED."""
+    kind, _, seed = name.partition(":")
+    if kind != "random" or not (seed.isascii() and seed.isdigit()) or len(seed) > 20 or int(seed) >= 2**64:
+        return None
+    return int(seed)
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """The positions of the tokens that are delivered, the oldest in flight being 0; and the schedule after them."""
@@ -70,6 +78,6 @@ def read_script(path: str | os.PathLike[str]) -> Script:
     at = Cursor(parse(written), "$")
     form_of(at, ("schedule",))
     _, _, positions, then = at.fields("tagloom", "version", "positions", "then")
-    if then.text() not in CLOSED and not then.text().startswith("random:"):
+    if then.text() not in CLOSED and seed_of(then.text()) is None:
         then.refuse(f"one of {', '.join(CLOSED)}, random:SEED")
     return Script(positions.each(lambda position: position.integer(0)), then.text())
