@@ -66,17 +66,24 @@ def _cells(number: int, node: Node) -> Acting:
     dtype = node.outputs[0].type.dtype
 
     def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
-        trap = cells.size_trap(inputs[0])
+        trap = cells.size_trap(_whole(inputs[0]))
         return Act(trap=trap) if trap else Act(((0, Handle(number, token.tag, inputs[0], dtype)),))
 
     return act
+
+
+def _whole(number: Any) -> int:
+    """An int64, as it is in every graph that keeps the rules."""
+    if type(number) is not int:
+        raise TypeError("cells are counted in int64")
+    return number
 
 
 def _store(number: int, node: Node) -> Acting:
     def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
         """S13."""
         handle, index, _ = inputs
-        trap = cells.index_trap(handle, index)
+        trap = cells.index_trap(handle, _whole(index))
         if trap is None and index in blocks[handle].puts:
             trap = cells.second_put_trap(index)
         return Act(trap=trap) if trap else Act(woken=blocks[handle].parked.get(index, ()))
@@ -88,7 +95,7 @@ def _get(number: int, node: Node) -> Acting:
     def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
         """S13."""
         handle, index = inputs
-        trap = cells.index_trap(handle, index)
+        trap = cells.index_trap(handle, _whole(index))
         if trap is not None:
             return Act(trap=trap)
         block = blocks[handle]

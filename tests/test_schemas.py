@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 import tagloom as tl
+from acts_generator import Witness, act_cases
 from generator import Case, cases
 from hypothesis import given, settings
 from json_edits import EVERY, documents, mutated
@@ -58,6 +59,19 @@ def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
     assert problem("program", tl.to_json(case.program)) is None
     assert problem("graph", tl.to_json(graph)) is None
     assert problem("outcome", tl.to_json(outcome)) is None
+    lines = path.read_text().splitlines()
+    for line in [*lines[:40], lines[-1]]:
+        assert problem("events", json.loads(line)) is None
+
+
+@given(act_cases(early=True))
+@settings(max_examples=8)
+def test_what_acts_write_fits(tmp_path_factory: Any, case: Case) -> None:
+    """So do those of programs with cells, effects, random numbers and bounds."""
+    graph, path = lower(case.program), tmp_path_factory.mktemp("log") / "run.jsonl"
+    outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, keep=path, world=Witness(), seed=2**63)
+    for form, subject in (("program", case.program), ("graph", graph), ("outcome", outcome)):
+        assert problem(form, tl.to_json(subject)) is None
     lines = path.read_text().splitlines()
     for line in [*lines[:40], lines[-1]]:
         assert problem("events", json.loads(line)) is None

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from acts_generator import act_cases
+from generator import Case
+from hypothesis import given, settings
 from json_edits import FILL, PROGRAMS, TWICE
 from said import check_words
 from tagloom.core.act import ACTS
@@ -346,3 +349,14 @@ def test_the_page_is_right(block: str) -> None:
 def test_programs_are_many() -> None:
     """The documents that are mutated elsewhere have the acts."""
     assert FILL in PROGRAMS and TWICE in PROGRAMS
+
+
+@given(act_cases())
+@settings(max_examples=40)
+def test_generated_programs_that_act_come_back(case: Case) -> None:
+    """parse(print(x)) == x and from_json(to_json(x)) == x, for a generated program with acts and for its graph."""
+    graph = lower(case.program)
+    assert tl.parse_program(tl.print_program(case.program)) == case.program
+    assert tl.parse_graph(tl.print_graph(graph)) == graph
+    for subject in (case.program, graph):
+        assert tl.from_json(json.dumps(tl.to_json(subject), allow_nan=False)) == subject

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tagloom as tl
+from acts_generator import Witness, act_cases
 from event_bits import bits
+from generator import Case
+from graph_edits import EDITS
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from json_edits import FILL
+from laws import LIMITS
 from tagloom.core.graph import Graph, Output
 from tagloom.core.lower import lower
 from tagloom.core.tag import Site
@@ -302,3 +309,44 @@ def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -
     log = tl.read_events(path)
     assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
     assert kept.status != "Returned" and tl.from_json(json.dumps(tl.to_json(kept))) == record(kept)
+
+
+@given(
+    act_cases(),
+    st.sampled_from(["waves", "lifo", "random:3"]),
+    st.sampled_from([None, 1, 2]),
+    st.integers(0, 2**64 - 1),
+)
+@settings(max_examples=12)
+def test_generated_programs_that_act_are_logged(
+    tmp_path_factory: Any, case: Case, schedule: str, k: int | None, seed: int
+) -> None:
+    """The log of a generated program with cells, effects and random numbers is the run, whatever its options, and
+    the outcome comes back."""
+    assert_logged(lower(case.program), case, tmp_path_factory, schedule=schedule, k=k, seed=seed)
+
+
+@given(act_cases(early=True, twice=True), st.sampled_from(EDITS), st.integers(0, 2**32))
+@settings(max_examples=12)
+def test_broken_graphs_that_act_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
+    """So is one that breaks the rules, however it ends; and the graph comes back."""
+    try:
+        graph = edit(random.Random(seed), lower(case.program))
+    except (tl.Usage, ValueError):
+        return  # an edit that knows no handles, or no node without outputs
+    assert tl.from_json(json.dumps(tl.to_json(graph), allow_nan=False)) == graph
+    try:
+        tl.run_graph(graph, case.arguments, unchecked=True, limits=LIMITS, world=Witness())
+    except (tl.Invalid, tl.Usage):
+        return
+    assert_logged(graph, case, tmp_path_factory)
+
+
+def assert_logged(graph: Graph, case: Case, folder: Any, **options: Any) -> None:
+    path = folder.mktemp("log") / "run.jsonl"
+    given_ = {"unchecked": True, "limits": LIMITS, **options}
+    kept = tl.run_graph(graph, case.arguments, keep="events", world=Witness(), **given_)
+    tl.run_graph(graph, case.arguments, keep=path, world=Witness(), **given_)
+    log = tl.read_events(path)
+    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
+    assert tl.from_json(json.dumps(tl.to_json(kept))) == record(kept)
