@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from corpus.independent import PROGRAMS, Trap, fibonacci_number
+from corpus.independent import LINES, PROGRAMS, Stuck, Trap, fibonacci_number
 from said import check_words
 from tagloom.core import dtypes
+from tagloom.core.act import ACTS, stands_in
 from tagloom.core.control import CONTROL
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
@@ -26,6 +27,7 @@ from tagloom.core.text import Case, Document, parse, print_document
 from tagloom.core.types import Type
 from tagloom.core.validate import program_problems
 from tagloom.core.validate_graph import graph_problems
+from tagloom.core.world import World
 from tagloom.interp.corpus import try_cases, unclaimed
 from tagloom.interp.reference import run_graph
 
@@ -52,6 +54,14 @@ def every_case() -> Iterator[tuple[str, Case]]:
     for file in FILES:
         for case in document(file).cases:
             yield file, case
+
+
+def is_computed(file: str, case: Case) -> bool:
+    """Whether independent Python knows how this case ends: a deadlock only where the rules are kept, and only cells
+    and bounds explain it."""
+    if case.kind == "deadlocks":
+        return graph_problems(graph_of(file, case.name)) == []
+    return case.kind in ("returns", "traps")
 
 
 def values(texts: Sequence[str], types: Sequence[Type]) -> list[Any]:
@@ -100,17 +110,25 @@ def test_cases(file: str) -> None:
 
 @in_files
 def test_values_are_independent(file: str) -> None:
-    """What `returns` and `traps` say is what plain Python computes, which knows nothing of tagloom."""
+    """What `returns`, `traps` and `deadlocks` say is what plain Python computes, which knows nothing of tagloom; and so
+    is what is printed on the way."""
     for case in document(file).cases:
-        if case.kind not in ("returns", "traps"):
+        if not is_computed(file, case):
             continue
         graph = graph_of(file, case.name)
-        arguments = values(case.arguments, argument_types(graph))
+        arguments, lines = values(case.arguments, argument_types(graph)), []
+        LINES.clear()
         try:
             given = PROGRAMS[file, case.name](*arguments)
         except Trap as trap:
             assert (case.kind, case.details) == ("traps", (str(trap),)), case
             continue
+        except Stuck:
+            assert case.kind == "deadlocks", case
+            continue
+        finally:
+            run_graph(graph, arguments, world=World(lines.append))
+            assert lines == LINES, case
         assert case.kind == "returns", case
         types = result_types(graph)
         results = given if isinstance(given, tuple) else (given,)
@@ -146,8 +164,8 @@ def test_independent_of_tagloom() -> None:
         node for node in ast.walk(ast.parse(INDEPENDENT.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
     found = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports}
-    assert found == {"__future__", "collections.abc", "fractions", "math", "numpy", "typing"}
-    assert set(PROGRAMS) == {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
+    assert found == {"__future__", "collections.abc", "fractions", "hashlib", "math", "numpy", "typing"}
+    assert set(PROGRAMS) == {(file, case.name) for file, case in every_case() if is_computed(file, case)}
 
 
 # What the corpus covers
@@ -162,11 +180,22 @@ def test_size() -> None:
     assert set(kinds) == {"returns", "traps", "exhausts", "breaks", "deadlocks", "refused"}
 
 
+def test_size_is_as_documented() -> None:
+    """How much there is, docs/semantics.md says in section 7."""
+    kinds = [case.kind for _, case in every_case()]
+    text = " ".join((FOLDER.parents[1] / "docs" / "semantics.md").read_text().split())
+    assert f"{len(FILES)} programs in the text form" in text
+    assert f"{len(kinds):,} cases, of which {sum(kind != 'returns' for kind in kinds)} do not return" in text
+
+
 def test_every_op_fires() -> None:
-    """Every op, every structure and every routing op occurs in a program or graph that is run."""
+    """Every op, every act, every structure and every routing op occurs in a program or graph that is run; but for
+    callbacks, which are for Python."""
     run = {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
     graphs = [graph_of(*key) for key in run]
-    assert {node.op for graph in graphs for node in graph.nodes} >= {*OPS, *CONTROL}
+    acts = {op for op in ACTS if stands_in(op, "graph")} - {"callback"}
+    fired = {node.op for graph in graphs for node in graph.nodes}
+    assert fired >= {*OPS, *CONTROL, *acts} and "callback" not in fired
     programs = [document(file)[name] for file, name in run]
     walks = (f.body.walk() for program in programs if isinstance(program, Program) for f in program.functions)
     assert {node.op for walk in walks for node in walk} >= set(STRUCTURED)
@@ -402,6 +431,29 @@ FORMULAS = (
     Formula("graph_two_loops", "doublings", lambda x, limit: 17 * doublings(x, limit) + 17, [(3, n) for (n,) in SMALL]),
     Formula("loop_without_tags", "right", lambda x: 5 * max(10 - x, 0) + 6, each(*range(13))),
     Formula("trap_in_loop", "sum_of_quotients", lambda n: 14 * n + 17, each(0, 1, 2, 3)),
+    Formula("cells_chain", "chain", lambda n: 14 * n + 20, SMALL),
+    Formula("cells_chain", "chain_by_5", lambda n: 14 * n + 20, each(*range(6))),
+    Formula("cells_chain", "chain_by_10", lambda n: 14 * n + 20, each(*range(11))),
+    Formula("cells_prefix_sums", "read_first", lambda n: 31 * n + 38, SMALL),
+    Formula("cells_prefix_sums", "filled_first", lambda n: 31 * n + 38, SMALL),
+    Formula("cells_inner_product", "product", lambda n: 50 * n + 56, SMALL),
+    Formula("cells_inner_product", "waiting", lambda n: 50 * n + 56, SMALL),
+    Formula("cells_wavefront", "paths", lambda n: 29 * n * n + 20 * n + 23, each(*range(1, 10))),
+    Formula("cells_in_recursion", "squares", lambda n: 30 * n - 10, each(*range(1, 20))),
+    Formula("cells_of_arrays", "rows", lambda x, n: 16 * n + 23, [(np.array([3.0, 1.0]), n) for (n,) in SMALL]),
+    Formula("cells_exchange", "talk", lambda x: 24, SMALL),
+    Formula("bounded_loop", "free", lambda n: 15 * n + 17, SMALL),
+    Formula("bounded_loop", "by_2", lambda n: 15 * n + 17, SMALL),
+    Formula("bounded_loop", "by_1", lambda n: 15 * n + 17, SMALL),
+    Formula("breakpoints", "squares", lambda n, stop: 19 * n + 22, [(n, 3) for (n,) in SMALL]),
+    Formula("graph_bounded_loop", "count", lambda n: 8 * n + 11, SMALL),
+    Formula("print_order", "steps", lambda n: 17 * n + 15, SMALL),
+    Formula("print_hanoi", "hanoi", lambda n, a, b: 43 * 2**n - 29, [(n, a, 4 - a) for n in range(6) for a in (1, 3)]),
+    Formula("random_walk", "walk", lambda n: 20 * n + 21, SMALL),
+    Formula("random_pi", "pi", lambda n: 19 * n + 20, each(1, 2, 3, 50)),
+    Formula("random_recursion", "tree", lambda n: 20 * 2**n - 13, each(*range(5))),
+    Formula("random_recursion", "main", lambda n: 40 * 2**n - 17, each(*range(5))),
+    Formula("random_shuffle", "by_rank", lambda n: 21 * n * n + 38 * n + 23, each(*range(9))),
     Formula("limits", "fib", lambda n: 15 * fibonacci_number(n + 1) - 10, each(*range(9))),
 )
 
@@ -414,11 +466,26 @@ def test_firings(formula: Formula) -> None:
     graph = graph_of(formula.file, formula.name)
     types = result_types(graph)
     for arguments in formula.arguments:
-        run = run_graph(graph, arguments)
+        run = run_graph(graph, arguments, world=World(lambda line: None))
         assert (run.status, run.firings) == ("Returned", formula.firings(*arguments)), arguments
         given = PROGRAMS[formula.file, formula.name](*arguments)
         results = given if isinstance(given, tuple) else (given,)
         assert all(map(agree, run.results, results, types)), (arguments, run.results, results)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "firings", "arguments"),
+    [
+        ("cells_chain", "chain_by_5", 11 * 5 + 8, each(6, 7, 40)),
+        ("cells_chain", "chain_by_10", 11 * 10 + 8, each(11, 12, 40)),
+        ("endless_loop_of_gets", "bounded", 8 * 3 + 8, each(0, 7, -9)),
+    ],
+)
+def test_firings_of_a_deadlock(file: str, name: str, firings: int, arguments: Sequence[tuple[Any, ...]]) -> None:
+    """A loop with a bound of k that waits for itself stops after as many firings as its file derives from k."""
+    for given in arguments:
+        run = run_graph(graph_of(file, name), given)
+        assert (run.status, run.firings) == ("Deadlocked", firings), given
 
 
 def test_enough_formulas() -> None:

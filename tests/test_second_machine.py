@@ -1,5 +1,8 @@
 """The second machine: written by others from the documents alone, in another structure, it agrees with the reference on
-the corpus, with its exact counts, and on generated programs, in everything that an outcome says."""
+the corpus, with its exact counts, and on generated programs, in everything that an outcome says.
+
+It knows the ops that compute and those that route tokens. Cells, effects, random numbers, breakpoints and bounds on
+loops it does not know: the cases that have them are left out, and counted."""
 
 from __future__ import annotations
 
@@ -18,10 +21,12 @@ from generator import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from second_machine import run as run_second
+from tagloom.core.act import ACTS
 from tagloom.core.document.value import value_form
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
 from tagloom.core.lower import lower
+from tagloom.core.program import BOUND
 from tagloom.core.text import Case, Document, parse
 from tagloom.core.value import admit
 from tagloom.interp.record import OutcomeRecord, outcome_differences, record
@@ -29,6 +34,8 @@ from tagloom.interp.reference import Limits, run_graph
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))
+RUN, LEFT_OUT = 772, 145
+"""The cases of the corpus that the second machine runs, and those that it leaves out."""
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
 
@@ -48,7 +55,12 @@ def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int
     return list(outcome_differences(wanted, found))
 
 
-def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
+def is_known(graph: Graph) -> bool:
+    """Whether the second machine knows all that is in a graph."""
+    return not any(node.op in ACTS or BOUND in dict(node.attributes) for node in graph.nodes)
+
+
+def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
     """The cases of a text that are run, with their limits."""
     for case in document.cases:
         if case.kind != "refused":
@@ -59,13 +71,31 @@ def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str,
             yield case, graph, given, {case.details[1]: int(case.details[0])} if case.kind == "exhausts" else {}
 
 
+def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
+    """Those of them that the second machine knows."""
+    return (run for run in cases_run(document) if is_known(run[1]))
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_passes_the_corpus(file: Path) -> None:
-    """Every case that is run ends as the reference's run does, and so as the case says (test_corpus): the same ending,
-    values by their bits, traps, counts by node, residue and measures, under every schedule."""
-    for _, graph, arguments, limits in runs(parse(file.read_text())):
+    """Every case that is run, and known to it, ends as the reference's run does, and so as the case says (test_corpus):
+    the same ending, values by their bits, traps, counts by node, residue and measures, under every schedule."""
+    known = list(runs(parse(file.read_text())))
+    if not known:
+        pytest.skip("no case here is run that the second machine knows")
+    for _, graph, arguments, limits in known:
         for schedule in SCHEDULES[:3]:
             assert differences(graph, arguments, schedule, **limits) == []
+
+
+def test_how_much_of_the_corpus_it_runs() -> None:
+    """It runs all cases that are run but those with what came after it, and these are as many as the documents say."""
+    known = [is_known(graph) for file in FILES for _, graph, _, _ in cases_run(parse(file.read_text()))]
+    assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
+    readme = " ".join((FILES[0].parent / "README.md").read_text().split())
+    semantics = " ".join((FILES[0].parents[2] / "docs" / "semantics.md").read_text().split())
+    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT} that are run, and leaves out {LEFT_OUT}" in readme
+    assert f"of the corpus it runs {RUN} cases, and leaves out the {LEFT_OUT} that have them" in semantics
 
 
 def test_it_passes_the_corpus_by_itself() -> None:

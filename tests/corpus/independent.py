@@ -2,11 +2,13 @@
 
 Nothing here comes from tagloom, and nothing was copied from its answers. Arguments are plain: a scalar is a Python
 number, an array NumPy's. A result is a Python bool or int, a Python float where it is float64, `np.float32`, an array,
-or a tuple of several. Where a run traps, `Trap` is raised, with the message of the first trap in program order.
+or a tuple of several. Where a run traps, `Trap` is raised, with the message of the first trap in program order; where
+it deadlocks, `Stuck`. What a run prints is kept in `LINES`. Random numbers are those of the seed 0.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -22,6 +24,14 @@ BY_ZERO, REMAINDER, POWER = "integer division by zero", "integer remainder by ze
 
 class Trap(Exception):
     """The first trap of a run."""
+
+
+class Stuck(Exception):
+    """What waits for ever."""
+
+
+LINES: list[str] = []
+"""What has been printed since somebody cleared it."""
 
 
 def program(file: str, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -1188,3 +1198,402 @@ def functions(x: Any) -> tuple[Any, ...]:
 def truths(x: Any, y: Any) -> tuple[Any, ...]:
     table = each(lambda x, y: x and y, np.bool_, x, y), each(lambda x, y: x or y, np.bool_, x, y)
     return *table, each(lambda x, y: x is not y, np.bool_, x, y), each(lambda x: not x, np.bool_, x)
+
+
+# Cells
+
+NO_CELLS, EMPTY_RANGE = "fewer than no cells", "integers of an empty range"
+NO_ORDER = "permutation of fewer than no numbers"
+
+
+def new_cells(n: int) -> dict[int, Any]:
+    if n < 0:
+        raise Trap(NO_CELLS)
+    return {}
+
+
+def at(n: int, i: int) -> int:
+    if not 0 <= i < n:
+        raise Trap(f"there is no cell {i} among {n}")
+    return i
+
+
+def whole(values: dict[int, Any], n: int, dtype: Any = np.int64) -> Any:
+    """All of n cells, in order."""
+    if set(values) != set(range(n)):
+        raise Stuck
+    return np.array([values[i] for i in range(n)], dtype)
+
+
+program("cells_chain", "chain")(lambda n: n)
+
+
+def _chain_by(bound: int) -> Callable[[int], int]:
+    """Iteration `bound` waits for the first, and the first for all others."""
+
+    def bounded_chain(n: int) -> int:
+        if n > bound:
+            raise Stuck
+        return n
+
+    return bounded_chain
+
+
+program("cells_chain", "chain_by_5")(_chain_by(5))
+program("cells_chain", "chain_by_10")(_chain_by(10))
+
+
+@program("cells_prefix_sums", "read_first", "filled_first")
+def prefix_sums(n: int) -> tuple[int, int]:
+    prefixes = [sum(k * k for k in range(i)) for i in range(n + 1)]
+    return sum(prefixes[:n]), prefixes[n]
+
+
+@program("cells_inner_product", "product", "waiting")
+def inner_product(n: int) -> float:
+    new_cells(n)
+    total = 0.0
+    for i in range(n):
+        total += (i + 1) * 0.5**i
+    return total
+
+
+@program("cells_wavefront")
+def paths(n: int) -> int:
+    at(n * n, n * n - 1)
+    return math.comb(2 * n - 2, n - 1)
+
+
+@program("cells_in_recursion")
+def squares(n: int) -> Any:
+    new_cells(n)
+    at(n, 0)
+    return np.arange(n) ** 2
+
+
+@program("cells_of_arrays")
+def rows(x: Any, n: int) -> Any:
+    return np.array([[x[0] * 2.0**k, x[1] / 2.0**k] for k in range(n)], np.float64).reshape(n, 2)
+
+
+@program("cells_of_arrays")
+def ragged(x: Any, y: Any) -> Any:
+    if x.shape != y.shape:
+        raise Trap(f"cells of shapes {y.shape} and {x.shape} make no array")
+    return np.array([y, x], np.int8)
+
+
+@program("cells_of_arrays")
+def one_of_two(x: Any, y: Any, i: int) -> Any:
+    return (y, x)[at(2, i)]
+
+
+program("cells_of_arrays", "none")(lambda: (np.zeros(0, np.bool_), np.zeros((0, 0, 3), np.float32)))
+
+
+@program("cells_exchange")
+def talk(x: int) -> int:
+    question = 10 * x
+    answer = question + 1
+    return answer + question - answer
+
+
+@program("cells_exchange")
+def both_answer(x: int) -> int:
+    raise Stuck
+
+
+@program("cells_left_empty")
+def hole(n: int) -> Any:
+    return whole({i: i for i in range(0, n, 2)}, n)
+
+
+@program("cells_left_empty")
+def one_branch(p: bool) -> int:
+    return int(whole({0: 7} if p else {}, 1)[0])
+
+
+@program("cells_left_empty")
+def itself() -> int:
+    raise Stuck
+
+
+program("cells_left_empty", "left_over")(lambda x: x)
+
+
+@program("trap_cells", "twice")
+def put_twice(x: int) -> int:
+    raise Trap("cell 0 is put more than once")
+
+
+@program("trap_cells")
+def modulo(n: int, m: int) -> Any:
+    """The first put that traps, in program order, is to cell 0."""
+    values = new_cells(m)
+    for i in range(n):
+        if rest(i, m) in values:
+            raise Trap(f"cell {i % m} is put more than once")
+        values[i % m] = i % m
+    return whole(values, m)
+
+
+@program("trap_cells")
+def put_at(n: int, i: int) -> int:
+    new_cells(n)
+    at(n, i)
+    return 4
+
+
+@program("trap_cells")
+def get_at(n: int, i: int) -> int:
+    new_cells(n)
+    at(n, i)
+    raise Stuck
+
+
+@program("trap_cells")
+def two_reasons(n: int, x: int) -> int:
+    y = quotient(x, n)
+    new_cells(y)
+    at(y, 0)
+    return at(y, y)
+
+
+@program("bounded_loop", "free", "by_2", "by_1")
+def long_way(n: int) -> tuple[int, int]:
+    s = 1
+    for i in range(n):
+        s = (3 * s + i) % 1000
+    return s, n
+
+
+def _waits(first: int) -> int:
+    if first == -1:
+        return first
+    raise Stuck
+
+
+program("endless_loop_of_gets", "unbounded", "bounded")(_waits)
+
+
+@program("breakpoints", "squares")
+def sum_of_squares(n: int, stop: int) -> int:
+    return sum(i * i for i in range(n))
+
+
+@program("graph_cells", "swap")
+def swapped_cells(x: int, y: int) -> tuple[int, int]:
+    return y, x
+
+
+@program("graph_cells")
+def by_name(i: int, x: float) -> Any:
+    at(2, i)
+    return whole({i: x, 1 - i: -x}, 2, np.float64)
+
+
+@program("graph_cells")
+def told(x: int) -> tuple[int, bool]:
+    LINES.extend([f"given {x}", f"got {x}", "done"])
+    return x, True
+
+
+@program("graph_cells")
+def stuck(x: int) -> int:
+    raise Stuck
+
+
+program("graph_bounded_loop", "count")(count)
+
+
+@program("refused_v06_handles", "main")
+def first_cell(n: int) -> int:
+    new_cells(n)
+    at(n, 0)
+    return n
+
+
+# What is printed
+
+
+@program("print_order", "steps")
+def printed_steps(n: int) -> int:
+    LINES.append(f"from {n}")
+    for i in range(n, 0, -1):
+        LINES.append(f"{i} > 0 is true")
+        if i % 2 == 0:
+            LINES.append(f"{i} is even")
+    LINES.extend(["0 > 0 is false", "done"])
+    return 0
+
+
+@program("print_hanoi", "hanoi")
+def hanoi_without_recursion(n: int, a: int, b: int) -> int:
+    """By the binary count: move m is of the disk whose number is that of the zeros at the end of m; disks go round."""
+    direct, pegs = [a, b, 6 - a - b], [0] * n
+    for move in range(1, 2**n):
+        disk = (move & -move).bit_length()
+        step = 1 if (n - disk) % 2 == 0 else 2
+        before = pegs[disk - 1]
+        pegs[disk - 1] = (before + step) % 3
+        LINES.append(f"disk {disk} from {direct[before]} to {direct[pegs[disk - 1]]}")
+    return 2**n - 1
+
+
+@program("print_stops", "quotients")
+def printed_quotients(x: int, y: int) -> int:
+    LINES.append(f"{x} over {y}")
+    LINES.extend([f"is {quotient(x, y)}", "the end"])
+    return x + y
+
+
+@program("print_stops")
+def cell(x: int, filled: bool) -> tuple[int, bool]:
+    LINES.extend(["a cell", f"with {x}", "is read"] if filled else ["a cell"])
+    return x, True
+
+
+@program("print_stops")
+def all_printed(x: int) -> tuple[int, bool]:
+    at(1, x)
+    raise Stuck
+
+
+@program("print_values", "show")
+def shown(i: int, x: float, p: bool, b: int, a: Any) -> bool:
+    of_a = f"float32({[float(str(number)) for number in a]})" if len(a) else "float32[0]([])"
+    LINES.append(f"{i}, {x} and {'true' if p else 'false'}")
+    LINES.append("{int8(" + str(b) + ")} " + of_a + "{}")
+    LINES.extend(['"no" operands: {}, ä', "", f"{i}\n{i}"])
+    return True
+
+
+# Random numbers, from what docs/semantics.md says of them
+
+
+def splitmix64(seed: int, n: int) -> int:
+    """Output n, from 0, of Steele, Lea and Flood's generator."""
+    z = (seed + (n + 1) * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def word(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+ROOT = word("main")
+
+
+def below_tag(tag: int, site: str, iteration: int = 0) -> int:
+    return splitmix64(tag ^ word(site), iteration)
+
+
+def draw(name: str, tag: int = ROOT) -> int:
+    return splitmix64(tag ^ word(name), 0)
+
+
+def below(e: int, m: int) -> int:
+    """A number below m, all as likely: the first word that does not fall among the few too many."""
+    for n in range(100):
+        high, low = divmod(splitmix64(e, n) * m, 2**64)
+        if low >= 2**64 % m:
+            return high
+    raise AssertionError("a hundred words are rejected")
+
+
+def uniform(key: int, i: int = 0) -> float:
+    return (splitmix64(splitmix64(key, i), 0) >> 11) / 2**53
+
+
+def normal(key: int, i: int = 0) -> float:
+    e = splitmix64(key, i)
+    u, v = ((splitmix64(e, 0) >> 11) + 1) / 2**53, (splitmix64(e, 1) >> 11) / 2**53
+    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
+
+
+def integer(key: int, low: int, high: int, i: int = 0) -> int:
+    if low >= high:
+        raise Trap(EMPTY_RANGE)
+    return low + below(splitmix64(key, i), high - low)
+
+
+def permutation(key: int, n: int) -> Any:
+    if n < 0:
+        raise Trap(NO_ORDER)
+    order = list(range(n))
+    for j in reversed(range(1, n)):
+        k = below(splitmix64(key, j), j + 1)
+        order[j], order[k] = order[k], order[j]
+    return np.array(order, np.int64)
+
+
+@program("random_walk")
+def walk(n: int) -> tuple[int, int]:
+    places = [0]
+    for k in range(n):
+        u = uniform(draw("walk.u", below_tag(ROOT, "loop walk.i", k)))
+        places.append(places[-1] + (1 if u < 0.5 else -1))
+    return places[-1], max(map(abs, places))
+
+
+@program("random_pi")
+def pi(n: int) -> float:
+    hits = 0
+    for k in range(n):
+        tag = below_tag(ROOT, "loop pi.i", k)
+        x, y = uniform(draw("pi.x", tag)), uniform(draw("pi.y", tag))
+        hits += x * x + y * y < 1
+    return hits / n * 4
+
+
+@program("random_recursion", "tree")
+def tree(n: int, tag: int = ROOT) -> int:
+    if n == 0:
+        return integer(draw("tree.digit", tag), 0, 10)
+    left, right = (tree(n - 1, below_tag(tag, f"call tree.{side}")) for side in ("left", "right"))
+    return int(f"{left}{right:0{2 ** (n - 1)}}")
+
+
+@program("random_recursion", "main")
+def two_trees(n: int) -> tuple[int, int, int]:
+    return *(tree(n, below_tag(ROOT, f"call main.{site}")) for site in "ab"), 0
+
+
+@program("random_shuffle")
+def two(n: int) -> tuple[Any, Any, Any]:
+    p, q = (permutation(draw(f"two.{name}"), n) for name in "pq")
+    return p, q, p == q
+
+
+@program("random_shuffle")
+def by_rank(n: int) -> Any:
+    numbers = [uniform(draw("by_rank.u", below_tag(ROOT, "loop by_rank.i", k))) for k in range(n)]
+    return np.array(sorted(range(n), key=numbers.__getitem__), np.int64)
+
+
+@program("random_arrays")
+def uniforms() -> tuple[float, Any, Any]:
+    six = [uniform(draw("uniforms.y"), i) for i in range(6)]
+    return uniform(draw("uniforms.x")), np.reshape(six, (2, 3)), np.zeros((0, 4))
+
+
+@program("random_arrays")
+def normals() -> tuple[float, Any]:
+    return normal(draw("normals.x")), np.array([normal(draw("normals.y"), i) for i in range(5)])
+
+
+@program("random_arrays")
+def dice(low: int, high: int) -> tuple[int, Any]:
+    six = [integer(draw("dice.y"), low, high, i) for i in range(6)]
+    return integer(draw("dice.x"), low, high), np.array(six, np.int64)
+
+
+program("random_arrays", "order")(lambda n: permutation(draw("order.p"), n))
+
+
+@program("graph_cells")
+def drawn(x: int) -> tuple[Any, float]:
+    three = [integer(draw("drawn.three"), 0, x, i) for i in range(3)]
+    return np.array(three, np.int64), uniform(draw("drawn.one"))
