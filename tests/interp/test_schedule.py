@@ -128,5 +128,6 @@ def test_unknown_schedules_are_refused(name: Any) -> None:
     with pytest.raises(tl.Usage) as raised:
         fib.run(3, schedule=name)
     assert str(raised.value) == (
-        f"no schedule is called {name!r}\n  required: fifo, lifo, waves, random:SEED, hand:FILE\n  hint: as in --schedule random:7"
+        f"no schedule is called {name!r}\n  required: fifo, lifo, waves, random:SEED, hand:FILE\n"
+        "  hint: as in --schedule random:7"
     )

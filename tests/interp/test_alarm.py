@@ -1,0 +1,191 @@
+"""What ends a run from outside: seconds, bytes, and Ctrl-C, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.interp.alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, is_large, machine_memory, resident
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+@tl.function
+def short(n: tl.int64) -> tl.int64:
+    return n + 1
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ctrl-C is what it is by default, wherever the tests run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press_after(seconds: float) -> None:
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_seconds() -> None:
+    """S12: a run ends soon after its seconds are over; with 0 it does not begin; with enough it is not touched."""
+    begun = time.perf_counter()
+    out = endless.run(1, limits=tl.Limits(seconds=0.2))
+    assert 0.2 <= time.perf_counter() - begun < 2
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
+    assert str(out.error).startswith("S12: the run exceeds the limit of 0.2 on ")
+    assert "--timeout N, or limits=tl.Limits(seconds=N)" in str(out.error)
+    none = short.run(1, limits=tl.Limits(seconds=0))
+    assert (none.status, none.firings) == ("Exhausted", 0)
+    assert short.run(1, limits=tl.Limits(seconds=60)).value == 2
+
+
+def test_bytes() -> None:
+    """S12: a process has more than a byte, so that no run begins; the default is half of the machine's memory."""
+    out = endless.run(1, limits=tl.Limits(bytes=1))
+    assert (out.status, out.firings, out.error and out.error.limit) == (  # type: ignore[attr-defined]
+        "Exhausted",
+        0,
+        "bytes",
+    )
+    assert str(out.error).startswith("S12: the run exceeds the limit of 1 on bytes of memory")
+    assert tl.Limits().bytes == machine_memory() // 2
+    assert 2**20 < resident() < machine_memory()
+
+
+def test_bytes_are_seen_while_a_run_grows() -> None:
+    """S12: a run that keeps ever more large arrays ends soon after the limit, not at the next look."""
+
+    @tl.function
+    def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+        return growing(x + 1.0) + x
+
+    room = 40 * LARGE
+    out = growing.run(np.zeros(LARGE // 8), limits=tl.Limits(bytes=resident() + room, depth=10_000))
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
+    assert resident() < machine_memory() and out.firings < 10 * 200
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.5, float("nan"), float("inf"), True, "1"])
+def test_bad_seconds_are_refused(seconds: Any) -> None:
+    """Seconds are a number from 0."""
+    with pytest.raises(tl.Usage, match="the limit on seconds must be a number from 0 up"):
+        tl.Limits(seconds=seconds)
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, True, "10", None])
+def test_bad_bytes_are_refused(number: Any) -> None:
+    """Bytes are an integer from 0."""
+    with pytest.raises(tl.Usage, match="limit on bytes"):
+        tl.Limits(bytes=number)
+
+
+def test_what_rings_first() -> None:
+    """Ctrl-C comes before the clock, and that before memory, which is looked at now and then, or at a large result."""
+    interrupt, now = Interrupt(), time.monotonic
+    alarm = Alarm(0, 1, interrupt)
+    assert alarm.rings(0, None) == "seconds" and now() >= (alarm.ends or 0)
+    interrupt.press(2, None)
+    assert alarm.rings(0, None) == "interrupt"
+    patient = Alarm(None, 1, Interrupt())
+    assert [patient.rings(steps, None) for steps in (0, 1, EVERY - 1, EVERY)] == ["bytes", None, None, "bytes"]
+    events = [short.run(1, keep="events").events[-1]._replace(outputs=((0, value),)) for value in (1, np.zeros(LARGE))]
+    assert [is_large(event) for event in (None, *events)] == [False, False, True]
+    assert patient.rings(1, events[1]) == "bytes"
+
+
+def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
+    """`f.run` gives what was done by then, and Ctrl-C is afterwards what it was."""
+    press_after(0.2)
+    begun = time.perf_counter()
+    out = endless.run(1, keep="events")
+    assert time.perf_counter() - begun < 2
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
+    assert str(out.error) == "S12: the run was interrupted\n  hint: what it had done by then is kept"
+    assert out.firings == sum(event.fired for event in out.events) > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_raises_where_a_value_is_wanted(handled: None) -> None:
+    """`f(...)` raises KeyboardInterrupt, as Python's own functions do."""
+    press_after(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        endless(1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
+    """A callback that blocks goes on at the first, and is ended by the second."""
+
+    @tl.function
+    def blocking(n: tl.int64) -> tl.int64:
+        return tl.callback(lambda x: time.sleep(30) or 1, n, returns=tl.int64)
+
+    press_after(0.2)
+    press_after(0.5)
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        blocking.run(1)
+    assert 0.4 < time.perf_counter() - begun < 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_is_left_to_who_claimed_it() -> None:
+    """Where somebody else handles Ctrl-C, or the run is not in the main thread, it is theirs."""
+    mine: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: mine.append(number))
+    try:
+        press_after(0.1)
+        out = endless.run(1, limits=tl.Limits(seconds=0.5))
+        assert (mine, out.error and out.error.limit) == ([signal.SIGINT], "seconds")  # type: ignore[attr-defined]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    seen: list[Any] = []
+    thread = threading.Thread(target=lambda: seen.append(short.run(1).value))
+    thread.start()
+    thread.join()
+    with interruptible() as interrupt:
+        assert (seen, interrupt.pressed) == ([2], False)
+
+
+ENDLESS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import tagloom as tl
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, tl.callback(ready, n, returns=tl.int64))[0]
+
+def ready(n):
+    print("ready", flush=True)
+    return n
+"""
+
+
+def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
+    """`python -m tagloom run` says that it was interrupted, within half a second, and exits with 1: no traceback."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "tagloom", "run", "endless.py", "1"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, cwd=tmp_path) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(0.2)
+        begun = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert time.perf_counter() - begun < 0.5
+    assert (process.returncode, out) == (1, b"")
+    assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
