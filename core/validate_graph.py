@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from . import dtypes, hints
-from .act import ROWS, resource_of, stands_in
+from .act import ACTS, ROWS, resource_of, stands_in
 from .control import CONTROL
 from .errors import Invalid, counted
 from .graph import Edge, Graph, Node
@@ -151,7 +151,7 @@ class _Checker:
                 got="no trigger",
                 hint="write `@ x` behind it: it happens when x comes, and its second output is for the next",
             )
-        elif all(given) != node.triggered and not resource_of(node.op):
+        elif (given or node.op in ACTS) and all(given) != node.triggered and not resource_of(node.op):
             extra = node.triggered
             yield problem(
                 "V8",

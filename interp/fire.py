@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..core.act import ACTS
+from ..core.act import ACTS, resource_of
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
 from ..core.infer import STAND_IN
@@ -44,7 +44,7 @@ class Rule:
     where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `arrives` says that
     what it sends is an argument or loop variable of another activation, `leaves` that its firing takes a result out
     of its own. `acts` says what it does on cells or the world instead of computing, and `bound` how many iterations of
-    its loop run at once.
+    its loop run at once. `watched` says that it may take long, or more than the machine.
     """
 
     node: Node
@@ -59,6 +59,7 @@ class Rule:
     leaves: bool
     acts: Acting | None
     bound: int | None
+    watched: bool
 
 
 def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
@@ -107,7 +108,12 @@ def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed
         leaves=node.op == "return",
         acts=acting(number, node),
         bound=dict(node.attributes).get(BOUND) if node.op == "next_iteration" else None,
+        watched=resource_of(node.op) is not None or (node.op not in _ROUTING and _makes_array(node)),
     )
+
+
+def _makes_array(node: Node) -> bool:
+    return any(not output.type.is_scalar for output in node.outputs)
 
 
 def _routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:

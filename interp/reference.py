@@ -19,7 +19,7 @@ from ..core.types import type_of
 from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit, show
 from ..core.world import Recorded, World
-from .alarm import Alarm, Interrupt, interruptible, machine_memory
+from .alarm import OFTEN, Alarm, Interrupt, interruptible, machine_memory
 from .event import Event
 from .log import SUFFIX, opened
 from .measure import Meter
@@ -66,14 +66,16 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
     if state.live > limits.tokens:
         raise exhausted("tokens at once", "tokens", limits.tokens)
     alarm = Alarm(limits.seconds, limits.bytes, interrupt or Interrupt())
-    event: Event | None = None
-    while state.flight:
-        ringing = alarm.rings(state.steps, event)
-        if ringing is not None:
-            raise _rung(ringing, limits)
+    flight, watched, event, is_due = state.flight, state.watched, None, True
+    while flight:
+        if is_due or not state.steps % OFTEN:
+            ringing = alarm.rings(state.steps, event)
+            if ringing is not None:
+                raise _rung(ringing, limits)
         position = pick(state)
+        is_due = bool(watched) and flight[position].node in watched
         try:
-            if state.rules[state.flight[position].node].acts is not None:
+            if is_due:
                 _check_effect(state, position, limits)
             event = step(state, position)
         except MemoryError:

@@ -48,6 +48,8 @@ class State:
         self.rules = rules(graph, seed, bound)
         self.bounds = {rule.node.site: rule.bound for rule in self.rules if rule.bound is not None and rule.node.site}
         """The bounds on the iterations of loops, by site; where there is none, nobody is counted as busy."""
+        self.watched = frozenset(number for number, rule in enumerate(self.rules) if rule.watched)
+        """The nodes that may take long, or more than the machine: what makes arrays, and effects."""
         self.clocked = clocked
         self.world = World() if world is None else world
         self.signatures = _signatures(graph)
@@ -139,13 +141,11 @@ class State:
             self.traps.append(event)
         if sent:
             self._send(sent, record, rule.arrives, held)
-        if self.bounds:
-            self._count_busy(event, rule.needs, 1)
         if rule.acts is not None:
             self.cells.apply(event, rule.node.op)
-        if woken:
             self.flight.extend(woken)
-        if released:
+        if self.bounds:
+            self._count_busy(event, rule.needs, 1)
             self._release(released)
         for finished in closed:
             self._close(finished.tag)

@@ -44,14 +44,12 @@ def step(state: State, position: int) -> Event:
         if parked is not None:
             return _stays(state, record, token, position, parked)
     sent = _send(state, rule, token.tag, outputs) if outputs else ()
-    held = rule.bound is not None and is_held(state, rule, record)
-    release: tuple[tuple[int, Token], ...] = ()
-    if state.held:
-        release = released(state, record, rule.needs, sent[0].tag if sent else None)
-    closed = _closed(state, rule, record, token, sent)
-    return Event(
-        token, position, inputs, outputs, sent, trap, closed, state.ahead == 1, None, woken, held, release
-    )  # fmt: skip
+    closed, ends = _closed(state, rule, record, token, sent), state.ahead == 1
+    if not state.bounds:
+        return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
+    held = is_held(state, rule, record)
+    release = released(state, record, rule.needs, sent[0].tag if sent else None) if state.held else ()
+    return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, held, release)
 
 
 def completes(state: State, token: Token) -> bool:

@@ -126,7 +126,11 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
             if not places:
                 return "nothing", None
             place, value = dice.choice(places)
-            return f"an edit of {place}", history.change(place, other_value(value))
+            try:
+                return f"an edit of {place}", history.change(place, other_value(value))
+            except tl.Usage:
+                assert history.broken  # where types do not agree along edges, a value of the token's is refused
+                return "nothing", None
 
 
 def _places(state: State) -> list[tuple[Place, Any]]:
