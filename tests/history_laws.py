@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tagloom as tl
 from event_bits import bits
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
