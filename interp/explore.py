@@ -16,15 +16,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..core.act import resource_of
 from ..core.errors import Broken, Exhausted, TagloomError, Usage, counted
-from ..core.frontend.structure import LEAF, flat
 from ..core.graph import Graph
-from ..core.validate_graph import graph_problems
 from ..core.value import fingerprint
 from ..core.world import World
 from .event import Event
 from .measure import Meter
 from .outcome import Outcome, ending
-from .reference import admit_arguments, cannot_take, out_of_memory, refusal
+from .reference import admit_arguments, breaks_rules, cannot_take, first_state, out_of_memory, structure_of
+from .schedule import BY_HAND
 from .state import State
 from .step import step
 
@@ -41,8 +40,9 @@ Choices: TypeAlias = Callable[[State], Sequence[int]]
 class Ending(NamedTuple):
     """One of the ways in which a run ends, with the first schedule that led there.
 
-    `script` is the position in the flight of the token that each step takes; where the run is Broken, the last is that
-    of the step that could not be made. `outcome` has the events. `schedules` is how many schedules end so.
+    `script` is the position in the flight of the token that each step takes, as in a Script; where the run is Broken,
+    the last is that of the step that could not be made. `outcome` has the events. `schedules` is how many schedules end
+    so.
     """
 
     outcome: Outcome
@@ -90,40 +90,21 @@ def explore(
     choices: Choices = every_token,
     states: int = STATES,
     unchecked: bool = False,
+    seed: int = 0,
+    k: int | None = None,
 ) -> Exploration:
-    """Run a graph on arguments under every schedule, each until it is quiet.
+    """Run a graph on arguments under every schedule, each until it is quiet; the options are those of `run_graph`.
 
     Raises Exhausted where there are more than `states` states, or one schedule has more than FIRINGS firings; Usage
     where the arguments do not fit or the graph has callbacks, and Invalid where it breaks a rule, unless `unchecked`,
     as `run_graph` does.
     """
-    walk = _Walk(*_begun(graph, arguments, unchecked), choices, states)
+    broken = breaks_rules(graph, unchecked=unchecked)
+    walk = _Walk(_first_state(graph, arguments, seed, k), broken, choices, states)
     counts = walk.run()
     found = sorted(walk.endings.values(), key=lambda each: each[0])
     endings = tuple(Ending(outcome, script, counts[number]) for number, outcome, script in found)
     return Exploration(counts.total(), len(walk.known), endings)
-
-
-def follow(graph: Graph, arguments: Sequence[object], script: Sequence[int], *, unchecked: bool = False) -> Outcome:
-    """The run that takes these positions of the flight, one after another, until it is quiet or Broken.
-
-    Raises Usage where a position is none of the flight, or the run does not end with the script; and as `explore`.
-    """
-    state, broken = _begun(graph, arguments, unchecked)
-    events: list[Event] = []
-    for number, position in enumerate(script):
-        if not 0 <= position < len(state.flight):
-            required = f"a position below {len(state.flight)}" if state.flight else f"{number} steps, then it is quiet"
-            raise Usage(f"step {number} of the script cannot be made", required=required, got=position)
-        made = _attempt(state, position, broken)
-        if isinstance(made, TagloomError):
-            return _ended(state, made, events)
-        state.apply(made)
-        events.append(made)
-    if state.flight:
-        got = f"{counted(len(state.flight), 'token')} in flight after {counted(len(script), 'step')}"
-        raise Usage("the run goes on after the script", required="a position for every step", got=got)
-    return _ended(state, None, events)
 
 
 def canonical(state: State) -> Hashable:
@@ -195,14 +176,14 @@ class _Walk:
         if made.fired:
             self.fired[firing(made)] += 1
             if self.state.firings > FIRINGS:
-                raise _too_large(counted(FIRINGS, "firing"))
+                raise _too_large(counted(FIRINGS, "firing"), "a longer one, or an endless one, cannot")
         key = self._key()
         if key in self.known:
             place.counts.update(self.known[key])
             self._back()
             return
         if len(self.known) + len(path) >= self.most:
-            raise _too_large(counted(self.most, "state"))
+            raise _too_large(counted(self.most, "state"), "--max-states N allows more")
         path.append(self._place(key))
 
     def _back(self) -> None:
@@ -227,17 +208,13 @@ class _Walk:
         return self.endings.setdefault(identity, (len(self.endings), outcome, script))[0]
 
 
-def _begun(graph: Graph, arguments: Sequence[object], unchecked: bool) -> tuple[State, bool]:
-    """The first state, and whether the graph breaks rules."""
-    problems = graph_problems(graph)
-    shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
-    if shapeless or (problems and not unchecked):
-        raise refusal(shapeless or problems)
+def _first_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
+    """The state that every schedule begins in."""
     lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
     if lasting:
         hint = "what a callback does cannot be undone"
         raise Usage("this cannot be run under every schedule", where=lasting[0].where, got=lasting[0].op, hint=hint)
-    return State(graph, admit_arguments(graph, arguments), world=World(lambda line: None)), bool(problems)
+    return first_state(graph, admit_arguments(graph, arguments), "fifo", seed, k, World(lambda line: None))
 
 
 def _attempt(state: State, position: int, broken: bool) -> Event | TagloomError:
@@ -256,15 +233,15 @@ def _attempt(state: State, position: int, broken: bool) -> Event | TagloomError:
 
 def _ended(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
     stats = Meter(state, clocked=False).stats()
-    structure = LEAF if len(state.graph.results) == 1 else flat(len(state.graph.results))
-    details = {"schedule": "hand", "engine": "reference", "structure": structure, "kept": tuple(events)}
+    structure = structure_of(state.graph)
+    details = {"schedule": BY_HAND, "engine": "reference", "structure": structure, "kept": tuple(events)}
     return ending(state, stats, stopped, "quiet", **details)
 
 
-def _too_large(limit: str) -> Exhausted:
+def _too_large(limit: str, more: str) -> Exhausted:
     """The run has more than is walked through."""
     return Exhausted(
         f"the schedules of this run pass through more than {limit}",
         rule="S12",
-        hint="only small runs, of a dozen firings or so, can be run under every schedule; --max-states N allows more",
+        hint=f"only small runs, of a dozen firings or so, can be run under every schedule; {more}",
     )

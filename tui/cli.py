@@ -148,6 +148,7 @@ def check(
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
     seed: Seed = 0,
+    k: Bound = None,
     every_schedule: Annotated[
         bool, typer.Option("--every-schedule", help="A small run: deliver the tokens in every order that there is.")
     ] = False,
@@ -175,7 +176,12 @@ def check(
         return
     if every_schedule or every_order or unchecked:
         choices = every_token if every_schedule else every_firing if every_order else None
-        raise typer.Exit(_check_every(target, args or [], choices, max_states, unchecked=unchecked))
+        if every_schedule and every_order:
+            raise Usage("there are two ways to go through schedules", required="--every-schedule or --every-order")
+        options = {"states": max_states, "unchecked": unchecked, "seed": seed, "k": k}
+        raise typer.Exit(_check_every(target, args or [], choices, options))
+    if k is not None:
+        raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
     limits = Limits(max_firings, max_tokens, max_depth)
     if target and not args and (files := sorted(Path(target).glob("*.tl"))):
         raise typer.Exit(_check_files(files, limits))
@@ -198,14 +204,15 @@ def check(
     raise typer.Exit(1 if differences else 0)
 
 
-def _check_every(target: str, args: list[str], choices: Choices | None, states: int, *, unchecked: bool) -> int:
+def _check_every(target: str, args: list[str], choices: Choices | None, options: dict[str, Any]) -> int:
     """Say what all schedules give; 1 if they end in several ways, or all break."""
+    unchecked = options["unchecked"]
     if choices is None or (unchecked and choices is not every_token):
         raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
     subject = find(target)
     refuse(subject, unchecked=unchecked)
     values = arguments(subject, args)
-    said, wrong = explored(forms(subject, values)[1], values, choices, states, unchecked=unchecked)
+    said, wrong = explored(forms(subject, values)[1], values, choices, **options)
     print(said)
     if wrong is not None:
         _complain(wrong)

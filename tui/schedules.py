@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..core.errors import Disagreement, TagloomError, counted
 from ..core.graph import Graph
 from ..core.value import Value, show
 from ..interp.explore import Choices, Ending, Exploration, explore
+from ..interp.outcome import Outcome
 
 _MOST = 8
 """How many endings are listed."""
 
 
 def explored(
-    graph: Graph, arguments: Sequence[Value], choices: Choices, states: int, *, unchecked: bool
+    graph: Graph, arguments: Sequence[Value], choices: Choices, states: int, **options: Any
 ) -> tuple[str, TagloomError | None]:
     """Run a graph under every schedule: what was found, and what is wrong where there are several endings or all are
     Broken."""
-    found = explore(graph, arguments, choices=choices, states=states, unchecked=unchecked)
+    found = explore(graph, arguments, choices=choices, states=states, **options)
     first, *others = found.endings
     if not others:
         said = f"{'every':10} {'agrees':8} {first.outcome.status:10} {_said(first)}\n{_counts(found)}"
@@ -27,14 +29,22 @@ def explored(
         f"{'every':10} {'differs':8} {each.outcome.status:10} {_said(each)}, {_as(each)}"
         for each in found.endings[:_MOST]
     ]
+    twice = all(each.outcome.status == "Trapped" and _is_double_put(each.outcome) for each in found.endings)
     difference = Disagreement(
-        "the endings differ",
+        "a cell is put more than once, and which value comes first is the schedule's choice"
+        if twice
+        else "the endings differ",
         where=f"{graph.name} under every schedule",
         required=f"{first.outcome.status} {_said(first)}, {_as(first)}",
         got=f"{others[0].outcome.status} {_said(others[0])}, {_as(others[0])}",
-        hint="the numbers are the positions in the flight of the tokens that are delivered, step by step",
+        hint="the numbers are the positions in the flight of the tokens that are delivered, as a tl.Script has them",
     )
     return "\n".join([*lines, _counts(found)]), difference
+
+
+def _is_double_put(outcome: Outcome) -> bool:
+    """Whether a trap is of a cell that was put twice: determinacy says nothing of such runs."""
+    return any("is put more than once" in str(event.trap) for event in outcome.trapped)
 
 
 def _said(ending: Ending) -> str:

@@ -20,7 +20,8 @@ from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint
 from tagloom.interp import explore as module
 from tagloom.interp.event import Event
-from tagloom.interp.explore import Exploration, canonical, every_firing, explore, firing, follow
+from tagloom.interp.explore import Exploration, canonical, every_firing, explore, firing
+from tagloom.interp.reference import run_graph
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
 from tagloom.interp.step import step
@@ -273,23 +274,39 @@ def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
         explore(sum_graph(), [3, 4])
 
 
-def test_scripts_that_do_not_fit_are_refused() -> None:
-    """A script goes to the end of the run and not further, and takes tokens that there are."""
-    wrong = [
-        ((0, 0), "the run goes on after the script\n  required: a position for every step\n  got: 2 tokens in flight"),
-        ((0, 7), "step 1 of the script cannot be made\n  required: a position below 2\n  got: 7"),
-        ((-1,), "step 0 of the script cannot be made\n  required: a position below 3\n  got: -1"),
-        ((0,) * 6, "step 5 of the script cannot be made\n  required: 5 steps, then it is quiet\n  got: 0"),
-    ]
-    for script, said in wrong:
-        with pytest.raises(tl.Usage) as raised:
-            follow(sum_graph(), [3, 4], script)
-        assert str(raised.value).startswith(said)
-    for refused in (lambda: explore(stuck(), [1]), lambda: follow(stuck(), [1], [0])):
-        with pytest.raises(tl.Invalid):
-            refused()
+def test_what_cannot_be_explored_is_refused() -> None:
+    """A graph that breaks rules, arguments that do not fit, and callbacks, whose doings cannot be undone."""
+    with pytest.raises(tl.Invalid):
+        explore(stuck(), [1])
     with pytest.raises(tl.Usage):
         explore(sum_graph(), [3])
+    with pytest.raises(tl.Usage, match="the bound k on the iterations"):
+        explore(sum_graph(), [3, 4], k=0)
+
+
+@tl.function
+def rolled(n: tl.int64) -> tl.int64:
+    return tl.integers(0, 1_000_000_000) + n
+
+
+@tl.function
+def rows(n: tl.int64) -> tl.int64:
+    """The squares take longer than the counter, and nobody waits for them."""
+    return tl.while_loop(lambda i: i < n, lambda i: (i * i * i, i + 1)[1], 0)[0]
+
+
+def test_seeds_and_bounds() -> None:
+    """Every schedule draws the numbers of the seed; a bound leaves fewer schedules, and the same ending."""
+    drawn = [explore(rolled.graph, [0], seed=seed).endings for seed in (1, 2)]
+    assert [len(endings) for endings in drawn] == [1, 1]
+    assert [endings[0].outcome.results[0] for endings in drawn] == [rolled.run(0, seed=seed).value for seed in (1, 2)]
+    bounded, free = (explore(rows.graph, [2], choices=every_firing, k=k) for k in (1, None))
+    assert bounded.schedules < free.schedules and len(bounded.endings) == 1
+
+
+def follow(graph: Graph, arguments: list[Any], script: tuple[int, ...], *, unchecked: bool = False) -> tl.Outcome:
+    """The run that takes these positions."""
+    return run_graph(graph, arguments, schedule=tl.Script(script), keep="events", unchecked=unchecked)
 
 
 def changes(data: Any) -> Iterator[Any]:
