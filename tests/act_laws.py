@@ -267,9 +267,11 @@ def twice_violations(case: Case, schedules: Sequence[str] = SCHEDULES) -> Iterat
         graph = lower(unbounded(case.program))
         said: dict[str, list[str]] = {}
         for name in ("waves", *schedules):
-            outcome = run(graph, case, name).outcome
+            outcome, world = run(graph, case, name)
             if outcome.status == "Exhausted":
                 return
+            if name == "waves":
+                yield from agreement(case, Run(outcome, world), 0)
             said[name] = [str(trap) for trap in outcome.traps if "more than once" in trap.message]
             if said[name] and outcome.status != "Trapped":
                 yield f"under {name} a cell is put twice, and the run {outcome.status}"

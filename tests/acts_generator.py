@@ -159,6 +159,8 @@ class ActsWriter(Writer):
         kinds += ["read"] * 8 if self.cells_in(scope) else []
         kinds += ["fill"] * 2 if self.empty else []
         kinds += ["twice"] * 4 if self.twice else []
+        kinds += ["draw"] * 6 if self.loops else []
+        kinds += ["print"] * 12 if depth == 3 else []  # in the condition of a loop
         match self.pick(*kinds):
             case "program":
                 return super().statement(scope, depth, fuel)
@@ -181,7 +183,10 @@ class ActsWriter(Writer):
                 tl.breakpoint(self.value(scope, BOOL))
                 return []
             case _:
-                return [self.random(scope)]
+                drawn = self.random(scope)
+                if self.pick(True, False):
+                    tl.print(drawn)
+                return [drawn]
 
     def pick_cells(self, scope: list[Any]) -> Cells:
         known = self.cells_in(scope)

@@ -66,7 +66,7 @@ def test_every_schedule_tells_of_a_second_put_in_many_programs(case: Case) -> No
     assert list(twice_violations(case)) == []
 
 
-def distribution(count: int) -> dict[str, float]:
+def distribution(count: int) -> Counter[str]:
     """What share of the programs ends how, does what, and has what in it."""
     found: Counter[str] = Counter()
 
@@ -84,21 +84,15 @@ def distribution(count: int) -> dict[str, float]:
         found.update(["called Python"] * bool(done.world.calls))
 
     draw()
-    return {kind: number / count for kind, number in found.items()}
+    return Counter({kind: number / count for kind, number in found.items()})
 
 
 def test_programs_with_acts_have_all_of_them() -> None:
-    """Most return, some trap or deadlock; a good part parks gets, prints, calls Python, draws and has bounds."""
+    """Most return, some trap; a good part parks gets, prints, calls Python, draws and has bounds."""
     found = distribution(200)
     assert found["Returned"] > 0.7
     assert found["evaluated"] > 0.6
-    assert (
-        min(
-            found[share]
-            for share in ("Trapped", "Deadlocked", "uniform", "normal", "integers", "permutation", "collect")
-        )
-        > 0
-    )
+    assert min(found[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0
     assert min(found[share] for share in ("parks", "printed", "called Python", "bounds", "get")) > 0.1
 
 
