@@ -157,7 +157,7 @@ def readiness(state: State) -> Iterator[str]:
     for position, token in enumerate(state.flight):
         if step(state, position).fired:
             wanted.append((position, token.node, token.tag))
-    if list(map(tuple, why.could_fire(state))) != wanted:
+    if [tuple(ready[:3]) for ready in why.could_fire(state)] != wanted:
         yield f"could fire: {list(why.could_fire(state))}, not {wanted}"
 
 

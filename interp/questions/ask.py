@@ -5,20 +5,31 @@ Owns the names; the answers are those of `queries`, `why` and `difference`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from ...core import hints
 from ...core.errors import TagloomError, Usage
 from ...core.graph import Graph
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
-from ..event import Event, Token
+from ..event import Event
 from ..state import State
 from .causes import Answer
 from .difference import Difference, first_difference
-from .queries import Arrival, Firing, Index, Link, tree, where_from, who_used
+from .queries import Firing, Index, Link, tree, where_from, who_used
 from .why import Ready, could_fire, why_not
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Lines(tuple[Item, ...]):
+    """What was found, which stands whatever the history does; in words a line for each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "none"
 
 
 class Walk(Protocol):
@@ -36,11 +47,11 @@ class Ask:
     Nodes go by name, `add` or `fib.add`; tags as they are written, `main/fib/loop[4]`, or as they are.
     """
 
-    def __init__(self, walk: Walk, graph: Graph, arguments: Sequence[Value]) -> None:
+    def __init__(self, walk: Walk, graph: Graph, arguments: Sequence[Value], index: Index | None = None) -> None:
         self._walk = walk
         self._graph = graph
         self._arguments = arguments
-        self._index: Index | None = None
+        self._index = index
 
     @property
     def index(self) -> Index:
@@ -60,21 +71,21 @@ class Ask:
         """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
         return why_not(self.index, self._walk.state, self._graph.only(node), self._tag(tag), stopped=stopped)
 
-    def could_fire(self) -> Iterator[Ready]:
+    def could_fire(self) -> Lines[Ready]:
         """The tokens in flight whose delivery, as the next step, would fire a node."""
-        return could_fire(self._walk.state)
+        return Lines(could_fire(self._walk.state))
 
-    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> Iterator[Link]:
+    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> Lines[Link]:
         """The firings behind what a node's firing consumed, nearest first, that firing itself at their head."""
-        return where_from(self.index, self._token(node, tag), depth)
+        return Lines(where_from(self.index, self.firing(node, tag), depth))
 
     def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
         """The same as a tree, drawn in lines."""
-        return tree(self.index, self._token(node, tag), depth)
+        return tree(self.index, self.firing(node, tag), depth)
 
-    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> Iterator[Link]:
+    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> Lines[Link]:
         """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
-        return who_used(self.index, self.firing(node, tag), depth)
+        return Lines(who_used(self.index, self.firing(node, tag), depth))
 
     def first_difference(self, other: Ask) -> Difference | None:
         """Where another run differs first, in the order of dependence: None where it does the same."""
@@ -87,11 +98,6 @@ class Ask:
         if event is None:
             raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
         return Firing(event, index.graph.nodes[number], index.events[event])
-
-    def _token(self, node: str, tag: str | Tag) -> Token | Arrival:
-        """A token that a firing sent; where it sent none, the one that made it fire."""
-        event = self.firing(node, tag).event
-        return event.sent[0] if event.sent else event.token
 
     def _tag(self, tag: str | Tag) -> Tag:
         return tag if isinstance(tag, Tag) else tag_of(self._graph, tag)

@@ -4,7 +4,7 @@ A node fires at most once under a tag, and a port gets at most one token under i
 and (node, port, tag) a token, and all that has to be kept beside the events is at which of them each node fired. Who
 sent a token is read from the edges of the graph; each question costs what its answer costs.
 
-Nothing here reads a state or steps one: why a node has not fired is in `causes`, how two runs differ in `difference`.
+Nothing here reads a state or steps one: why a node has not fired is in `why`, how two runs differ in `difference`.
 """
 
 from __future__ import annotations
@@ -261,16 +261,24 @@ class Link:
         return str(self.origin)
 
 
-def where_from(index: Index, token: Token | Arrival, depth: int | None = None) -> Iterator[Link]:
-    """The firings behind a token and the arguments that they go back to: nearest first, each once.
+def where_from(index: Index, what: Token | Arrival | Firing, depth: int | None = None) -> Iterator[Link]:
+    """The firings behind a token, or behind a firing and that one first, and the arguments that they go back to:
+    nearest first, each once.
 
     The walk goes no further than it is asked for links, nor than `depth`. Raises Usage if nobody sent the token.
     """
-    node, port, tag = token[:3]
+    return _walk(index, [_start(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)])
+
+
+def _start(index: Index, what: Token | Arrival | Firing) -> Number:
+    """Where a walk back begins: at the firing itself, or at who sent the token."""
+    if isinstance(what, Firing):
+        return what.number
+    node, port, tag = what[:3]
     sender = index.sender(node, port, tag)
     if sender is None:
         raise Usage(f"no token has come to {_said(index.graph, node, port)} under {tag}")
-    return _walk(index, [sender], 0, depth, lambda number: [sent for _, sent in index.operands(number)])
+    return sender
 
 
 def who_used(index: Index, what: Token | Arrival | Firing | Argument, depth: int | None = 1) -> Iterator[Link]:
@@ -304,17 +312,15 @@ def _walk(
         ahead.extend((depth + 1, found) for found in fresh)
 
 
-def tree(index: Index, token: Token | Arrival, depth: int = 4, most: int = 100) -> str:
-    """Where a token came from, in words: a line for each firing behind it, its operands' below it by port.
+def tree(index: Index, what: Token | Arrival | Firing, depth: int = 4, most: int = 100) -> str:
+    """Where a token, or what a firing consumed, came from, in words: the firing, and below it a line for each of its
+    operands by port, and so on.
 
     A firing that was said before is named by its event only; nothing is said below `depth`, nor after `most` lines.
     """
-    node, port, tag = token[:3]
-    sender = index.sender(node, port, tag)
-    if sender is None:
-        raise Usage(f"no token has come to {_said(index.graph, node, port)} under {tag}")
-    lines: list[str] = []
-    ahead, told = [(0, port, sender)], set[Number]()
+    start = _start(index, what)
+    lines, told = [str(index.origin(start))], {start}
+    ahead = [(1, *operand) for operand in reversed(index.operands(start))] if depth else []
     while ahead:
         at, port, number = ahead.pop()
         if len(lines) == most:

@@ -54,11 +54,15 @@ Needs: TypeAlias = tuple[Held | Missing, ...]
 
 
 class Ready(NamedTuple):
-    """A token in flight whose delivery would fire its node."""
+    """A token in flight whose delivery would fire its node, which has this name."""
 
     position: int
     node: int
     tag: Tag
+    name: str
+
+    def __str__(self) -> str:
+        return f"position {self.position}: {self.name} under {self.tag}"
 
 
 def could_fire(state: State) -> Iterator[Ready]:
@@ -71,7 +75,7 @@ def could_fire(state: State) -> Iterator[Ready]:
         if rule.needs > 1 and (len(held) < rule.needs - 1 or port in held):
             continue
         if rule.node.op not in READS or step(state, position).fired:
-            yield Ready(position, node, tag)
+            yield Ready(position, node, tag, str(rule.node))
 
 
 def why_not(

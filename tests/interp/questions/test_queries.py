@@ -71,7 +71,7 @@ def test_a_tree_in_words() -> None:
     """What was said before is not said again, nor anything below the depth that is asked for."""
     _, index = ran(sum_graph(), [3, 4])
     assert tree(index, RESULT, 2).splitlines() == [
-        "port 0: sum.return under main at event 4: return 11 -> 11",
+        "sum.return under main at event 4: return 11 -> 11",
         "  port 0: sum.outer under main at event 3: add 7, 4 -> 11",
         "    port 0: sum.inner under main at event 1: add 3, 4 -> 7",
         "    port 1: argument y = 4",

@@ -148,7 +148,9 @@ def keep_what_is_undone(patch: MonkeyPatch) -> None:
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
     """could_fire takes every token for the last of its node."""
-    patch.setattr(why, "could_fire", lambda state: (why.Ready(n, t.node, t.tag) for n, t in enumerate(state.flight)))
+    patch.setattr(
+        why, "could_fire", lambda state: (why.Ready(n, t.node, t.tag, "") for n, t in enumerate(state.flight))
+    )
 
 
 def stay_in_the_first_iteration(patch: MonkeyPatch) -> None:

@@ -1,0 +1,65 @@
+"""Questions asked of a history, by name: what they say, and that they stand when the history moves."""
+
+from __future__ import annotations
+
+import tagloom as tl
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def half_full(n: tl.int64) -> tl.int64:
+    filled = tl.put(tl.cells(2, tl.int64), 0, n)
+    return tl.get(filled, 0) + tl.get(filled, 1)
+
+
+@tl.function
+def quotient(n: tl.int64) -> tl.int64:
+    return (n + 1) // (n - n)
+
+
+def ended(function: tl.Function, *arguments: object) -> tl.History:
+    history = function.history(*arguments)
+    history.run()
+    return history
+
+
+def unplaced(text: str) -> list[str]:
+    """The lines without where in a file their nodes were made."""
+    return [line.split(" (")[0] + line[line.index(" under") :] if " (" in line else line for line in text.splitlines()]
+
+
+def test_where_the_operands_of_a_trap_came_from() -> None:
+    """A firing that sent nothing is at the head of what is behind it, with all its operands below."""
+    ask = ended(quotient, 3).ask
+    assert unplaced(ask.tree("floor_divide", depth=1)) == [
+        "quotient.floor_divide under main at event 5: floor_divide 4, 0 traps: integer division by zero",
+        "  port 0: quotient.add under main at event 1: add 3, 1 -> 4",
+        "  port 1: quotient.subtract under main at event 3: subtract 3, 3 -> 0",
+    ]
+    assert [link.depth for link in ask.where_from("floor_divide")] == [0, 1, 1, 2, 3]
+    assert ask.tree("floor_divide", depth=0).count("\n") == 0
+
+
+def test_where_the_operands_of_a_put_came_from() -> None:
+    """A put sends no token either."""
+    first, *below = unplaced(ended(half_full, 5).ask.tree("put", depth=1))
+    assert first.startswith("half_full.put under main at event ")
+    assert [line.split(" ")[2:4] for line in below] == [["port", "0:"], ["port", "2:"]]
+
+
+def test_answers_stand_when_the_history_moves() -> None:
+    """An answer is whole when it is given, and is said in lines."""
+    history = fib.history(3)
+    history.jump(0)
+    ready = history.ask.could_fire()
+    assert len(ready) == 1 and str(ready) == "position 0: fib.n under main"
+    history.run()
+    behind, after = history.ask.where_from("add", depth=1), history.ask.who_used("subtract")
+    history.jump(3)
+    assert len(ready) == 1 and len(behind) == 3 and len(after) == 1
+    assert unplaced(str(behind))[0] == "fib.add under main at event 52: add 2, 1 -> 3"
+    assert [str(link) for link in behind] == str(behind).splitlines()
