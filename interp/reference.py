@@ -300,23 +300,44 @@ def go_on(
     broken: bool,
 ) -> TagloomError | None:
     """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
-    `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself."""
-    try:
-        with interruptible() as interrupt:
-            for event in drive(state, pick, limits, interrupt):
-                for see in watch:
-                    see(event)
-                if is_enough():
-                    return None
-    except (Broken, Exhausted) as error:
-        if isinstance(error, Broken) and not broken:
-            raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
-        return error
-    except Exception:
-        if not broken:
-            raise
-        return cannot_take(state, pick(state))  # a step that fails leaves the state as it was
-    return None
+    `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself.
+
+    Whoever presses Ctrl-C is told so, even where an event was enough at the same time.
+    """
+    with interruptible() as interrupt:
+        stopped = _drive_on(state, pick, limits, interrupt, is_enough, watch, broken)
+    if stopped is None and interrupt.pressed and state.flight:
+        return _rung("interrupt", limits)
+    return stopped
+
+
+def _drive_on(
+    state: State,
+    pick: Pick,
+    limits: Limits,
+    interrupt: Interrupt,
+    is_enough: Callable[[], bool],
+    watch: Sequence[Callable[[Event], object]],
+    broken: bool,
+) -> TagloomError | None:
+    events = drive(state, pick, limits, interrupt)
+    while True:
+        try:
+            event = next(events, None)
+            if event is None:
+                return None
+            for see in watch:
+                see(event)
+        except (Broken, Exhausted) as error:
+            if isinstance(error, Broken) and not broken:
+                raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
+            return error.with_traceback(None)  # whose frames know who watches: a cycle, where that one keeps the error
+        except Exception:
+            if not broken:
+                raise
+            return cannot_take(state, pick(state))  # a step that fails leaves the state as it was
+        if is_enough():  # not above: what fails here is no fault of the graph
+            return None
 
 
 def with_first_token(error: TagloomError | None, kept: Iterable[Event]) -> TagloomError | None:

@@ -25,6 +25,7 @@ from ..log import opened
 from ..measure import Meter
 from ..outcome import Outcome, ending
 from ..questions.ask import Ask
+from ..questions.queries import Index
 from ..record import OutcomeRecord
 from ..reference import (
     Limits,
@@ -120,18 +121,23 @@ class History(Walk):
         """The branches of this history that somebody still holds, in the order in which they were made."""
         return tuple(child for child in (made() for made in self._children) if child is not None)
 
-    @cached_property
+    @property
     def ask(self) -> Ask:
-        """Questions about it, where it stands."""
-        return Ask(self, self.graph, self.arguments)
+        """Questions about it, where it stands. It is not kept: a cycle would keep a long history for ever."""
+        return Ask(self, self.graph, self.arguments, self._index)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self.graph, self.arguments)
 
     # Going over it
 
     def forward(self) -> Event | None:
         """One event on, which is returned: the next that is known, at the end a new one by the schedule. None where
-        the run is over: `outcome` says how."""
+        the run is over: `outcome` says how. A new one is a run of its own: it has all the seconds of the limits, and
+        raises KeyboardInterrupt, after it has happened, where somebody pressed Ctrl-C meanwhile."""
         if self.position == len(self):
-            return self._go_on(self._pick, lambda: True)
+            return self._one(self._pick)
         event = self[self.position]
         self.jump(self.position + 1)
         return event
@@ -140,9 +146,21 @@ class History(Walk):
         """On to after the next event that is wanted, in the state that it led to; None where the run ends before. What
         is wanted is a function of both, or a condition, as `node == 'add' and value < 0`."""
         holds = test_of(wanted, self.state)
-        while (event := self.forward()) is not None and not holds(self.state, event):
-            pass
-        return event
+        while self.position < len(self):
+            event = self.forward()
+            if event is not None and holds(self.state, event):
+                return event
+        found = False
+
+        def is_enough() -> bool:
+            nonlocal found
+            self.position += 1
+            found = holds(self.state, events[-1])
+            return found
+
+        events = self._lineage.last.events
+        event = self._go_on(self._pick, is_enough)
+        return event if found and self._stopped is None else None
 
     # Going on at the end
 
@@ -166,9 +184,18 @@ class History(Walk):
         if not 0 <= position < len(self.state.flight):
             raise Usage(f"no token is at position {position}", got=f"{len(self.state.flight)} in flight")
         deviates = position != self._pick(self.state)
-        event = self._go_on(lambda state: position, lambda: True)
-        if event is not None and deviates and self._by_hand is None:
-            self._by_hand = self.position - 1
+        before = len(self)
+        try:
+            return self._one(lambda state: position)
+        finally:
+            if deviates and self._by_hand is None and len(self) > before:
+                self._by_hand = before
+
+    def _one(self, pick: Pick) -> Event | None:
+        event = self._go_on(pick, lambda: True)
+        if isinstance(self._stopped, Exhausted) and self._stopped.limit == "interrupt":
+            self._stopped = None
+            raise KeyboardInterrupt
         return event
 
     def _go_on(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
@@ -266,7 +293,7 @@ class History(Walk):
             owner = owner.parent
         meter = self._lineage.stretch(position).measured(position)
         made = copy(owner)
-        made.__dict__.pop("ask", None)
+        made.__dict__.pop("_index", None)
         if change is not None:
             make(meter.state, change)
             made.edits = (*owner.edits, (position, change))

@@ -1,0 +1,161 @@
+"""Histories at their end: what ends a run there, how it goes on after a deviation, and that all is freed at last."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import ref
+
+import pytest
+import tagloom as tl
+from history_laws import replayed, seen
+from json_edits import fib
+from tagloom.interp.event import Event
+from tagloom.interp.record import record
+from tagloom.interp.reference import Limits
+from tagloom.interp.state import State
+from tagloom.interp.travel import stretch
+from tagloom.interp.travel.history import History
+
+FIB = fib.trace(6).graph
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+@pytest.fixture
+def handled() -> Iterator[None]:
+    """Ctrl-C is what it is by default, wherever the tests run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press(*arguments: Any) -> bool:
+    """Ctrl-C, at once."""
+    signal.raise_signal(signal.SIGINT)
+    return False
+
+
+def asked(history: History) -> None:
+    history.run()
+    assert history.ask.tree("add")
+
+
+def exhausted(history: History) -> None:
+    history.limits = Limits(firings=100)
+    assert history.run().status == "Exhausted"
+
+
+def interrupted(history: History) -> None:
+    history.jump(0)
+    assert (
+        history.forward_to(lambda state, event: state.steps == 70 and press()) is None
+        and history.outcome().status == "Exhausted"
+    )
+
+
+def broken_off(history: History) -> None:
+    with pytest.raises(ZeroDivisionError):
+        history.forward_to(lambda state, event: state.steps > 60 and 1 // 0 > 0)
+
+
+def branched(history: History) -> None:
+    history.run()
+    branch = history.jump(50) and history.change(0, history.state.flight[0].value)
+    assert branch.run() and branch.ask.index and history.children == (branch,)
+
+
+@pytest.mark.usefixtures("handled")
+@pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
+def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it was asked, and however it ended: nothing but its holder keeps it, and nothing stays set aside."""
+    monkeypatch.setattr(stretch, "LONG", 50)
+    history = History(FIB, [6], spacing=10)
+    happens(history)
+    assert gc.isenabled() and gc.get_freeze_count() > 0
+    gone = ref(history)
+    del history
+    assert gone() is None and gc.get_freeze_count() == 0
+
+
+def test_questions_are_kept_up() -> None:
+    """What was asked of a run before is not looked through again, and a branch has a look of its own."""
+    history = History(FIB, [6])
+    history.run()
+    index = history.ask.index
+    assert history.ask.index is index and len(index.events) == len(history)
+    history.jump(9)
+    branch = history.branch()
+    assert branch.ask.index is not index and len(branch.ask.index.events) == 9
+
+
+def test_a_limit_ends_a_search() -> None:
+    """One search over new events is one run: its seconds end it, its firings are exact, and it goes on later."""
+    history = endless.history(1, limits=Limits(seconds=0.1))
+    begun = time.monotonic()
+    assert history.forward_to(lambda state, event: False) is None
+    assert 0.1 <= time.monotonic() - begun < 5 and history.position == len(history) > 10
+    error = history.outcome().error
+    assert isinstance(error, tl.Exhausted) and error.limit == "seconds"
+    history.limits = Limits(firings=history.outcome().firings + 3)
+    length = len(history)
+    assert history.forward_to("trap != ''") is None and len(history) > length
+    assert history.outcome().status == "Exhausted"
+
+
+def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over events that are known it goes event by event, and from the end on in one go, where the place is right."""
+    history, calls, places = History(FIB, [6]), [], []
+    true_go_on = History._go_on
+    monkeypatch.setattr(History, "_go_on", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
+    for _ in range(10):
+        history.forward()
+    history.jump(5)
+    calls.clear()
+
+    def wanted(state: State, event: Event) -> bool:
+        places.append((history.position, state is history.state, history[history.position - 1] is event))
+        return state.steps == 30
+
+    assert history.forward_to(wanted) is history[29] and (history.position, len(history)) == (30, 30)
+    assert calls == [10] and places == [(position, True, True) for position in range(6, 31)]
+    assert seen(history.state) == seen(replayed(history, 30))
+    with pytest.raises(ZeroDivisionError):
+        history.forward_to(lambda state, event: 1 // 0 > 0)
+    assert (history.position, len(history)) == (31, 31) and seen(history.state) == seen(replayed(history, 31))
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+
+def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
+    """Where a graph breaks rules, an error of who looks is still theirs."""
+    history = History(FIB, [6])
+    branch = history.change(0, 5)
+    with pytest.raises(ZeroDivisionError):
+        branch.forward_to(lambda state, event: 1 // 0 > 0)
+    assert branch.run().value == 5
+
+
+@pytest.mark.usefixtures("handled")
+def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends a search, at a wanted event too; a step on its own is done, and raises KeyboardInterrupt."""
+    history = History(FIB, [6])
+    assert history.forward_to(lambda state, event: press() or True) is None and len(history) == 1
+    error = history.outcome().error
+    assert isinstance(error, tl.Exhausted) and error.limit == "interrupt"
+    true_apply = State.apply
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "apply", lambda self, event: (true_apply(self, event), press())[0])
+        for length, move in enumerate((history.forward, lambda: history.deliver(0)), 2):
+            with pytest.raises(KeyboardInterrupt):
+                move()
+            assert (history.position, len(history)) == (length, length)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(tl.Usage, match="is not over"):
+        history.outcome()
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
