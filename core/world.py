@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 from .errors import TagloomError, Usage
@@ -22,6 +23,12 @@ class World:
     ) -> None:
         self.output = output
         self.callbacks = dict(callbacks or {})
+
+    def with_callbacks(self, callbacks: Mapping[str, Callable[..., Any]]) -> World:
+        """A world like this one that has these Python functions too, but for those whose names it has."""
+        made = copy(self)
+        made.callbacks = {**callbacks, **self.callbacks}
+        return made
 
     def print(self, line: str) -> None:
         self.output(line)
@@ -59,4 +66,12 @@ def _shown(result: object) -> str:
     try:
         return show(admit(result))
     except Usage:
+        return _written(result)
+
+
+def _written(result: object) -> str:
+    """What an object says of itself; one that fails to is told by its class."""
+    try:
         return repr(result)[:80]
+    except Exception:
+        return f"a {type(result).__name__}"

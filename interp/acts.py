@@ -109,7 +109,7 @@ def _collect(number: int, node: Node) -> Acting:
         """S13."""
         handle = inputs[0]
         block = blocks[handle]
-        empty = next((index for index in range(handle.size) if index not in block.puts), None)
+        empty = block.first_empty()
         if empty is not None:
             return Act(parked=Cell(handle, empty))
         values = [block.value(index) for index in range(handle.size)]

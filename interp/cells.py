@@ -27,7 +27,7 @@ class Put(NamedTuple):
 class Block:
     """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `era`."""
 
-    __slots__ = ("era", "parked", "puts", "size")
+    __slots__ = ("era", "full", "parked", "puts", "size")
 
     def __init__(self, size: int, era: object) -> None:
         self.size = size
@@ -36,11 +36,19 @@ class Block:
         """Of each cell, in the order in which they came: the first has its value."""
         self.parked: dict[int, tuple[Token, ...]] = {}
         """The tokens that stay at each empty cell, in the order in which they came."""
+        self.full = 0
+        """All cells below this one are known to be full: where a look for an empty one begins."""
 
     def copy(self, era: object) -> Block:
         made = Block(self.size, era)
-        made.puts, made.parked = self.puts.copy(), self.parked.copy()
+        made.puts, made.parked, made.full = self.puts.copy(), self.parked.copy(), self.full
         return made
+
+    def first_empty(self) -> int | None:
+        """The first cell that is empty, if one is."""
+        while self.full < self.size and self.full in self.puts:
+            self.full += 1
+        return self.full if self.full < self.size else None
 
     def value(self, number: int) -> Value:
         """What a full cell holds."""
@@ -104,6 +112,7 @@ class Heap:
             return
         block = self._mine(handle)
         _put_back(block.puts, number)
+        block.full = min(block.full, number)
         if event.woken:
             block.parked[number] = event.woken
             self.parked += len(event.woken)

@@ -215,8 +215,9 @@ class Function:
 
 def _with_callbacks(world: World | None, traced: Traced) -> World:
     """A world that has the Python functions that a program calls."""
-    given = world or World()
-    return World(given.output, {**traced.callbacks, **given.callbacks}) if traced.callbacks else given
+    if world is not None and not isinstance(world, World):
+        raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(world)[:80])
+    return (world or World()).with_callbacks(traced.callbacks)
 
 
 def function(python: Callable[..., Any]) -> Function:

@@ -141,9 +141,25 @@ def opened(
 ) -> Iterator[Log]:
     """A new log at this path, its first line written; raises Usage where the path cannot be written."""
     first = header(graph, arguments, schedule, seed, bound)
+
+    def unwritable(error: OSError) -> Usage:
+        return Usage("this log cannot be written", got=path, hint=error.strerror)
+
+    def write(line: str) -> object:
+        try:
+            return file.write(line)
+        except OSError as error:
+            raise unwritable(error) from None
+
     try:
-        with path.open("w", encoding="ascii", newline="\n") as file:
-            file.write(first + "\n")
-            yield Log(graph, file.write)
+        file = path.open("w", encoding="ascii", newline="\n")
     except OSError as error:
-        raise Usage("this log cannot be written", got=path, hint=error.strerror) from None
+        raise unwritable(error) from None
+    try:
+        write(first + "\n")
+        yield Log(graph, write)
+    finally:
+        try:
+            file.close()
+        except OSError as error:
+            raise unwritable(error) from None

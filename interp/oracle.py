@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import Disagreement, counted
+from ..core.errors import Disagreement, Exhausted, counted
 from ..core.evaluate import evaluate
 from ..core.graph import Graph
 from ..core.program import Program
@@ -68,7 +68,10 @@ def _silent(
 ) -> Outcome:
     """A run whose lines are kept."""
     world = World(lines.append, callbacks)
-    return run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+    run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+    if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
+        raise KeyboardInterrupt  # one run of several: the others are not wanted either
+    return run
 
 
 def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
@@ -91,6 +94,8 @@ def _shown(results: Sequence[Value | None]) -> str:
 
 
 def _difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
+    if standard.puts_twice and run.puts_twice:
+        return None
     where = f"{graph.name} under {run.schedule}"
     ended = [f"{outcome.status} {_said(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):

@@ -93,6 +93,11 @@ class Outcome:
         return self.stats.firings
 
     @property
+    def puts_twice(self) -> bool:
+        """Whether a cell was put more than once: its value was the schedule's choice, and so may the rest be."""
+        return any(cells.SECOND_PUT in str(event.trap) for event in self.trapped)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """The run, step by step; raises Usage if it was not kept."""
         if self.kept is None and self.log is not None:
@@ -219,15 +224,21 @@ def _second(graph: Graph, puts: tuple[Put, ...]) -> Event:
     return Event(token, 0, second.inputs, (), (), trap, (), False)
 
 
+_PUTS = 16
+"""How many puts to one cell a trap lists."""
+
+
 def _traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
     callers, found = _callers(state.graph), []
     for event in trapped:
         error = _trap(state.graph, event, callers)
         puts = puts_of(state, event)
         ranks = program_order(state.graph, ((put.tag, put.node) for put in puts))
-        for put in sorted(puts, key=lambda put: ranks[put.tag, put.node]):
+        for put in sorted(puts, key=lambda put: ranks[put.tag, put.node])[:_PUTS]:
             node = state.graph.nodes[put.node]
             error.add_note(f"  {show(put.inputs[2])} put by {node} ({node.where}) under {put.tag}")
+        if len(puts) > _PUTS:
+            error.add_note(f"  and {len(puts) - _PUTS:,} more")
         found.append(error)
     return found
 
@@ -242,15 +253,15 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         rule="S5",
         where=node.where,
         tag=event.token.tag,
-        got=f"{node.op} {', '.join(_operand(graph, operand) for operand in operands)}",
+        got=f"{node.op} {', '.join(shown(graph, operand) for operand in operands)}",
     )
     for line in _call_stack(graph, event.token.tag, callers):
         error.add_note(line)
     return error
 
 
-def _operand(graph: Graph, value: Value) -> str:
-    """An operand as a literal; a handle by the node that made the cells."""
+def shown(graph: Graph, value: Value) -> str:
+    """A value as a literal; a handle by the node that made the cells."""
     return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else show(value)
 
 
@@ -326,17 +337,20 @@ def _stays(graph: Graph, waiting: Waiting) -> str:
     node = graph.nodes[waiting.node]
     line = f" ({node.location})" if node.location else ""
     if isinstance(waiting.stays, Cell):
-        handle, number = waiting.stays
-        return (
-            f"  {node}{line} waits under {waiting.tag} for cell {number} of {graph.nodes[handle.node]}, "
-            f"made under {handle.tag}, which nobody has put"
-        )
+        return f"  {node}{line} waits under {waiting.tag} for {cell_said(graph, waiting.stays)}, which nobody has put"
     assert waiting.stays is not None
-    before = f"iteration {waiting.tag.iteration - waiting.stays}"
-    return (
-        f"  a token for {node}{line} is held under {waiting.tag}: {before} is still busy, and the bound of "
-        f"{waiting.tag.site} is {waiting.stays}"
-    )
+    return f"  a token for {node}{line} is held under {waiting.tag}: {bound_said(waiting.tag, waiting.stays)}"
+
+
+def cell_said(graph: Graph, cell: Cell) -> str:
+    """A cell by its number and the node that made it."""
+    handle, number = cell
+    return f"cell {number} of {graph.nodes[handle.node]}, made under {handle.tag}"
+
+
+def bound_said(tag: Tag, bound: int) -> str:
+    """Why a token is held for an iteration."""
+    return f"iteration {tag.iteration - bound} is still busy, and the bound of {tag.site} is {bound}"
 
 
 def exhausted(what: str, limit: str, number: float) -> Exhausted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,8 +41,8 @@ Tally: TypeAlias = dict[str, Any]
 _COUNTS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
 _WAVES = ("profile", "waiting")
 _NAMED = ("activations", "by_node")
-_LATER = ("by_function", "by_op", "time_by_waves", "by_site")
-"""Measures that a machine may leave out; of the last, a row a site."""
+_LATER = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
+"""Measures that a machine may leave out; of the last two, a row a site, and a row a firing."""
 
 
 class TrapRecord(NamedTuple):
@@ -157,8 +157,24 @@ def _tally(outcome: Outcome) -> Tally:
         "by_function": by_function(graph, stats),
         "by_op": by_op(graph, stats),
         "time_by_waves": None if stats.profile is None else _by_text(times_by_waves(stats.profile)),
+        "time_on": None,
         "by_site": {names[site]: share._asdict() for site, share in by_site(graph, stats).items()},
+        "critical_firings": None,
     }
+
+
+def with_critical_path(said: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
+    """The record of an outcome that kept its events, with the critical path, and with the time on 1, 2, 4, ...
+    processors, up to what no more would shorten."""
+    path, times, processors = outcome.critical_path(), {1: outcome.firings}, 1
+    while times[processors] > len(path):
+        processors *= 2
+        times[processors] = outcome.time_on(processors)
+    more = {
+        "time_on": _by_text(times),
+        "critical_firings": tuple((each.node, each.tag) for each in path),
+    }
+    return replace(said, stats={**(said.stats or {}), **more})
 
 
 def _by_text(counts: dict[int, int]) -> dict[str, int]:
@@ -168,14 +184,16 @@ def _by_text(counts: dict[int, int]) -> dict[str, int]:
 def outcome_form(outcome: OutcomeRecord) -> Plain:
     """An outcome as a document: what `tagloom run --json` prints."""
     traps, residue = outcome.traps or (), outcome.residue or ()
-    table = TagTable([*(trap.tag for trap in traps), *(waiting.tag for waiting in residue)])
+    path = outcome.stats and outcome.stats.get("critical_firings")
+    tags = (*(trap.tag for trap in traps), *(waiting.tag for waiting in residue), *(tag for _, tag in path or ()))
+    table = TagTable(tags)
     return head(
         "outcome",
         status=outcome.status,
         value=[None if result is None else plain(result.value) for result in outcome.results],
         results=[None if result is None else value_form(result.value) for result in outcome.results],
         firings=outcome.firings,
-        stats=_stats_form(outcome.stats),
+        stats=_stats_form(outcome.stats, table),
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=None if outcome.traps is None else [_trap_form(trap, table) for trap in traps],
@@ -198,8 +216,12 @@ def _finite(data: Plain) -> Plain:
     return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def _stats_form(stats: Tally | None) -> Plain:
-    return stats and {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
+def _stats_form(stats: Tally | None, table: TagTable) -> Plain:
+    if stats is None:
+        return None
+    form = {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
+    path = stats.get("critical_firings")
+    return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
 
 
 def _trap_form(trap: TrapRecord, table: TagTable) -> Plain:
@@ -241,7 +263,7 @@ def read_outcome(at: Cursor) -> OutcomeRecord:
         status=status.one_of(STATUSES),
         results=results.each(lambda result: result.optional(read_literal)),
         firings=firings.optional(natural),
-        stats=stats.optional(_read_stats),
+        stats=stats.optional(lambda measures: _read_stats(measures, table)),
         engine=engine.optional(Cursor.text),
         schedule=schedule.optional(Cursor.text),
         traps=traps.optional(lambda listed: listed.each(lambda trap: _read_trap(trap, table))),
@@ -251,10 +273,10 @@ def read_outcome(at: Cursor) -> OutcomeRecord:
     )
 
 
-def _read_stats(at: Cursor) -> Tally:
+def _read_stats(at: Cursor, table: list[Tag]) -> Tally:
     names = (*_COUNTS, "parallelism", *_WAVES, *_NAMED)
     places = dict(zip(names, at.fields(*names, optional=_LATER), strict=True))
-    *counts, by_site = (at.key(name) if at.has(name) else Cursor(None) for name in _LATER)
+    *counts, by_site, path = (at.key(name) if at.has(name) else Cursor(None) for name in _LATER)
     return {
         **{name: places[name].optional(natural) for name in _COUNTS},
         "parallelism": places["parallelism"].optional(Cursor.number),
@@ -262,7 +284,13 @@ def _read_stats(at: Cursor) -> Tally:
         **{name: places[name].optional(_read_counts) for name in _NAMED},
         **{name: count.optional(_read_counts) for name, count in zip(_LATER, counts, strict=False)},
         "by_site": by_site.optional(lambda sites: {name: _read_share(share) for name, share in sites.items()}),
+        "critical_firings": path.optional(lambda rows: rows.each(lambda row: _read_firing(row, table))),
     }
+
+
+def _read_firing(at: Cursor, table: list[Tag]) -> tuple[int, Tag]:
+    node, tag = at.row("node", "tag")
+    return natural(node), table[below(tag, len(table))]
 
 
 def _read_counts(at: Cursor) -> dict[str, int]:

@@ -24,7 +24,7 @@ from .event import Event
 from .log import SUFFIX, opened
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
-from .schedule import Pick, name_of
+from .schedule import Pick, clocked, name_of
 from .schedule import schedule as schedule_named
 from .script import Script
 from .state import State
@@ -105,7 +105,9 @@ def _check_effect(state: State, position: int, limits: Limits) -> None:
         return
     if state.firings >= limits.firings:
         raise exhausted("firings", "firings", limits.firings)
-    if state.live + sum(map(len, rule.edges)) - rule.needs > limits.tokens:
+    ways = zip(rule.edges, rule.routes, strict=True)
+    sent = sum(len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways)
+    if state.live + sent - rule.needs > limits.tokens:
         raise exhausted("tokens at once", "tokens", limits.tokens)
 
 
@@ -217,15 +219,14 @@ def run_checked(
     if until not in UNTIL:
         raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
     path = log_path(keep)
-    if limits is not None and not isinstance(limits, Limits):
-        raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
+    limits = limits_of(limits)
     admitted, called = admit_arguments(graph, arguments), name_of(schedule)
     state = first_state(graph, admitted, schedule, seed, k, world)
     meter = Meter(state, clocked=state.clocked)
     kept: list[Event] | None = [] if keep == "events" or broken else None
     with opened(path, graph, admitted, called, seed, k) if path else nullcontext() as log:
         watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
-        stopped = go_on(state, pick, limits or Limits(), lambda: is_met(until, state), watch, broken)
+        stopped = go_on(state, pick, limits, lambda: is_met(until, state), watch, broken)
         outcome = ending(
             state,
             meter.stats(),
@@ -242,6 +243,13 @@ def run_checked(
     return outcome
 
 
+def limits_of(limits: Limits | None) -> Limits:
+    """The limits that are given, or those by default; raises Usage where they are none."""
+    if limits is not None and not isinstance(limits, Limits):
+        raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
+    return Limits() if limits is None else limits
+
+
 def first_state(
     graph: Graph,
     arguments: Sequence[Value],
@@ -256,16 +264,21 @@ def first_state(
     if k is not None and (type(k) is not int or k < 1):
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
     given = world or World()
+    check_callbacks(graph, given)
+    return State(graph, arguments, seed=seed, bound=k, clocked=clocked(schedule), world=given)
+
+
+def check_callbacks(graph: Graph, world: World) -> None:
+    """Raises Usage where a program calls Python functions that a world does not have."""
     called = [node for node in graph.nodes if node.op == "callback"]
-    missing = [node for node in called if dict(node.attributes)["function"] not in given.callbacks]
-    if missing and not isinstance(given, Recorded):
+    missing = [node for node in called if dict(node.attributes)["function"] not in world.callbacks]
+    if missing and not isinstance(world, Recorded):
         name = dict(missing[0].attributes)["function"]
         raise Usage(
             f"this program calls Python, and no function is given for callback {name}",
             where=missing[0].where,
             hint=f"give it, as in world=tl.World(callbacks={{{name!r}: function}})",
         )
-    return State(graph, arguments, seed=seed, bound=k, clocked=schedule == "waves", world=given)
 
 
 def log_path(keep: Keep) -> Path | None:

@@ -43,6 +43,13 @@ def schedule(name: str | Script) -> Pick:
     raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")
 
 
+def clocked(given: str | Script) -> bool:
+    """Whether a schedule has a clock: `waves` has, and a script after which it goes on."""
+    if isinstance(given, str) and given.startswith(f"{BY_HAND}:"):
+        given = read_script(given.partition(":")[2])
+    return (given.then if isinstance(given, Script) else given) == "waves"
+
+
 def name_of(given: str | Script) -> str:
     """What an outcome calls a schedule."""
     return BY_HAND if isinstance(given, Script) or given.startswith(f"{BY_HAND}:") else given

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,20 @@ def seed_of(name: str) -> int | None:
 class Script:
     """The positions of the tokens that are delivered, the oldest in flight being 0; and the schedule after them."""
 
-    positions: tuple[int, ...]
+    positions: Sequence[int]
     then: str = "fifo"
 
     def __post_init__(self) -> None:
+        """Raises Usage where these are no positions, or no schedule that has a name."""
+        if not isinstance(self.positions, Sequence) or isinstance(self.positions, str):
+            raise Usage("a script has the positions of tokens", required="tl.Script([0, 3, 1])", got=self.positions)
         for position in self.positions:
             if type(position) is not int or position < 0:
                 raise Usage("a position in the flight is an integer from 0 up", got=repr(position))
+        if self.then not in CLOSED and (not isinstance(self.then, str) or seed_of(self.then) is None):
+            required = f"{', '.join(CLOSED)}, random:SEED"
+            raise Usage("no schedule goes on like this after a script", required=required, got=repr(self.then))
+        object.__setattr__(self, "positions", tuple(self.positions))
 
     def position(self, state: State) -> int | None:
         """What is taken next, or None where the script is over; raises Disagreement where there is no such token."""

@@ -32,7 +32,7 @@ from ..interp.function import Function
 from ..interp.log import SUFFIX
 from ..interp.oracle import check as check_graph
 from ..interp.outcome import Outcome
-from ..interp.record import words
+from ..interp.record import record, with_critical_path, words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, program_of, read_text, refuse
@@ -102,7 +102,7 @@ def run(
         "schedule": schedule,
         "until": until.value,
         "limits": Limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
-        "keep": keep,
+        "keep": "events" if keep is None and stats and as_document else keep,
         "seed": seed,
         "k": k,
         "world": World(_aside) if as_document else World(),
@@ -125,7 +125,9 @@ def _aside(line: str) -> None:
 
 def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
     if as_document:
-        print(json.dumps(to_json(outcome), allow_nan=False))
+        said = record(outcome)
+        document = with_critical_path(said, outcome) if stats and outcome.kept is not None else said
+        print(json.dumps(to_json(document), allow_nan=False))
     elif not outcome.missing:
         flat = all(part == LEAF for _, part in outcome.structure.parts) and outcome.structure.kind in (None, tuple)
         named = labelled(outcome.structure, map(show_value, outcome.results))

@@ -17,12 +17,12 @@ from ..core.program import Program
 from ..core.text import parse
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
-from ..interp import fire, outcome, state, step
+from ..interp import acts, bounds, cells, fire, outcome, state, step
 from ..interp.record import words
 from ..interp.reference import run_graph
 from .lessons import LESSONS, Lesson
 
-_KEEPERS = (tag, validate, validate_graph, place, lower, step, fire, state, outcome, frontend)
+_KEEPERS = (tag, validate, validate_graph, place, lower, step, fire, state, outcome, cells, acts, bounds, frontend)
 _RULE = re.compile(r"^([TVLSF][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
 
 

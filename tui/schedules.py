@@ -9,7 +9,6 @@ from ..core.errors import Disagreement, TagloomError, counted
 from ..core.graph import Graph
 from ..core.value import Value, show
 from ..interp.explore import Choices, Ending, Exploration, explore
-from ..interp.outcome import Outcome
 
 _MOST = 8
 """How many endings are listed."""
@@ -29,7 +28,7 @@ def explored(
         f"{'every':10} {'differs':8} {each.outcome.status:10} {_said(each)}, {_as(each)}"
         for each in found.endings[:_MOST]
     ]
-    twice = all(each.outcome.status == "Trapped" and _is_double_put(each.outcome) for each in found.endings)
+    twice = all(each.outcome.puts_twice for each in found.endings)
     difference = Disagreement(
         "a cell is put more than once, and which value comes first is the schedule's choice"
         if twice
@@ -40,11 +39,6 @@ def explored(
         hint="the numbers are the positions in the flight of the tokens that are delivered, as a tl.Script has them",
     )
     return "\n".join([*lines, _counts(found)]), difference
-
-
-def _is_double_put(outcome: Outcome) -> bool:
-    """Whether a trap is of a cell that was put twice: determinacy says nothing of such runs."""
-    return any("is put more than once" in str(event.trap) for event in outcome.trapped)
 
 
 def _said(ending: Ending) -> str:

@@ -17,7 +17,7 @@ from ..attribute import said
 from ..cells import Handle
 from ..errors import Invalid, Usage
 from ..op import MOST_ELEMENTS
-from ..types import Type, admit_element, element_type, handle_type
+from ..types import MOST_AXES, Type, admit_element, element_type, handle_type
 from ..value import Value, normal
 
 _INT = Type(dtypes.int64)
@@ -50,6 +50,8 @@ def _put(handle: Type, index: Type, value: Type) -> Type:
 
 def _collected(handle: Type) -> Type:
     element = element_type(handle)
+    if element.shape is not None and len(element.shape) >= MOST_AXES:
+        raise Invalid("an array of these has too many axes", required=f"{MOST_AXES - 1} at most", got=element)
     return Type(element.dtype, None if element.shape is None else (None, *element.shape))
 
 
@@ -101,14 +103,20 @@ def index_trap(handle: Handle, index: int) -> str | None:
     return None if 0 <= index < handle.size else f"there is no cell {index} among {handle.size}"
 
 
+SECOND_PUT = "is put more than once"
+"""What a trap says of a cell, whichever it is."""
+
+
 def second_put_trap(index: int) -> str:
-    return f"cell {index} is put more than once"
+    return f"cell {index} {SECOND_PUT}"
 
 
 def shapes_trap(values: Sequence[Value]) -> str | None:
     """Why values of cells make no array; a value of another shape is possible where the element's is open."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
-    return f"cells of shapes {shapes[0]} and {shapes[1]} make no array" if len(shapes) > 1 else None
+    if len(shapes) > 1:
+        return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
+    return f"an array has at most {MOST_AXES} axes" if shapes and len(shapes[0]) >= MOST_AXES else None
 
 
 def stacked(values: Sequence[Value], element: Type) -> Value:

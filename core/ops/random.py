@@ -17,7 +17,7 @@ from ..attribute import said
 from ..errors import Invalid
 from ..mix import splitmix64
 from ..op import MOST_ELEMENTS
-from ..types import Shape, Type
+from ..types import MOST_AXES, Shape, Type
 from ..value import Value, normal
 
 _INT = Type(dtypes.int64)
@@ -57,9 +57,11 @@ def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value
 
 
 def _shaped(shape: object) -> Shape:
-    if isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 2**63 for size in shape):
+    fits = isinstance(shape, tuple) and len(shape) <= MOST_AXES
+    if isinstance(shape, tuple) and fits and all(type(size) is int and 0 <= size < 2**63 for size in shape):
         return shape
-    raise Invalid("this is no shape", required="sizes, as in shape=[2, 3]", got=said(shape))
+    required = f"sizes, as in shape=[2, 3], {MOST_AXES} at most"
+    raise Invalid("this is no shape", required=required, got=said(shape))
 
 
 def _floats(shape: Any) -> Type:

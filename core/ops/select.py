@@ -10,7 +10,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
 from ..op import op
-from ..types import Type, join_shapes
+from ..types import HandleType, Type, join_shapes
 from . import guarded
 from .rules import promoted
 
@@ -19,7 +19,14 @@ def _where(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
         raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
+    _check_computable(x, y)
     return Type(promoted((x, y)), join_shapes([condition.shape, x.shape, y.shape]))
+
+
+def _check_computable(*operands: Type) -> None:
+    for operand in operands:
+        if isinstance(operand.dtype, HandleType):
+            raise Invalid("nothing is computed with handles of cells", required="a number or an array", got=operand)
 
 
 def _same(x: Type) -> Type:
@@ -29,6 +36,7 @@ def _same(x: Type) -> Type:
 def _converted(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
         raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
+    _check_computable(x)
     return Type(dtype, x.shape)
 
 

@@ -360,3 +360,21 @@ def test_generated_programs_that_act_come_back(case: Case) -> None:
     assert tl.parse_graph(tl.print_graph(graph)) == graph
     for subject in (case.program, graph):
         assert tl.from_json(json.dumps(tl.to_json(subject), allow_nan=False)) == subject
+
+
+REFUSED_HANDLES = ["b = astype a, dtype=int64", "b = astype a, dtype=bool", "b = where true, a, a", "b = add a, a"]
+
+
+@pytest.mark.parametrize("line", REFUSED_HANDLES)
+def test_nothing_is_computed_with_handles(line: str) -> None:
+    """Ops refuse them, but for identity."""
+    program = tl.parse_program(f"func f(n: int64) -> int64 {{\n  a = cells n, element=int64\n  {line}\n  return n\n}}")
+    assert "V4" in [problem.rule for problem in program_problems(program)]
+
+
+@pytest.mark.parametrize("line", [f"u = uniform shape={[1] * 65}", "u = collect a"])
+def test_too_many_axes(line: str) -> None:
+    """An array has 64 axes at most, whatever makes it."""
+    element = f"float64[{', '.join(['1'] * 64)}]"
+    text = f"func f(n: int64) -> int64 {{\n  a = cells n, element={element}\n  {line}\n  return n\n}}"
+    assert "V4" in [problem.rule for problem in program_problems(tl.parse_program(text))]

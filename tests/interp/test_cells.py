@@ -300,3 +300,21 @@ def test_parked_tokens_count() -> None:
         alive.append(state.live)
     assert waiting.run(0, limits=tl.Limits(tokens=max(alive))).status == "Returned"
     assert waiting.run(0, limits=tl.Limits(tokens=max(alive) - 1)).status == "Exhausted"
+
+
+def test_collecting_many_cells_takes_time_in_proportion() -> None:
+    """Each put wakes the collect, which goes on to look where it left off: it does not begin anew."""
+
+    @tl.function
+    def filled(n: tl.int64) -> tl.Array[tl.int64, None]:
+        cells, _ = tl.while_loop(lambda a, i: i < n, lambda a, i: (tl.put(a, i, i), i + 1), tl.cells(n, tl.int64), 0)
+        return tl.collect(cells)
+
+    history = filled.history(60)
+    history.run()
+    assert history.state.cells.blocks and list(history.outcome().value) == list(range(60))
+    for place in (200, 600, 40, len(history)):
+        history.jump(place)
+        for block in history.state.cells.blocks.values():
+            empty = next((n for n in range(block.size) if n not in block.puts), None)
+            assert block.first_empty() == empty

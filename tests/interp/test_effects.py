@@ -310,3 +310,63 @@ def test_a_breakpoint_lets_a_run_go_on() -> None:
 
     assert [stopping.run(n).value for n in (3, 4)] == [3, 4]
     assert evaluate(stopping.program, [4]).results == (4,)
+
+
+class Silent:
+    """What fails even to say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_a_callback_returns_what_cannot_be_shown() -> None:
+    """It is told by its class."""
+
+    @tl.function
+    def asked(n: tl.int64) -> tl.int64:
+        return tl.callback(lambda x: Silent(), n, returns=tl.int64)
+
+    out = asked.run(1)
+    assert out.status == "Trapped" and "returned a Silent, which is no int64" in str(out.error)
+
+
+class Loud(tl.World):
+    """A world of one's own."""
+
+    def print(self, line: str) -> None:
+        super().print(line.upper())
+
+
+def test_a_world_of_ones_own() -> None:
+    """It is kept where the program has callbacks too; anything else is no world."""
+    lines: list[str] = []
+
+    @tl.function
+    def both(n: tl.int64) -> tl.int64:
+        tl.print("n is", n)
+        return tl.callback(lambda x: x + 1, n, returns=tl.int64)
+
+    assert both.run(1, world=Loud(lines.append)).value == 2 and lines == ["N IS 1"]
+    with pytest.raises(tl.Usage, match="a world is a"):
+        both.run(1, world=print)  # type: ignore[arg-type]
+
+
+def test_the_limit_on_tokens_is_exact_for_effects() -> None:
+    """Of what an effect sends, only what is for the caller counts: as many as a run ever has are enough for it."""
+
+    @tl.function
+    def told(n: tl.int64) -> tl.int64:
+        tl.print("n is", n)
+        return n
+
+    @tl.function
+    def often(n: tl.int64) -> tl.int64:
+        return told(n) + told(n + 1) + told(n + 2) + told(n + 3)
+
+    silent = tl.World(lambda line: None)
+    history = often.history(0, schedule="lifo", world=silent)
+    most = history.state.live
+    while history.forward():
+        most = max(most, history.state.live)
+    for tokens, status in ((most, "Returned"), (most - 1, "Exhausted")):
+        assert often.run(0, schedule="lifo", limits=tl.Limits(tokens=tokens), world=silent).status == status

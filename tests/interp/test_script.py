@@ -121,5 +121,25 @@ def test_no_file_and_no_place(tmp_path: Path) -> None:
 
 def test_the_schedule_after_a_script_is_one() -> None:
     """A script whose end is no schedule is refused before the run."""
-    with pytest.raises(tl.Usage, match="no schedule is called 'quick'"):
+    with pytest.raises(tl.Usage, match="no schedule goes on like this after a script"):
         fib.run(1, schedule=Script((), "quick"))
+
+
+@tl.function
+def bounded(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i < n, lambda i: (i * i * i, i + 1)[1], 0, parallel_iterations=2)[0]
+
+
+def test_a_script_before_waves_has_their_clock() -> None:
+    """What bounds hold is released between waves then, too, so that the run is that of waves."""
+    waves = bounded.run(6, keep="events")
+    positions = tuple(event.position for event in waves.events)
+    for script in (tl.Script((), "waves"), tl.Script(positions[:40], "waves"), tl.Script(list(positions), "waves")):
+        assert bounded.run(6, schedule=script, keep="events").events == waves.events
+
+
+@pytest.mark.parametrize("wrong", [5, "012", [0.5], [-1]])
+def test_what_is_no_script(wrong: Any) -> None:
+    """A script is a sequence of positions."""
+    with pytest.raises(tl.Usage):
+        tl.Script(wrong)

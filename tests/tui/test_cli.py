@@ -206,7 +206,7 @@ def test_effects(tagloom: Any) -> None:
 
 def test_the_time_and_memory_of_a_run(tagloom: Any) -> None:
     """--timeout and --max-bytes end it."""
-    for words, said in (("--timeout 0", "0.0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
+    for words, said in (("--timeout 0", "0 on time, in seconds"), ("--max-bytes 1", "1 on bytes of memory")):
         code, out, error = tagloom("run", "fib.py:fib", "20", *words.split())
         assert (code, out) == (1, "") and said in error
 
