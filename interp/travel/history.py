@@ -9,7 +9,7 @@ past in common, with no copy of it, and goes on by itself, *its effects included
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
 from weakref import ref
@@ -18,7 +18,6 @@ from ...core.act import resource_of
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
-from ...core.value import Value
 from ...core.world import World
 from ..event import Event
 from ..log import opened
@@ -32,20 +31,23 @@ from ..reference import (
     Until,
     admit_arguments,
     breaks_rules,
+    check_callbacks,
     first_state,
     go_on,
     is_met,
+    limits_of,
     log_path,
     structure_of,
     with_first_token,
 )
 from ..replay import open_log
-from ..schedule import BY_HAND, Pick, name_of
+from ..schedule import BY_HAND, Pick
 from ..schedule import schedule as schedule_named
 from ..script import Script
 from ..state import State
+from .beginning import Beginning, read_schedule
 from .edit import Edit, Place, edit, make
-from .stretch import SPACING, Lineage, Stretch
+from .stretch import SPACING, Lineage
 from .walk import Walk, Wanted, test_of
 
 WHAT_IF = "what-if"
@@ -54,6 +56,28 @@ WHAT_IF = "what-if"
 
 class History(Walk):
     """A run that can be gone over, that goes on at its end, and that has branches."""
+
+    world: World
+    """Who performs the effects that are new."""
+    limits: Limits
+    """What ends the run. Where they have, the run goes on once they are raised."""
+    parent: History | None
+    branched_at: int
+    """Where a branch begins: so many events it has in common with its parent."""
+    edit: Edit | None
+    """The token that was changed there, if one was."""
+    edits: tuple[tuple[int, Edit], ...]
+    """All tokens that were changed in the past of the end, with how many events had happened then."""
+    _by_hand: int | None
+    """The first event that the schedule would not have chosen."""
+    _children: list[ref[History]]
+    _branches: int
+    """How many there have been."""
+    _until: Until
+    _stopped: TagloomError | None
+    _outcome: Outcome | None
+    _recorded: OutcomeRecord | None
+    """What a log said of the end, until the run goes on."""
 
     def __init__(
         self,
@@ -74,52 +98,37 @@ class History(Walk):
 
         Raises Usage where the arguments do not fit or an option means nothing, Invalid where the graph breaks a rule.
         """
-        pick = schedule_named(schedule)
+        name, pick, then = read_schedule(schedule)
         broken = breaks_rules(graph, unchecked=unchecked)
-        admitted = admit_arguments(graph, arguments)
-        state = first_state(graph, admitted, schedule, seed, k, world)
-        self._begin(state, admitted, name_of(schedule), pick, broken, spacing)
-        self.seed, self.bound = seed, k
-        self.limits = limits or Limits()
-        self.structure = structure or structure_of(graph)
+        admitted = tuple(admit_arguments(graph, arguments))
+        nests = structure or structure_of(graph)
+        begun = Beginning(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
+        limits = limits_of(limits)
+        self._begin(begun, first_state(graph, admitted, schedule, seed, k, world))
+        self.limits = limits
 
-    def _begin(
-        self, state: State, arguments: Sequence[Value], schedule: str, pick: Pick, broken: bool, spacing: int
-    ) -> None:
-        self.graph = state.graph
-        self.arguments = tuple(arguments)
-        self.schedule = schedule
-        self.world = state.world
-        """Who performs the effects that are new."""
-        self.limits = Limits()
-        """What ends the run. Where they have, the run goes on once they are raised."""
-        self.structure = structure_of(state.graph)
-        self.broken = broken
-        self.name = state.graph.name
-        self.parent: History | None = None
-        self.branched_at = 0
-        """Where a branch begins: so many events it has in common with its parent."""
-        self.edit: Edit | None = None
-        """The token that was changed there, if one was."""
-        self.edits: tuple[tuple[int, Edit], ...] = ()
-        """All tokens that were changed in the past of the end, with how many events had happened then."""
-        self._pick = pick
-        self._by_hand: int | None = None
-        """The first event that the schedule would not have chosen."""
+    def _begin(self, begun: Beginning, state: State) -> None:
         meter = Meter(state, clocked=state.clocked)
-        super().__init__(Lineage((Stretch(0, meter, spacing=spacing, reversible=not broken),)), state, 0)
-        self._spacing = spacing
-        self._children: list[ref[History]] = []
-        self._until: Until = "quiet"
-        self._stopped: TagloomError | None = None
-        self._outcome: Outcome | None = None
-        self._recorded: OutcomeRecord | None = None
-        """What a log said of the end, until the run goes on."""
+        self._stand(begun, Lineage((begun.stretch(0, meter),)), state, 0)
+
+    def _stand(self, begun: Beginning, lineage: Lineage, state: State, position: int) -> None:
+        """A history that stands at its end, and about which nothing else is known."""
+        super().__init__(lineage, state, position)
+        self._begun = begun
+        self.graph, self.arguments, self.structure = begun.graph, begun.arguments, begun.structure
+        self.schedule, self.seed, self.bound, self.broken = begun.schedule, begun.seed, begun.bound, begun.broken
+        self.name = begun.graph.name
+        self.world, self.limits = state.world, Limits()
+        self.parent, self.branched_at = None, 0
+        self.edit, self.edits = None, ()
+        self._by_hand = None
+        self._children, self._branches = [], 0
+        self._until, self._stopped, self._outcome, self._recorded = "quiet", None, None, None
 
     @property
     def children(self) -> tuple[History, ...]:
         """The branches of this history that somebody still holds, in the order in which they were made."""
-        return tuple(child for child in (made() for made in self._children) if child is not None)
+        return tuple(child for child in [made() for made in self._children] if child is not None)
 
     @property
     def ask(self) -> Ask:
@@ -201,11 +210,13 @@ class History(Walk):
     def _go_on(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
         """New events, until it is enough or the run is over; the last of them, if there is one."""
         stretch, before = self._lineage.last, len(self)
+        if self.state.flight and self.state.world is not self.world:
+            check_callbacks(self.graph, self.world)  # of a log, nobody has asked yet
         self._stopped, self._until, self._outcome = None, "quiet", None
         stretch.meter.state, self.state.world = self.state, self.world
-        broken = self.broken or bool(self.edits)
+        broken, limits = self.broken or bool(self.edits), limits_of(self.limits)
         try:
-            self._stopped = go_on(self.state, pick, self.limits, is_enough, [stretch.add], broken)
+            self._stopped = go_on(self.state, pick, limits, is_enough, [stretch.add], broken)
         except BaseException:
             self.state = stretch.settle()
             raise
@@ -255,6 +266,12 @@ class History(Walk):
         self._lineage.last.set_aside()
         return outcome
 
+    @property
+    def _pick(self) -> Pick:
+        """The schedule that goes on: no script, once something was otherwise than it knows."""
+        strays = bool(self.edits) or self._by_hand is not None
+        return schedule_named(self._begun.then) if strays else self._begun.pick
+
     def _kept_schedule(self) -> str:
         """By which schedule the events came to be."""
         if self.edits:
@@ -292,20 +309,19 @@ class History(Walk):
         while owner.parent is not None and position < owner.branched_at:
             owner = owner.parent
         meter = self._lineage.stretch(position).measured(position)
-        made = copy(owner)
-        made.__dict__.pop("_index", None)
         if change is not None:
             make(meter.state, change)
-            made.edits = (*owner.edits, (position, change))
-        made.name = name or f"{owner.name}.{len(owner._children) + 1}"
-        made.parent, made.branched_at, made.edit, made._children = owner, position, change, []
-        made.state, made.position = meter.state, position
-        made._stopped, made._until, made._outcome, made._recorded = None, "quiet", None, None
-        if owner._by_hand is not None and owner._by_hand >= position:
-            made._by_hand = None
-        own = Stretch(position, meter, spacing=self._spacing, reversible=not self.broken)
-        made._lineage = owner._lineage.branch(own)
-        owner._children.append(ref(made))
+        own = self._begun.stretch(position, meter)
+        made = History.__new__(type(self))
+        made._stand(self._begun, owner._lineage.branch(own), meter.state, position)
+        owner._branches += 1
+        made.name = name or f"{owner.name}.{owner._branches}"
+        made.world, made.limits = owner.world, owner.limits
+        made.parent, made.branched_at, made.edit = owner, position, change
+        made.edits = owner.edits if change is None else (*owner.edits, (position, change))
+        if owner._by_hand is not None and owner._by_hand < position:
+            made._by_hand = owner._by_hand
+        owner._children.append(ref(made, owner._children.remove))
         return made
 
     @property
@@ -313,18 +329,36 @@ class History(Walk):
         """The effects of the parent that are not in the past of this branch: those that it may do a second time."""
         if self.parent is None:
             return ()
-        since = (self.parent[number] for number in range(self.branched_at, len(self.parent)))
-        return tuple(event for event in since if event.fired and resource_of(self.graph.nodes[event.token.node].op))
+        effects = {number for number, node in enumerate(self.graph.nodes) if resource_of(node.op) is not None}
+        since = range(self.branched_at, len(self.parent)) if effects else ()
+        events = (self.parent[number] for number in since)
+        return tuple(event for event in events if event.token.node in effects and event.fired)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         said = f"{self.name}: at {self.position:,} of {counted(len(self), 'event')}"
         if self.parent is None:
             return said
         what = "" if self.edit is None else f", with {self.edit.told(self.graph)}"
-        twice = f"; {counted(len(self.repeats), 'effect')} may happen again" if self.repeats else ""
+        repeats = len(self.repeats)
+        twice = f"; {counted(repeats, 'effect')} may happen again" if repeats else ""
         return f"{said}, a branch of {self.parent.name} from {self.branched_at:,} on{what}{twice}"
 
-    # Logs
+    # Logs and scripts
+
+    def script(self) -> Script:
+        """The choices of all events that are known, and the schedule that goes on after them, for a run that does the
+        same.
+
+        Raises Usage where a token was changed, which no script says.
+        """
+        if self.edits:
+            raise Usage(
+                "a what-if is no run of a machine, and has no script", hint="take that of its parent, and the edit"
+            )
+        return Script(self.choices, self._begun.then)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the log of all events that are known: the one that the run would have written itself.
@@ -349,15 +383,18 @@ class History(Walk):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = SPACING) -> History:
         """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on, with the
-        effects that are new then in `world`. One by hand goes on with the oldest token.
+        effects that are new then, and the Python functions that callbacks name, in `world`. One by hand goes on with
+        the oldest token. A log does not say how results nest: they come flat.
 
         Raises what `read_events` raises.
         """
         replay = open_log(os.fspath(path))
         made = cls.__new__(cls)
-        pick = replay.pick or schedule_named("fifo")
-        made._begin(replay.state, replay.arguments, replay.schedule, pick, replay.broken, spacing)
-        made.seed, made.bound, made.world = replay.seed, replay.bound, world or World()
+        graph, then = replay.state.graph, replay.schedule if replay.pick else "fifo"
+        pick = replay.pick or schedule_named(then)
+        options = structure_of(graph), replay.broken, replay.seed, replay.bound, spacing
+        made._begin(Beginning(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
+        made.world = world or World()
         for event in replay.events():
             made._lineage.last.add(event)
         made.position = len(made)
@@ -372,11 +409,6 @@ class History(Walk):
             self._stopped = _STOPPED[recorded.status](error.message, rule=error.rule)
         else:
             self._until = _TOLD.get(recorded.status, "quiet")
-
-    def follow(self, choices: Iterable[int]) -> None:
-        """At the end: deliver tokens by hand, one after the other, as `choices` of another history says."""
-        for position in choices:
-            self.deliver(position)
 
 
 _STOPPED: dict[str, type[TagloomError]] = {"Exhausted": Exhausted, "Broken": Broken}

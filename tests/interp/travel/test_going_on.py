@@ -6,6 +6,7 @@ import gc
 import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from weakref import ref
 
@@ -13,6 +14,7 @@ import pytest
 import tagloom as tl
 from history_laws import replayed, seen
 from json_edits import fib
+from tagloom.core.lower import lower
 from tagloom.interp.event import Event
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits
@@ -159,3 +161,77 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(tl.Usage, match="is not over"):
         history.outcome()
     assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+
+CALLING = """
+func calling(n: int64) -> int64 {
+  a = callback n, function="twice", returns=int64
+  b = add a, n
+  return b
+}
+"""
+
+
+@pytest.mark.parametrize("then", ["fifo", "lifo", "random:3"])
+def test_a_script_is_left_for_good(then: str) -> None:
+    """A script knows one flight: after another choice than its own, or an edit, what comes after it goes on."""
+    script = tl.Script(choices("lifo")[:60], then=then)
+    history = History(FIB, [6], schedule=script)
+    for _ in range(20):
+        history.forward()
+    other = next(n for n in range(len(history.state.flight)) if n != script.positions[20])
+    strayed, edited = history.choose(other), history.change(0, history.state.flight[0].value)
+    same = history.choose(script.positions[20])
+    for branch in (strayed, edited):
+        branch.run()
+        made = tl.Script(branch.choices[: 20 + (branch is strayed)], then=then)
+        assert branch.choices == choices(made)
+    same.run()
+    strayed.jump(20)
+    back = strayed.branch()
+    back.run()
+    assert same.choices == back.choices == choices(script)
+
+
+def choices(schedule: str | tl.Script) -> tuple[int, ...]:
+    """What a run by a schedule takes."""
+    history = History(FIB, [6], schedule=schedule)
+    history.run()
+    return history.choices
+
+
+def test_a_history_as_a_script(tmp_path: Path) -> None:
+    """Its choices, and what goes on after them: a run by it is the same; an edit is in no script."""
+    for schedule in ("waves", "lifo", "random:5"):
+        history = History(FIB, [6], schedule=schedule)
+        for _ in range(30):
+            history.forward()
+        script = history.script()
+        assert (len(script.positions), script.then) == (30, schedule) and choices(script) == choices(schedule)
+        assert history.choose(len(history.state.flight) - 1).script().then == schedule
+        assert History(FIB, [6], schedule=script).script().then == schedule
+    with pytest.raises(tl.Usage, match="no script"):
+        history.change(0, history.state.flight[0].value).script()
+    history.choose(0).save(tmp_path / "run.jsonl")
+    assert History.load(tmp_path / "run.jsonl").script().then == "fifo"
+
+
+def test_a_log_has_no_callbacks(tmp_path: Path) -> None:
+    """A loaded history says so where it first goes on, and nothing has happened then; `world` gives them."""
+    graph, path = lower(tl.parse_program(CALLING)), tmp_path / "run.jsonl"
+    world = tl.World(callbacks={"twice": lambda n: 2 * n})
+    History(graph, [3], world=world).run()
+    tl.run_graph(graph, [3], world=world, keep=path)
+    loaded = History.load(path)
+    assert loaded.run().value == 9, "all has happened"
+    loaded.jump(1)
+    branch = loaded.branch()
+    for going_on in (branch.run, branch.forward, lambda: branch.deliver(0), lambda: branch.forward_to("fired")):
+        with pytest.raises(tl.Usage, match="no function is given for callback twice"):
+            going_on()
+    assert len(branch) == 1
+    branch.world = world
+    assert branch.run().value == 9
+    given = History.load(path, world=tl.World(callbacks={"twice": lambda n: 3 * n}))
+    given.jump(0)
+    assert given.branch().run().value == 12
