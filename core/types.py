@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import reprlib
 from dataclasses import dataclass
@@ -94,6 +95,16 @@ class HandleType(DType):
     """The class of the dtypes of handles. Their kind is 'h'; no op computes with them."""
 
     element: Type
+
+
+copyreg.pickle(HandleType, lambda cls: (_dtype_of, (cls.element,)))
+
+
+def _dtype_of(element: Type) -> HandleType:
+    """What a pickled dtype of handles becomes again."""
+    made = handle_type(element).dtype
+    assert isinstance(made, HandleType)
+    return made
 
 
 @functools.cache

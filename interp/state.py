@@ -199,7 +199,9 @@ class State:
         if node < 0:
             self.results[position] = value
             return
-        target = record if tag is record.tag else self._mine(tag) if tag in self.records else self._begin(tag)
+        target = record if tag is record.tag else self.records.get(tag) or self._begin(tag)
+        if target.era is not self.era:
+            target = self._own(target)
         target.tokens += len(sent)
         target.arrived += arrives
         if held:

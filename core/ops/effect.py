@@ -47,6 +47,8 @@ def _printed(*operands: Type, text: Any) -> Type:
             got=f"{counted(len(operands), 'operand')} and the text {said(text)}",
         )
     _check_no_handles(operands)
+    if any("\ud800" <= letter <= "\udfff" for letter in str(text)):
+        raise Invalid("this text cannot be printed", required="Unicode", got=said(text))
     return _BOOL
 
 

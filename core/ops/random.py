@@ -52,8 +52,9 @@ def _normal(key: int) -> float:
 def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
     if math.prod(filter(None, shape)) > MOST_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
-    flat = [draw(splitmix64(key, i)) for i in range(math.prod(shape))]
-    return normal(np.array(flat, type_.dtype.numpy).reshape(shape), type_)
+    size = math.prod(shape)
+    flat = np.fromiter((draw(splitmix64(key, i)) for i in range(size)), type_.dtype.numpy, size)
+    return normal(flat.reshape(shape), type_)
 
 
 def _shaped(shape: object) -> Shape:

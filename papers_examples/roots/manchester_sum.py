@@ -5,8 +5,9 @@ parallelism in a sum: n numbers take 26 n - 11 firings (S1), and 2^d numbers a c
 S1 / Sinf is the average parallelism.
 
 They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Ours comes nearest to
-that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. The numbers cannot be equal, since the machines
-count different things:
+that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. Which size SUM/8 is, is not known to us, so that the
+two critical paths may be of different problems. And the machines count different things. That of ours is measured; that
+of theirs is what is generally known of the machine, and was not read in their code:
 
 - Their instructions have two inputs and two destinations at most, so that a value for many takes instructions that
   duplicate it, one after another, and these count in S1 and in Sinf. Our edges are free. In the run for 4,749 it would
@@ -15,12 +16,12 @@ count different things:
   argument, and one for a result.
 - We count merges and switches like any other node: 6 each of the 26 firings that a number takes.
 
-What can be compared is how both grow: S1 with n, Sinf with log n.
+One published size says nothing of growth; ours is stated above, S1 with n and Sinf with log n.
 
     tagloom run papers_examples/roots/manchester_sum.py 4749 --stats
 
 Source: Gurd, Kirkham and Watson, "The Manchester prototype dataflow computer" (Communications of the ACM, 1985), from
-which are S1 and Sinf of SUM/8, and these measures themselves. The program is written from its description.
+which are S1 and Sinf of SUM/8, and these measures themselves. The program is ours.
 """
 
 import tagloom as tl

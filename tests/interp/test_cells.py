@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -318,3 +319,14 @@ def test_collecting_many_cells_takes_time_in_proportion() -> None:
         for block in history.state.cells.blocks.values():
             empty = next((n for n in range(block.size) if n not in block.puts), None)
             assert block.first_empty() == empty
+
+
+def test_programs_with_handles_are_pickled() -> None:
+    """Graphs and programs go to other processes: the dtype of a handle stays the one that there is."""
+
+    @tl.function
+    def first(n: tl.int64) -> tl.float64:
+        return tl.put(tl.cells(n, tl.float64), 0, 2.5)[0]
+
+    graph = pickle.loads(pickle.dumps(first.graph))
+    assert graph == first.graph and tl.run_graph(graph, [1]).status == "Returned"
