@@ -82,9 +82,10 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     region = current()
     if region is None:
         return admit(function(*map(_concrete, operands)), type_)
-    name = region.instance.trace.callback(function)
+    region.instance.callbacks.append(function)
+    place = str(len(region.instance.callbacks) - 1)
     given = [to_operand(number_of(operand)) for operand in operands]
-    return _act(region, "callback", given, function=name, returns=type_)
+    return _act(region, "callback", given, function=place, returns=type_)
 
 
 def breakpoint(when: Any = True, /) -> None:

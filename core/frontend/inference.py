@@ -69,6 +69,8 @@ class Instance:
     error: TagloomError | None = None
     """What did not fit in its latest trace."""
     forgotten: bool = False
+    callbacks: list[Callable[..., Any]] = field(default_factory=list)
+    """The Python functions that its latest trace calls; in the body they are named by their place here."""
 
     @property
     def where(self) -> Location:
@@ -105,7 +107,7 @@ class Trace:
         self.wrap = wrap
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
-        """The Python functions that the program calls, by the names that they have in it."""
+        """The Python functions that the program calls, by the names that they have in it, when it is made."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
@@ -129,16 +131,7 @@ class Trace:
                 hint=f"let a branch of tl.cond return without calling {name}",
             )
         assert entry.known is not None
-        return _written(functions), entry.known.form.structure
-
-    def callback(self, function: Callable[..., Any]) -> str:
-        """The name of a Python function in the program: its own, or with a number where another one has that."""
-        wanted, count = getattr(function, "__name__", "callback"), 0
-        wanted = name = wanted if wanted.isidentifier() else "callback"
-        while self.callbacks.setdefault(name, function) is not function:
-            count += 1
-            name = f"{wanted}_{count}"
-        return name
+        return _written(functions, self.callbacks), entry.known.form.structure
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
@@ -193,7 +186,7 @@ class Trace:
     def run(self, instance: Instance) -> None:
         """Trace the body of a function, on symbolic parameters."""
         instance.earlier, instance.used = tuple(instance.used or ()), {}
-        instance.error, instance.forgotten = None, False
+        instance.error, instance.forgotten, instance.callbacks = None, False, []
         region = RegionTrace(instance, Names())
         weak = iter(instance.weak)
         for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):
@@ -324,26 +317,40 @@ def at(what: object, line: Location | None) -> str:
     return f"{what} ({line})" if line else str(what)
 
 
-def _written(instances: Sequence[Instance]) -> Program:
-    """The program of these functions, of which the first is the entry, named in this order."""
+def _written(instances: Sequence[Instance], callbacks: dict[str, Callable[..., Any]]) -> Program:
+    """The program of these functions, of which the first is the entry, named in this order; so are `callbacks`."""
     names = Names()
     final = {instance.name: names.fresh(instance.source.identifier) for instance in instances}
     functions = []
     for instance in instances:
         assert instance.body is not None and instance.known is not None
-        body = _renamed(instance.body, final)
+        called = {str(place): _callback(function, callbacks) for place, function in enumerate(instance.callbacks)}
+        body = _renamed(instance.body, final, called)
         functions.append(Function(final[instance.name], body, instance.known.form.types, instance.where))
     return Program(tuple(functions), functions[0].name)
 
 
-def _renamed(region: Region, names: dict[str, str]) -> Region:
-    """A region whose calls name functions as they are finally called."""
+def _callback(function: Callable[..., Any], callbacks: dict[str, Callable[..., Any]]) -> str:
+    """The name of a Python function in the program: its own, or with a number where another one has that."""
+    wanted, count = getattr(function, "__name__", "callback"), 0
+    wanted = name = wanted if wanted.isidentifier() else "callback"
+    while callbacks.setdefault(name, function) is not function:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
+
+
+def _renamed(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
+    """A region whose calls name functions, and whose callbacks Python functions, as they are finally called."""
     nodes = []
     for node in region.nodes:
         if node.op == "call":
             node = replace(node, attributes=(("function", names[node.attribute("function")]),))
+        elif node.op == "callback":
+            (_, place), *more = node.attributes
+            node = replace(node, attributes=(("function", called[place]), *more))
         elif node.regions:
-            node = replace(node, regions=tuple(_renamed(inner, names) for inner in node.regions))
+            node = replace(node, regions=tuple(_renamed(inner, names, called) for inner in node.regions))
         nodes.append(node)
     return replace(region, nodes=tuple(nodes))
 

@@ -370,3 +370,22 @@ def test_the_limit_on_tokens_is_exact_for_effects() -> None:
         most = max(most, history.state.live)
     for tokens, status in ((most, "Returned"), (most - 1, "Exhausted")):
         assert often.run(0, schedule="lifo", limits=tl.Limits(tokens=tokens), world=silent).status == status
+
+
+def test_callbacks_have_the_same_names_however_often_a_function_is_traced() -> None:
+    """A function without an annotation is traced more than once, and makes its Python functions anew each time."""
+
+    def body(n: Any) -> Any:
+        return tl.callback(lambda x: x + 1, n, returns=tl.int64)
+
+    @tl.function
+    def inferred(n: tl.int64):  # type: ignore[no-untyped-def]
+        def asked(x: int) -> int:
+            return x + 1
+
+        return tl.cond(n <= 0, lambda: 0, lambda: inferred(n - 1) + tl.callback(asked, n, returns=tl.int64) + body(n))
+
+    traced = inferred.trace(3)
+    assert sorted(traced.callbacks) == ["asked", "callback"] and inferred(3) == 18
+    called = [dict(node.attributes)["function"] for node in traced.graph.nodes if node.op == "callback"]
+    assert called == ["asked", "callback"]
