@@ -1,6 +1,6 @@
 """Expressions over events: what a text means for a graph, worked out before the run, and cheap to ask in it.
 
-`expression_text` reads the text, `expression_names` is the table of names, `expression_values` says what operations do.
+`reader` reads the text, `names` is the table of names, `values` says what operations do.
 All that can be wrong with an expression is said when it is compiled: Malformed where the text cannot be read, Usage
 where it names what is not there or joins what does not fit. In a run nothing is raised.
 """
