@@ -1,8 +1,8 @@
 """What a program does: the machines, and how their runs are measured and compared.
 
-To read the machine, begin with `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`, `acts` and `bounds`
-have what is not plain computing. `schedule` picks, `reference` drives, `measure` and `critical` count, `outcome` says how it
-ended. Around it:
+To read the machine, begin with `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`, `acts` and
+`bounds` have what is not plain computing. `schedule` picks, `reference` drives, `measure` and `critical` count,
+`outcome` says how it ended. Around it:
 
 travel        histories: back and forth over a run, jumps, branches
 questions     why a node has not fired, where tokens came from, where runs differ

@@ -5,9 +5,9 @@ parallelism in a sum: n numbers take 26 n - 11 firings (S1), and 2^d numbers a c
 S1 / Sinf is the average parallelism.
 
 They published, for a sum that they call SUM/8, S1 = 123,472 and Sinf = 247: 499.9 on average. Ours comes nearest to
-that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. Which size SUM/8 is, is not known to us, so that the
-two critical paths may be of different problems. And the machines count different things. That of ours is measured; that
-of theirs is what is generally known of the machine, and was not read in their code:
+that S1 with n = 4,749: 123,463 firings, but 122 waves, and so 1,012.0. Which size SUM/8 is, is not known to us, so
+that the two critical paths may be of different problems. And the machines count different things. Ours is measured;
+what is said of theirs is what is generally known of that machine, and was not read in its code:
 
 - Their instructions have two inputs and two destinations at most, so that a value for many takes instructions that
   duplicate it, one after another, and these count in S1 and in Sinf. Our edges are free. In the run for 4,749 it would
