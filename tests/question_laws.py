@@ -5,23 +5,24 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from acts_generator import Witness
 from tagloom.core.graph import Graph
 from tagloom.core.tag import ROOT, Tag
-from tagloom.core.value import fingerprint, literal
-from tagloom.interp.event import Event
+from tagloom.core.value import fingerprint
+from tagloom.interp.event import Cell, Event
 from tagloom.interp.questions import difference, queries, why
 from tagloom.interp.questions.causes import (
     Answer,
     Elsewhere,
+    EndOfWave,
     Held,
     HeldBack,
     InFlight,
     Parked,
     Trapped,
+    Unfilled,
     Unfired,
     Unopened,
 )
@@ -32,8 +33,11 @@ from tagloom.interp.state import State
 from tagloom.interp.step import step
 
 Place = tuple[int, Tag]
-SENT = InFlight | HeldBack | Parked
-"""Where a token may be that has been sent and not consumed."""
+HOPES = InFlight | EndOfWave | Unfilled
+"""Where a way may end that is no loss."""
+
+AHEAD = Unfired | Unopened | Parked | HeldBack
+"""What waits in turn."""
 
 
 def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, Index]:
@@ -172,6 +176,8 @@ class Future:
         self.fired: set[Place] = set()
         self.sent: set[Any] = set()
         self.opened: set[Tag] = set()
+        self.released: set[Tag] = set()
+        self.puts: dict[Cell, list[Place]] = {}
         aside = 0
         for _ in range(most):
             while aside < len(state.flight) and state.flight[aside][:3] in without:
@@ -182,8 +188,13 @@ class Future:
             state.apply(event)
             self.sent.update(token[:3] for token in event.sent)
             self.opened.update(token.tag for token in event.sent)
+            self.released.update(token.tag for _, token in event.released)
             if event.inputs is not None:
                 self.fired.add((event.token.node, event.token.tag))
+                if state.graph.nodes[event.token.node].op == "store":
+                    self.puts.setdefault(Cell(*event.inputs[:2]), []).append(  # type: ignore[arg-type]
+                        (event.token.node, event.token.tag)
+                    )
 
 
 def questions(state: State, future: Future, index: Index, dice: random.Random) -> list[Place]:
@@ -224,8 +235,10 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
         return
     if (answer.verdict == "never") == answer.waits[0].alive:
         yield "the verdict is not that of the first"
-    if answer.verdict == "pending" and not all(isinstance(root.reason, SENT) for root in answer.roots):
-        yield "a root of what may fire was not sent"
+    if answer.verdict in ("pending", "unknown") and not all(isinstance(root.reason, HOPES) for root in answer.roots):
+        yield "a root of what may fire is a loss"
+    if answer.verdict == "pending" and all(isinstance(root.reason, Unfilled) for root in answer.roots):
+        yield "it is only hoped that a cell will be filled"
     if not answer.roots and not answer.circle:
         yield "there is no root"
     if not state.flight and answer.verdict != "never":
@@ -251,14 +264,19 @@ def _alive(answer: Answer, moving: bool) -> list[bool]:
         before = len(alive)
         for waits in answer.waits:
             ports = [
-                any(isinstance(reason, SENT if moving else InFlight) or reason in alive for reason in need.reasons)
-                for need in waits.missing
+                any(reason in alive or _is_hope(reason, moving) for reason in need.reasons) for need in waits.missing
             ]
             merge = isinstance(waits.place, Unfired) and answer.graph.nodes[waits.place.node].op == "merge"
             if any(ports) if merge else all(ports):
                 alive.add(waits.place)
         if len(alive) == before:
             return [waits.place in alive for waits in answer.waits]
+
+
+def _is_hope(reason: Any, moving: bool) -> bool:
+    if isinstance(reason, Unfilled):
+        return moving and bool(reason.stores)
+    return isinstance(reason, InFlight) or (isinstance(reason, EndOfWave) and moving)
 
 
 def _around(answer: Answer) -> Iterator[str]:
@@ -277,6 +295,12 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
         if not waits.alive and place.tag in future.opened:
             yield "it opened in the end"
         yield from _reasons_hold(None, place.tag, waits.needs[0].reasons, state, future)
+        return
+    if isinstance(place, Parked):
+        yield from _parked_holds(place, waits, state, future)
+        return
+    if isinstance(place, HeldBack):
+        yield from _held_holds(place, waits, state, future)
         return
     node, tag = place
     if index.fired(node, tag) is not None or any(e.fired and e.token[:3:2] == (node, tag) for e in index.events):
@@ -298,6 +322,44 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
             yield from _reasons_hold((node, need.port, tag), tag, need.reasons, state, future)
 
 
+def _parked_holds(place: Parked, waits: Any, state: State, future: Future) -> Iterator[str]:
+    """A parked token: the cells are empty, and who puts to them in the end is among those that are said to."""
+    for need in waits.needs:
+        cell = place.cell._replace(number=-1 - need.port)
+        if cell.number in state.cells.blocks[cell.handle].puts:
+            yield f"{cell} is full"
+        unfilled = [store for reason in need.reasons if isinstance(reason, Unfilled) for store in reason.stores]
+        for put in future.puts.get(cell, ()):
+            if Unfired(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
+                yield f"{put} put to {cell}"
+    if not waits.alive and all(place.cell._replace(number=-1 - need.port) in future.puts for need in waits.needs):
+        yield f"{place.cell} was put in the end"
+
+
+def _held_holds(place: HeldBack, waits: Any, state: State, future: Future) -> Iterator[str]:
+    """A held token: the iteration before is busy, with what is said; and it is let go only if that may be over."""
+    record = state.records.get(place.busy)
+    over = record is None or record.busy == 0
+    if over != (waits.needs[0].reasons == (EndOfWave(),)):
+        yield f"that {place.busy} is busy is {not over}"
+    if not waits.alive and place.tag in future.released:
+        yield f"what was held under {place.tag} was let go"
+    reasons = [reason for need in waits.needs for reason in need.reasons]
+    for tag, inside in state.records.items():
+        if place.busy in (tag, *_above(tag)) and not {Unfired(node, tag) for node in inside.waiting} <= set(reasons):
+            yield f"what waits under {tag} is not said to keep {place.busy} busy"
+    for reason in reasons:
+        at = reason.tag if isinstance(reason, Unfired | HeldBack) else None
+        if at is not None and place.busy not in (at, *_above(at)):
+            yield f"{reason} is not in {place.busy}"
+
+
+def _above(tag: Tag) -> Iterator[Tag]:
+    while tag.parent is not None:
+        tag = tag.parent
+        yield tag
+
+
 def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, future: Future) -> Iterator[str]:
     """Each reason is so; and where all are that the token is lost, it is never sent."""
     for reason in found:
@@ -312,7 +374,7 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
                 yield f"{reason} did not trap"
             case Elsewhere(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
                 yield f"{reason} sent it"
-    lost = not any(isinstance(reason, SENT | Unfired | Unopened) for reason in found)
+    lost = not any(isinstance(reason, HOPES | AHEAD) for reason in found)
     if lost and (token in future.sent if token else tag in future.opened):
         yield f"what is lost by {found} came"
     if not found:
@@ -322,78 +384,3 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
 def _parked(state: State, cell: Any) -> Sequence[Any]:
     block = state.cells.blocks[cell.handle]
     return () if cell.number in block.puts else block.parked.get(cell.number, ())
-
-
-def edited(graph: Graph, dice: random.Random) -> Graph:
-    """The graph with one thing changed that leaves it well-formed: an op, a literal, or a name."""
-    others = {"add": "subtract", "subtract": "multiply", "multiply": "add", "less": "greater", "equal": "less"}
-    others |= {"minimum": "maximum", "maximum": "minimum", "less_equal": "less", "negative": "abs"}
-    nodes, edits = list(graph.nodes), []
-    for number, node in enumerate(nodes):
-        if node.op in others:
-            edits.append((number, replace(node, op=others[node.op])))
-        edits.append((number, replace(node, name=f"{node.name}'")))
-        for port, held in enumerate(node.ports):
-            if held is not None and type(held.value) is int:
-                ports = (
-                    *node.ports[:port],
-                    literal(held.value + (1 if held.value < 0 else -1)),
-                    *node.ports[port + 1 :],
-                )
-                edits += [(number, replace(node, ports=ports))] * 3
-    number, node = dice.choice(edits)
-    nodes[number] = node
-    return replace(graph, nodes=tuple(nodes))
-
-
-Named = tuple[str, Tag]
-
-
-def named_firings(index: Index) -> dict[Named, Any]:
-    """What fired, by name and tag: operands, outputs, trap."""
-    found = {}
-    for event in index.events:
-        if event.inputs is not None:
-            node = index.graph.nodes[event.token.node]
-            operands = event.inputs[:-1] if node.triggered else event.inputs
-            outputs = [(output, fingerprint(value)) for output, value in event.outputs]
-            found[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
-    return found
-
-
-def ancestors(index: Index) -> dict[Named, set[Named]]:
-    """All that each firing depends on, by name and tag."""
-    links, names = Links(index), {}
-    found: dict[Named, set[Named]] = {}
-    for number, event in enumerate(index.events):
-        if event.inputs is not None:
-            names[number] = str(index.graph.nodes[event.token.node]), event.token.tag
-            before = [names[sender] for _, sender in links.behind[number] if sender >= 0]
-            found[names[number]] = {*before, *(name for one in before for name in found[one])}
-    return found
-
-
-def divergence(first: Index, second: Index, told: difference.Difference | None) -> Iterator[str]:
-    """Of two runs that became quiet: nothing is told if and only if all is the same; else what is told differs, and all
-    that it depends on, on either side, agrees."""
-    one, other = named_firings(first), named_firings(second)
-    differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
-    if told is None or told.firing is None:
-        if differ:
-            yield f"{len(differ)} firings differ, and none is told"
-        return
-    key = str(told.firing.node), told.firing.tag
-    if key not in differ:
-        yield f"{key} does not differ"
-    behind = ancestors(first).get(key, set()) | ancestors(second).get(key, set())
-    if behind & differ:
-        yield f"{key} depends on {sorted(map(str, behind & differ))[:3]}"
-    for firing, firings in ((told.first, one), (told.second, other)):
-        if (firing is not None) != (key in firings):
-            yield f"{told}\nis on a side where it is not"
-    if (told.kind == "only one") != (key not in one or key not in other):
-        yield f"{told.kind} is wrong"
-    if told.kind == "results" and one[key][0] != other[key][0]:
-        yield "the operands differ"
-    if told.kind == "operands" and one[key][0] == other[key][0]:
-        yield "the operands do not differ"

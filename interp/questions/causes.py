@@ -1,8 +1,8 @@
 """Why a node has not fired: the answer as data, and in words. `why` finds it.
 
 A port without a token has a reason for each source that could send it one. Some reasons are the end of the search: the
-token is in flight, a firing trapped, a switch sent it on the other side. Others are nodes that wait in turn, or
-activations that have not opened.
+token is in flight, a firing trapped, a switch sent it on the other side. Others wait in turn: nodes, activations that
+have not opened, tokens that are parked at a cell or held by a bound.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from ...core.graph import Graph, Source
 from ...core.tag import Tag
 from ...core.value import Value, show
 from ..event import Cell
+from ..outcome import bound_said, cell_said, shown
 from .queries import Argument, Firing, Origin
 
 SHOWN_ROOTS = 3
 SHOWN_STEPS = 8
+SHOWN_STORES = 4
 """How much of a long answer is put into words."""
 
 
@@ -44,12 +46,20 @@ class InFlight(NamedTuple):
 
 
 class HeldBack(NamedTuple):
-    """The token has been sent, and is neither in flight nor in the store: something keeps it from going on."""
+    """The token has been sent, and is held for its iteration: an earlier one has to be over first."""
 
+    tag: Tag
+    bound: int
     origin: Origin
 
+    @property
+    def busy(self) -> Tag:
+        """The iteration that has to be over."""
+        assert self.tag.parent is not None
+        return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
+
     def said(self, graph: Graph) -> str:
-        return f"the token from {_short(self.origin)} is held back"
+        return f"the token from {_short(self.origin)} is held under {self.tag}: {bound_said(self.tag, self.bound)}"
 
 
 class Parked(NamedTuple):
@@ -59,9 +69,28 @@ class Parked(NamedTuple):
     origin: Origin
 
     def said(self, graph: Graph) -> str:
-        handle, number = self.cell
-        made = f"{graph.nodes[handle.node]} made under {handle.tag}"
-        return f"the token from {_short(self.origin)} is parked: cell {number} of those that {made} is empty"
+        return f"the token from {_short(self.origin)} is parked at {cell_said(graph, self.cell)}, which nobody has put"
+
+
+class Unfilled(NamedTuple):
+    """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits to be
+    told which cell, or None where it has not got anything yet."""
+
+    stores: tuple[tuple[int, Tag | None], ...]
+
+    def said(self, graph: Graph) -> str:
+        if not self.stores:
+            return "there is no store that could fill it"
+        named = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
+        more = f" and {len(named) - SHOWN_STORES:,} more" if len(named) > SHOWN_STORES else ""
+        return f"no store of such cells has been sent its index ({', '.join(named[:SHOWN_STORES])}{more})"
+
+
+class EndOfWave(NamedTuple):
+    """Nothing is in the way any more; held tokens go on when the wave is over."""
+
+    def said(self, graph: Graph) -> str:
+        return "the tokens that were held for it go on when the wave is over"
 
 
 class Trapped(NamedTuple):
@@ -120,8 +149,10 @@ class Unopened(NamedTuple):
         return f"waits for {self.tag} to open"
 
 
-Place: TypeAlias = Unfired | Unopened
-Reason: TypeAlias = InFlight | HeldBack | Parked | Trapped | Elsewhere | Unfed | Place
+Place: TypeAlias = Unfired | Unopened | Parked | HeldBack
+"""What waits in turn, for what comes before it."""
+
+Reason: TypeAlias = InFlight | Trapped | Elsewhere | Unfed | Unfilled | EndOfWave | Place
 
 
 class Missing(NamedTuple):
@@ -132,11 +163,14 @@ class Missing(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """A node that has not fired, or an activation that has not opened, and all that is known of what it waits for.
+    """A node that has not fired, an activation that has not opened, or a token that is parked or held, and all that is
+    known of what it waits for.
 
     An activation waits for any of the nodes that open it: one Missing, of port -1. A merge waits for any of its ports,
-    another node for all of them. `alive` says whether it may still fire, or open; `asked_by` is the position in the
-    answer of what waits for it, None for the first.
+    another node for all of them. A parked token waits for a store to its cell, of port -1 - the number of the cell; a
+    `collect` for one to each empty cell. A held token waits for all that keeps the earlier iteration busy, of ports -1,
+    -2 and so on. `alive` says whether it may still fire, open or go on, for all that is known; `asked_by` is the
+    position in the answer of what waits for it, None for the first.
     """
 
     place: Place
@@ -166,9 +200,10 @@ class Answer:
     """Why a node has not fired under a tag.
 
     `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `roots` are tokens of which one at least
-    has to be delivered, let go or woken first), "never" (`roots` are where tokens were lost; where nodes wait for each
-    other and for nothing else there are none, and `circle` are those), or "unknown", where more nodes wait than were
-    followed. `waits` has the node itself, and then the nodes that it waits for, nearest first.
+    has to be delivered first), "never" (`roots` are where tokens were lost; where nodes wait for each other and for
+    nothing else there are none, and `circle` are those), or "unknown", where a cell has to be filled and no store has
+    been sent its index (an `Unfilled` among `roots`), or more nodes wait than were followed. `waits` has the node
+    itself, and then the nodes that it waits for, nearest first.
     """
 
     graph: Graph
@@ -220,7 +255,8 @@ class Answer:
         if self.activation == "unopened":
             return "no such activation: it has not opened"
         held = [
-            f"{show(need.value)} on port {need.port}" + (f" from {_short(need.origin)}" if need.origin else "")
+            f"{shown(self.graph, need.value)} on port {need.port}"
+            + (f" from {_short(need.origin)}" if need.origin else "")
             for need in self.waits[0].needs
             if isinstance(need, Held)
         ]
@@ -264,8 +300,13 @@ class Answer:
 
     def _port(self, at: int, port: int) -> str:
         place = self.waits[at].place
-        if isinstance(place, Unopened):
-            return f"{place.tag} has not opened"
+        match place:
+            case Unopened(tag):
+                return f"{tag} has not opened"
+            case Parked(cell, _):
+                return cell_said(self.graph, cell._replace(number=-1 - port))
+            case HeldBack():
+                return f"{place.busy} is busy"
         return f"port {port} of {self.graph.nodes[place.node]} under {place.tag}"
 
     def _hint(self) -> str:
@@ -273,11 +314,11 @@ class Answer:
             return "it never will: these nodes wait for each other" if self.circle else "it never will"
         if self.stopped is not None:
             return f"it might have, but {self.stopped.message}"
-        return (
-            "it may still fire"
-            if self.verdict == "pending"
-            else "it may still fire, or wait for more than was followed"
-        )
+        if self.verdict == "pending":
+            return "it may still fire"
+        if any(isinstance(root.reason, Unfilled) for root in self.roots):
+            return "it is not known: only a store that has not been sent its index could fill the cell"
+        return "it may still fire, or wait for more than was followed"
 
 
 def _short(origin: Origin) -> str:

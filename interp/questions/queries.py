@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.control import CONTROL
 from ...core.errors import Usage
 from ...core.graph import Edge, Graph, Node, Source
-from ...core.tag import ROOT, Tag
+from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, show
 from ..event import Cell, Event, Token
+from .contexts import contexts
 
 
 class Arrival(NamedTuple):
@@ -110,6 +112,11 @@ class Index:
         self._latest: tuple[Tag | None, dict[int, Number]] = None, {}
         for event in events:
             self.see(event)
+
+    @cached_property
+    def contexts(self) -> dict[int, str | Site]:
+        """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
+        return contexts(self.graph)
 
     def see(self, event: Event) -> None:
         """The next event of the run."""

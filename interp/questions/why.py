@@ -5,16 +5,20 @@ its op read backwards (S7 to S9): what `return` sends comes from the activation 
 last iteration of its loop or one that has not opened, all else from the same tag, its parent, or the iteration before.
 It goes into no activation that has not opened; that one waits for any of the nodes that would open it. So it ends.
 
+It goes on through cells, to the stores that have been sent the number of the cell, and through bounds, to what keeps an
+earlier iteration busy.
+
 A node may still fire if on each port that lacks a token (a merge: on any) some way ends at a token in flight, and never
-will if not: nodes that wait for each other, and for nothing else, are not alive.
+will if not: nodes that wait for each other, and for nothing else, are not alive. It is not known where a way ends at a
+cell, no store has been sent its index, and some still may be.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ...core.control import CONTROL
 from ...core.errors import TagloomError, Usage
@@ -27,6 +31,7 @@ from .causes import (
     Activation,
     Answer,
     Elsewhere,
+    EndOfWave,
     Held,
     HeldBack,
     InFlight,
@@ -34,23 +39,23 @@ from .causes import (
     Parked,
     Place,
     Reason,
-    Root,
     Trapped,
     Unfed,
+    Unfilled,
     Unfired,
     Unopened,
     Verdict,
     Waits,
 )
 from .queries import Arrival, Firing, Index, Origin
+from .staying import Staying
+from .verdict import Needs, alive, circle_of, further, roots_of
 
 MOST = 1_000_000
 """How many waiting nodes one question follows."""
 
 READS = ("get", "collect")
 """What may be parked although all its operands have come. A step of them is a look at a cell, without effect."""
-
-Needs: TypeAlias = tuple[Held | Missing, ...]
 
 
 class Ready(NamedTuple):
@@ -96,12 +101,13 @@ def why_not(
     if number is not None:
         return Answer(index.graph, node, tag, search.activation(tag), "fired", search.firing(number))
     places, needs, asked_by = search.follow(Unfired(node, tag), most)
-    alive = _alive(search, places, needs)
-    roots, by = _roots(search, places, needs, alive)
-    waits = tuple(Waits(place, needs[at], alive[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
-    circle = () if alive[0] or roots else _circle(search, places, needs, alive)
-    cut = len(places) == most
-    verdict: Verdict = "never" if not alive[0] else "unknown" if cut else "pending"
+    living, surely = (alive(search, places, needs, lives) for lives in (search.lives, search.lives_surely))
+    verdict: Verdict = "never" if not living[0] else "pending" if surely[0] and len(places) < most else "unknown"
+    roots, by = roots_of(search, places, needs, living)
+    first = (Trapped, Unfed) if surely[0] else (Trapped, Unfed, Unfilled)
+    roots.sort(key=lambda root: not isinstance(root.reason, first))
+    waits = tuple(Waits(place, needs[at], living[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
+    circle = () if living[0] or roots else circle_of(search, places, needs, living)
     return Answer(index.graph, node, tag, search.activation(tag), verdict, None, waits, tuple(roots), circle, stopped)
 
 
@@ -118,14 +124,8 @@ class _Search:
         return {token[:3]: position for position, token in enumerate(self.state.flight)}
 
     @cached_property
-    def parked(self) -> dict[tuple[int, int, Tag], Cell]:
-        blocks = self.state.cells.blocks.items()
-        return {
-            token[:3]: Cell(handle, number)
-            for handle, block in blocks
-            for number, tokens in block.parked.items()
-            for token in tokens
-        }
+    def staying(self) -> Staying:
+        return Staying(self.index, self.state)
 
     @cached_property
     def openers(self) -> dict[tuple[str, Site | None], list[int]]:
@@ -172,15 +172,20 @@ class _Search:
             places.append(place)
             asked_by.append(by)
             needs.append(self.needs(place))
-            for reason in _further(needs[-1]):
+            for reason in further(needs[-1]):
                 if reason not in seen:
                     seen.add(reason)
                     ahead.append((reason, len(places) - 1))
         return places, needs, asked_by
 
     def needs(self, place: Place) -> Needs:
-        if isinstance(place, Unopened):
-            return (Missing(-1, self.opening(place.tag)),)
+        match place:
+            case Unopened(tag):
+                return (Missing(-1, self.opening(tag)),)
+            case Parked(cell, _):
+                return self.filling(cell)
+            case HeldBack():
+                return self.busy(place)
         number, tag = place
         ports = [port for port, literal in enumerate(self.nodes[number].ports) if literal is None]
         if self.index.opened(tag) is None:
@@ -210,7 +215,24 @@ class _Search:
         """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
         if token in self.flight:
             return InFlight(self.flight[token], origin)
-        return Parked(self.parked[token], origin) if token in self.parked else HeldBack(origin)
+        if token in self.staying.parked:
+            return Parked(self.staying.parked[token], origin)
+        return HeldBack(token.tag, self.staying.bound(token.tag), origin)
+
+    def filling(self, cell: Cell) -> Needs:
+        """What a cell waits for; where all of several are wanted, what each that is empty waits for."""
+        return tuple(Missing(-1 - each.number, self.staying.stores_to(each)) for each in self.staying.wanted(cell))
+
+    def busy(self, held: HeldBack) -> Needs:
+        """What keeps an iteration busy, for which another is held: all of it."""
+        reasons = list[Reason]()
+        for token, what in self.staying.under(self.index.opened(held.busy) or held.busy):
+            if what == "waits":
+                reasons.append(Unfired(token.node, token.tag))
+            elif (sender := self.index.sender(*token)) is not None:
+                reasons.append(self.sent(token, self.index.origin(sender)))
+        distinct = dict.fromkeys(reasons) or [EndOfWave()]
+        return tuple(Missing(-1 - at, (reason,)) for at, reason in enumerate(distinct))
 
     def opening(self, tag: Tag) -> tuple[Reason, ...]:
         """Of a tag whose parent is open: the nodes that would open it."""
@@ -267,123 +289,14 @@ class _Search:
         return Elsewhere(firing, None if predicate is None else self.index.origin(predicate))
 
     def lives(self, reason: Reason) -> bool:
-        """Whether a token that has been sent may still come. What is parked or held needs another event first."""
-        return isinstance(reason, InFlight) or (isinstance(reason, HeldBack | Parked) and bool(self.state.flight))
+        """Whether this end of the search may be none, for all that is known."""
+        return self.lives_surely(reason) or (
+            isinstance(reason, Unfilled) and bool(reason.stores) and bool(self.state.flight)
+        )
+
+    def lives_surely(self, reason: Reason) -> bool:
+        """Whether a token is known that may still come."""
+        return isinstance(reason, InFlight) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
     def takes_any(self, place: Place) -> bool:
-        return isinstance(place, Unopened) or self.nodes[place.node].op == "merge"
-
-
-def _missing(needs: Needs) -> Iterator[Missing]:
-    return (need for need in needs if isinstance(need, Missing))
-
-
-def _further(needs: Needs) -> Iterator[Place]:
-    """The places that these wait for in turn."""
-    for need in _missing(needs):
-        yield from (reason for reason in need.reasons if isinstance(reason, Unfired | Unopened))
-
-
-def _alive(search: _Search, places: Sequence[Place], needs: Sequence[Needs]) -> list[bool]:
-    """Which of these may still fire, or open: the least solution, so that a circle does not keep itself alive."""
-    known = set(places)
-    lacking = [1 if search.takes_any(place) else sum(1 for _ in _missing(needs[at])) for at, place in enumerate(places)]
-    users = defaultdict[Place, list[tuple[int, int]]](list)
-    ahead: list[tuple[int, int]] = []
-    for at in range(len(places)):
-        for need in _missing(needs[at]):
-            for reason in need.reasons:
-                if isinstance(reason, Unfired | Unopened) and reason in known:
-                    users[reason].append((at, need.port))
-                elif isinstance(reason, Unfired | Unopened) or search.lives(reason):
-                    ahead.append((at, need.port))
-    ahead += [user for at, place in enumerate(places) if not lacking[at] for user in users[place]]
-    supplied = set[tuple[int, int]]()
-    while ahead:
-        at, port = ahead.pop()
-        if (at, port) not in supplied:
-            supplied.add((at, port))
-            lacking[at] -= 1
-            if not lacking[at]:
-                ahead += users[places[at]]
-    return [left <= 0 for left in lacking]
-
-
-def _roots(
-    search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]
-) -> tuple[list[Root], dict[int, int]]:
-    """Where the ways end that decide: of a node that may fire, those that are alive; of one that never will, those of
-    ports that nothing can come to. With them, for each place on the way, which one it was reached from.
-
-    Where any would do and none can come, some were not chosen, which is as it should be. Those that lead to a trap, or
-    to a port that nothing feeds, are the reason, if there are such.
-    """
-    where = {place: at for at, place in enumerate(places)}
-    faulty = set[int]() if alive[0] else _faulty(search, places, needs, alive)
-    roots: dict[object, Root] = {}
-    by, ahead = dict[int, int](), deque([0])
-    while ahead:
-        at = ahead.popleft()
-        chosen = at in faulty and search.takes_any(places[at])
-        for port, reason in _deciding(search, needs[at], alive[at], where, alive):
-            if not isinstance(reason, Unfired | Unopened):
-                if not chosen or isinstance(reason, Trapped | Parked | HeldBack):
-                    roots.setdefault(_key(at, port, reason), Root(at, port, reason))
-            elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
-                by[found] = at
-                ahead.append(found)
-    return sorted(roots.values(), key=lambda root: not isinstance(root.reason, Trapped | Unfed | Parked | HeldBack)), by
-
-
-def _faulty(search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> set[int]:
-    """Of what never will fire, or open: where some way leads to a trap, or to a port that nothing feeds."""
-    where = {place: at for at, place in enumerate(places)}
-    users = defaultdict[int, list[int]](list)
-    found = list[int]()
-    for at, place in enumerate(places):
-        for _, reason in _deciding(search, needs[at], False, where, alive) if not alive[at] else ():
-            if isinstance(reason, Unfired | Unopened):
-                users[where[reason]].append(at)
-            elif not isinstance(reason, Elsewhere | Unfed if search.takes_any(place) else Elsewhere):
-                found.append(at)
-    faulty = set(found)
-    while found:
-        for user in users[found.pop()]:
-            if user not in faulty:
-                faulty.add(user)
-                found.append(user)
-    return faulty
-
-
-def _deciding(
-    search: _Search, needs: Needs, lives: bool, where: dict[Place, int], alive: Sequence[bool]
-) -> Iterator[tuple[int, Reason]]:
-    """The reasons, by port, why a node may still fire, or why it never will."""
-    for need in _missing(needs):
-        living = [reason for reason in need.reasons if _lives(search, reason, where, alive)]
-        if lives or not living:
-            yield from ((need.port, reason) for reason in (living if lives else need.reasons))
-
-
-def _circle(search: _Search, places: Sequence[Place], needs: Sequence[Needs], alive: Sequence[bool]) -> tuple[int, ...]:
-    """Where nothing is alive and no way ends, some that wait for each other."""
-    where = {place: at for at, place in enumerate(places)}
-    at, path = 0, dict[int, None]()
-    while at not in path:
-        path[at] = None
-        _, reason = next(_deciding(search, needs[at], False, where, alive))
-        assert isinstance(reason, Unfired | Unopened), "no way ends"
-        at = where[reason]
-    around = list(path)
-    return tuple(around[around.index(at) :])
-
-
-def _lives(search: _Search, reason: Reason, where: dict[Place, int], alive: Sequence[bool]) -> bool:
-    if isinstance(reason, Unfired | Unopened):
-        return reason not in where or alive[where[reason]]
-    return search.lives(reason)
-
-
-def _key(at: int, port: int, reason: Reason) -> object:
-    """One firing is one root, however many wait for it."""
-    return reason.firing.number if isinstance(reason, Trapped | Elsewhere) else (at, port)
+        return isinstance(place, Unopened) or (isinstance(place, Unfired) and self.nodes[place.node].op == "merge")

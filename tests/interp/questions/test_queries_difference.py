@@ -6,11 +6,12 @@ import random
 from dataclasses import replace
 
 import tagloom as tl
+from difference_laws import divergence, edited
 from generator import Case, cases, values
 from handmade import stuck, sum_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_laws import divergence, edited, ran
+from question_laws import ran
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import literal
