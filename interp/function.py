@@ -20,6 +20,7 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
+from ..core.value import Value
 from ..core.world import World
 from .outcome import Outcome
 from .reference import Keep, Limits, Until, admit_arguments, run_checked
@@ -109,15 +110,7 @@ class Function:
         """
         if engine not in ENGINES:
             raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
-        if current() is not None:
-            raise Usage(f"{self.name}.run cannot be traced", where=here(), hint=f"write {self.name}(...)")
-        leaves, forms = self._taken_apart(arguments)
-        traced = self._trace(forms)
-        try:
-            values = admit_arguments(traced.graph, leaves)
-        except Usage as error:
-            error.where = here()
-            raise
+        traced, values = self._admitted("run", arguments)
         return run_checked(
             traced.graph,
             values,
@@ -141,11 +134,10 @@ class Function:
         world: World | None = None,
     ) -> History:
         """The beginning of a run that can be stepped, forwards and backwards, jumped in, asked, and branched."""
-        leaves, forms = self._taken_apart(arguments)
-        traced = self._trace(forms)
+        traced, values = self._admitted("history", arguments)
         return History(
             traced.graph,
-            leaves,
+            values,
             schedule=schedule,
             limits=limits,
             structure=traced.structure,
@@ -174,6 +166,18 @@ class Function:
                 required=f"{self.name}({', '.join(name for name, _ in self.source.arguments)})",
                 got=", ".join(f"{name}=..." for name in named),
             )
+
+    def _admitted(self, method: str, arguments: Sequence[Any]) -> tuple[Traced, list[Value]]:
+        """What is to run, and on which values; raises Usage, with the line, where that cannot be."""
+        if current() is not None:
+            raise Usage(f"{self.name}.{method} cannot be traced", where=here(), hint=f"write {self.name}(...)")
+        leaves, forms = self._taken_apart(arguments)
+        traced = self._trace(forms)
+        try:
+            return traced, admit_arguments(traced.graph, leaves)
+        except Usage as error:
+            error.where = here()
+            raise
 
     def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
         """The leaves of concrete arguments, and the forms that they are traced with."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from ...core.errors import Usage, counted
@@ -88,11 +89,15 @@ class _Entry:
     breakpoint: Breakpoint
     hits: list[int] = field(default_factory=list)
     """The steps at which it was hit, ascending."""
+    looked: int = 0
+    """Up to which step it has looked at every one, from the first on."""
 
     def look(self, state: State, event: Event) -> bool:
         """Whether it is hit and takes notice; writes down whether it is hit."""
         step, hits = state.steps, self.hits
         hit = self.breakpoint.enabled and self.breakpoint.condition.holds(state, event)
+        if step == self.looked + 1:
+            self.looked = step
         if not hits or hits[-1] < step:
             if hit:
                 hits.append(step)
@@ -107,6 +112,8 @@ class Breakpoints:
     """The breakpoints of a run, by number from 1; a number is never given twice."""
 
     def __init__(self) -> None:
+        self.lines: list[Line] = []
+        """What logpoints have said while a history went forwards by them."""
         self._entries: dict[int, _Entry] = {}
         self._last = 0
 
@@ -135,6 +142,7 @@ class Breakpoints:
         entry = self._entry(number)
         if breakpoint.condition != entry.breakpoint.condition:
             entry.hits.clear()
+            entry.looked = 0
         entry.breakpoint = breakpoint
 
     def see(self, state: State, event: Event) -> Seen:
@@ -148,6 +156,23 @@ class Breakpoints:
                 else:
                     lines.append(Line(number, state.steps, log.of(state, event)))
         return Seen(tuple(stops), tuple(lines)) if stops or lines else NOTHING
+
+    def stop(self, state: State, event: Event) -> bool:
+        """Look at an event that has just happened: whether one stops there. What logpoints say is added to `lines`."""
+        seen = self.see(state, event)
+        self.lines.extend(seen.lines)
+        return bool(seen.stops)
+
+    @property
+    def looked(self) -> float:
+        """Up to which step all that have hits to ignore have looked at every one: without these they count too few."""
+        return min((entry.looked for entry in self._entries.values() if entry.breakpoint.ignore), default=inf)
+
+    def catch_up(self, state: State, event: Event) -> None:
+        """Look at an event, with those that have not come to it yet."""
+        for entry in self._entries.values():
+            if entry.looked < state.steps:
+                entry.look(state, event)
 
     def hits(self, number: int, step: int) -> int:
         """How often a breakpoint had been hit after this many steps, those that it ignores included."""

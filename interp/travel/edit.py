@@ -14,6 +14,7 @@ from ...core.tag import Tag
 from ...core.types import Type, type_of
 from ...core.value import Value, admit, show
 from ..event import Token
+from ..questions.ask import tag_of
 from ..state import State
 
 
@@ -27,6 +28,8 @@ class Slot(NamedTuple):
 
 Place: TypeAlias = int | Slot
 """Where a token is: its position in the flight, or where it waits."""
+Named: TypeAlias = tuple[str, int, str | Tag]
+"""The same by name, in flight or waiting: the node that it goes to, the port, and the tag as it is written."""
 
 
 class Edit(NamedTuple):
@@ -42,11 +45,12 @@ class Edit(NamedTuple):
         return f"{show(self.value)} instead of {show(value)} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
-def edit(state: State, place: Place, value: object) -> Edit:
+def edit(state: State, wanted: Place | Named, value: object) -> Edit:
     """The edit that gives the token at this place this value; changes nothing yet.
 
     Raises Usage where no token is there, and where the value is not of the type that the port takes.
     """
+    place = _place(state, wanted)
     token = _token(state, place)
     try:
         return Edit(place, token, admit(value, _type(state.graph, token)))
@@ -66,13 +70,29 @@ def make(state: State, change: Edit) -> None:
     state.records[token.tag] = record
 
 
+def _place(state: State, wanted: Place | Named) -> Place:
+    """Where a token is that goes by name."""
+    match wanted:
+        case int():
+            return wanted
+        case Slot(node) if 0 <= node < len(state.graph.nodes):
+            return wanted
+        case (str(name), int(port), str() | Tag() as tag):
+            under = tag_of(state.graph, tag) if isinstance(tag, str) else tag
+            slot = Slot(state.graph.only(name), port, under)
+            return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
+    required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
+    raise Usage("this is no place of a token", required=required, got=repr(wanted))
+
+
 def _token(state: State, place: Place) -> Token:
     if isinstance(place, Slot):
         record = state.records.get(place.tag)
         held = record.waiting.get(place.node, {}) if record is not None else {}
         if place.port in held:
             return Token(*place, held[place.port])
-        raise Usage(f"no token waits at port {place.port} of node {place.node}", got=f"the tag {place.tag}")
+        node = state.graph.nodes[place.node]
+        raise Usage(f"no token waits at port {place.port} of node {node}, or is in flight to it", tag=place.tag)
     if 0 <= place < len(state.flight):
         return state.flight[place]
     raise Usage(f"no token is at position {place} of the flight", got=f"{counted(len(state.flight), 'token')} there")

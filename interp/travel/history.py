@@ -19,6 +19,7 @@ from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.world import World
+from ..breakpoints.breakpoint import Breakpoints
 from ..event import Event
 from ..log import opened
 from ..measure import Meter
@@ -46,7 +47,7 @@ from ..schedule import schedule as schedule_named
 from ..script import Script
 from ..state import State
 from .beginning import Beginning, read_schedule
-from .edit import Edit, Place, edit, make
+from .edit import Edit, Named, Place, edit, make
 from .stretch import SPACING, Lineage
 from .walk import Walk, Wanted, test_of
 
@@ -151,10 +152,12 @@ class History(Walk):
         self.jump(self.position + 1)
         return event
 
-    def forward_to(self, wanted: Wanted) -> Event | None:
+    def forward_to(self, wanted: Wanted = None) -> Event | None:
         """On to after the next event that is wanted, in the state that it led to; None where the run ends before. What
-        is wanted is a function of both, or a condition, as `node == 'add' and value < 0`."""
-        holds = test_of(wanted, self.state)
+        is wanted is a condition, as `node == 'add' and value < 0`; a function of both; Breakpoints, whose `lines` get
+        what they log; or, without any, the program's own `tl.breakpoint`."""
+        holds = wanted.stop if isinstance(wanted, Breakpoints) else test_of(wanted, self.state)
+        self._show_past(wanted)
         while self.position < len(self):
             event = self.forward()
             if event is not None and holds(self.state, event):
@@ -297,8 +300,9 @@ class History(Walk):
         made.deliver(position)
         return made
 
-    def change(self, place: Place, value: object, name: str | None = None) -> History:
-        """A branch in which a token, in flight or waiting, has another value from the present position on.
+    def change(self, place: Place | Named, value: object, name: str | None = None) -> History:
+        """A branch in which a token, in flight or waiting, has another value from the present position on. Its place is
+        its position in the flight, or the node that it goes to, the port, and its tag: `("fib.add", 0, "main/fib")`.
 
         Raises Usage where no token is there, and where the value is not of the type that its port takes.
         """

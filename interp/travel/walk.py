@@ -6,21 +6,34 @@ Going over events applies and reverts them, and computes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from ...core.errors import Usage, counted
+from ..breakpoints.breakpoint import Breakpoints, in_programs
 from ..breakpoints.expression import compile_condition
 from ..event import Event
 from ..state import State
 from .stretch import Lineage
 
-Wanted: TypeAlias = str | Callable[[State, Event], bool]
-"""Which events are wanted."""
+Test: TypeAlias = Callable[[State, Event], bool]
+Wanted: TypeAlias = str | Test | Breakpoints | None
+"""Which events are wanted: those for which a condition holds, or a function of the state after it and the event; those
+at which a breakpoint stops; or, if none of these is given, those at which the program itself says so."""
 
 
-def test_of(wanted: Wanted, state: State) -> Callable[[State, Event], bool]:
+def test_of(wanted: Wanted, state: State) -> Test:
     """Whether an event is wanted; raises Malformed or Usage where a condition means nothing for the graph."""
-    return compile_condition(wanted, state.graph).holds if isinstance(wanted, str) else wanted
+    if isinstance(wanted, Breakpoints):
+        return lambda state, event: bool(wanted.see(state, event).stops)
+    if wanted is None:
+        said = in_programs(state.graph)
+        return said.condition.holds if said is not None else lambda state, event: False
+    if isinstance(wanted, str):
+        return compile_condition(wanted, state.graph).holds
+    if not callable(wanted):
+        required = "a condition, tl.Breakpoints, or a function of a state and an event"
+        raise Usage("this wants no event", required=required, got=repr(wanted))
+    return wanted
 
 
 class Walk:
@@ -38,11 +51,18 @@ class Walk:
         """How many events are known."""
         return len(self._lineage)
 
-    def __getitem__(self, number: int) -> Event:
-        """The event of this number, from 0."""
-        if not 0 <= number < len(self):
-            raise IndexError(number)
-        return self._lineage[number]
+    @overload
+    def __getitem__(self, number: int) -> Event: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, number: int | slice) -> Event | tuple[Event, ...]:
+        """The event of this number, from 0, or from the end where it is negative; of a slice, several."""
+        if isinstance(number, slice):
+            return tuple(self._lineage[each] for each in range(*number.indices(len(self))))
+        place = number + len(self) if number < 0 else number
+        if not 0 <= place < len(self):
+            raise IndexError(f"no event {number} in a history of {counted(len(self), 'event')}")
+        return self._lineage[place]
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._lineage)
@@ -81,10 +101,10 @@ class Walk:
         self.jump(self.position - 1)
         return self[self.position]
 
-    def back_to(self, wanted: Wanted) -> Event | None:
-        """Back to before the last event that is wanted, in the state that it led to; None at the beginning. What is
-        wanted is a function of both, or a condition, as `node == 'add' and value < 0`."""
+    def back_to(self, wanted: Wanted = None) -> Event | None:
+        """Back to before the last event that is wanted, in the state that it led to; None at the beginning."""
         holds = test_of(wanted, self.state)
+        self._show_past(wanted)
         while self.position:
             state, event = self.state, self[self.position - 1]
             found = holds(state, event)
@@ -92,3 +112,13 @@ class Walk:
             if found:
                 return event
         return None
+
+    def _show_past(self, wanted: Wanted) -> None:
+        """Show breakpoints what they have not seen of the past, where they are to ignore some of it."""
+        if not isinstance(wanted, Breakpoints) or wanted.looked >= self.position:
+            return
+        start = int(wanted.looked)
+        past = Walk(self._lineage, self.at(start), start)
+        for position in range(start, self.position):
+            past.jump(position + 1)
+            wanted.catch_up(past.state, past[position])

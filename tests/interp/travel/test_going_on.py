@@ -235,3 +235,100 @@ def test_a_log_has_no_callbacks(tmp_path: Path) -> None:
     given = History.load(path, world=tl.World(callbacks={"twice": lambda n: 3 * n}))
     given.jump(0)
     assert given.branch().run().value == 12
+
+
+@tl.function
+def stopping(n: tl.int64) -> tl.int64:
+    def body(i: Any, s: Any) -> Any:
+        tl.breakpoint(i == 2)
+        return i + 1, s + i
+
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
+
+
+def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
+    """Where an addition fires, and a line for each."""
+    stops = tl.Breakpoints()
+    number = stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", **details))
+    stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", log="{inputs[0]} + {inputs[1]}"))
+    return stops, number
+
+
+@pytest.mark.parametrize("known", [0, 60, 400])
+def test_breakpoints_stop_a_history(known: int) -> None:
+    """Over what is known and what is new: where one stops, with the lines of logpoints, each way; ignored hits are
+    counted from the beginning, wherever one is."""
+    wanted = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
+    history = run(FIB, known)
+    history.jump(0)
+    stops, number = breakpoints(FIB)
+    assert [history.position for _ in iter(lambda: history.forward_to(stops), None)] == wanted
+    added = [run(FIB)[at - 1].inputs for at in wanted]
+    assert [line.text for line in stops.lines] == [f"{a} + {b}" for a, b in added if a is not None]
+    assert stops.hits(number, len(history)) == len(wanted) == stops.hits(number + 1, len(history))
+    back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
+    assert back == wanted[::-1] and len(stops.lines) == len(wanted), "nothing is said on the way back"
+    history = run(FIB, known)
+    for ignoring in (3, 9):
+        stops, number = breakpoints(FIB, ignore=ignoring)
+        history.jump(min(wanted[4], len(history)))
+        there = sum(at <= history.position for at in wanted)
+        assert history.forward_to(stops) is not None
+        assert (
+            history.position == wanted[max(ignoring, there)] and stops.hits(number, 10**6) == max(ignoring, there) + 1
+        )
+    history.run()
+    stops, number = breakpoints(FIB, ignore=5)
+    back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
+    assert back == wanted[:4:-1] and history.position == 0 and stops.hits(number, 10**6) == len(wanted)
+
+
+def run(graph: Any, most: int = 10**6) -> History:
+    history = History(graph, [6], spacing=10)
+    while len(history) < most and history.forward() is not None:
+        pass
+    return history
+
+
+def is_add(event: Event) -> bool:
+    return FIB.nodes[event.token.node].op == "add"
+
+
+def test_breakpoints_of_the_program() -> None:
+    """Without anything that is wanted, one stops where the program says so; where it nowhere does, at the end."""
+    history = stopping.history(5)
+    for _ in range(2):
+        event = history.forward_to()
+        assert event is not None and history.graph.nodes[event.token.node].op == "breakpoint"
+        assert history.forward_to() is None and history.outcome().value == 10
+        assert history.back_to() is event and history.back_to() is None
+    plain = History(FIB, [6])
+    assert plain.forward_to() is None and plain.outcome().value == 8
+
+
+def test_wrong_options() -> None:
+    """What a run refuses, with the line, a history refuses in the same words, before it begins."""
+    with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
+        fib.history(4, limits=5)  # type: ignore[arg-type]
+    for spacing in (0, -1, 2.5, True):
+        with pytest.raises(tl.Usage, match="spacing"):
+            History(FIB, [6], spacing=spacing)  # type: ignore[arg-type]
+    history = fib.history(4)
+    history.limits = 5  # type: ignore[assignment]
+    with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
+        history.run()
+    said = []
+    for method in (stopping.run, stopping.history):
+        with pytest.raises(tl.Usage, match="argument n of stopping") as raised:
+            method("x")
+        said.append(str(raised.value).replace(str(raised.value.where), "HERE"))
+        assert Path(__file__).name in str(raised.value.where)
+    assert said[0] == said[1]
+
+    @tl.function
+    def outer(n: tl.int64) -> tl.int64:
+        stopping.history(n)
+        return n
+
+    with pytest.raises(tl.Usage, match=r"stopping\.history cannot be traced"):
+        outer(3)

@@ -14,13 +14,14 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from graph_edits import EDITS
-from history_laws import replayed, seen, walk_violations
+from history_laws import other_value, replayed, seen, walk_violations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import FILL, RUNS, fib, mean, quotients
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
+from tagloom.core.tag import ROOT
 from tagloom.interp import reference
 from tagloom.interp.measure import Meter
 from tagloom.interp.record import record
@@ -83,9 +84,14 @@ def test_wrong_places() -> None:
     for wrong in (lambda: history.jump(-1), lambda: history.jump(2), lambda: history.at(2)):
         with pytest.raises(tl.Usage, match="no position"):
             wrong()
-    for number in (-1, 1):
-        with pytest.raises(IndexError):
+    for number in (-2, 1):
+        with pytest.raises(IndexError, match="no event"):
             history[number]
+    for place in ("add", ("add", 0), Slot(999, 0, ROOT), None):
+        with pytest.raises(tl.Usage, match="this is no place"):
+            history.change(place, 3)  # type: ignore[arg-type]
+    with pytest.raises(tl.Usage, match="wants no event"):
+        history.forward_to(5)  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="no token is at position 99"):
         history.deliver(99)
     with pytest.raises(tl.Usage, match="no token is at position -1"):
@@ -385,6 +391,41 @@ def test_an_edit_keeps_to_the_type() -> None:
     assert history.children == ()
 
 
+def test_a_place_by_name() -> None:
+    """A node, a port and a tag name a token wherever it is: in flight, or where it waits."""
+    history = History(FIB, [6])
+    assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.fired) is not None
+    event = history[-1]
+    (slot, token), flying = (Slot(*event.token[:3]), event.token), history.state.flight[-1]
+    for number, port, tag, value in (token, flying):
+        for under in (tag, str(tag)):
+            changed = history.change((str(FIB.nodes[number]), port, under), other_value(value))
+            assert changed.edit is not None and changed.edit.token == (number, port, tag, value)
+    same = history.change((str(FIB.nodes[slot.node]), slot.port, slot.tag), token.value)
+    assert same.edit == (slot, token, token.value)
+    for missing in (("fib.add", 7, "main"), Slot(slot.node, 7, slot.tag)):
+        with pytest.raises(tl.Usage, match=r"no token waits at port 7 of node fib\.[.\w]+, or is in flight"):
+            history.change(missing, 1)
+    with pytest.raises(tl.Usage):
+        history.change(("fib.no", 0, "main"), 1)
+    with pytest.raises(tl.Usage, match="no call or loop"):
+        history.change(("fib.add", 0, "main/no"), 1)
+
+
+def test_events_by_number() -> None:
+    """A history is a sequence of its events: from the end too, and in slices, over branches."""
+    history = History(FIB, [6], spacing=10)
+    history.run()
+    history.jump(7)
+    branch = history.choose(1)
+    branch.run()
+    for each in (history, branch):
+        events = list(each)
+        assert each[-1] is events[-1] and each[-len(each)] is events[0]
+        for part in (slice(2, 4), slice(-5, None), slice(None, None, -1), slice(3, 30, 7), slice(9, 2)):
+            assert each[part] == tuple(events[part])
+
+
 def test_an_edit_may_break_what_keeps_the_rules() -> None:
     """Where a predicate is changed for one switch only, a good graph may break S4: that is how the what-if ends, and
     it is no fault of the machine."""
@@ -421,6 +462,9 @@ def test_branches_of_branches() -> None:
     parent = early.parent
     del early
     assert all(child.name != "early" for child in parent.children)
+    assert [branch.name for branch in [first.branch() for _ in range(3)]] == ["fib.2", "fib.3", "fib.4"]
+    kept = first.branch()
+    assert first.children[-1] is kept and len(first._children) == 2, "those that are gone take no room"
 
 
 def test_names() -> None:
@@ -429,6 +473,7 @@ def test_names() -> None:
     one, two = history.branch(), history.branch("late")
     assert (history.name, one.name, two.name, one.branch().name) == ("fib", "fib.1", "late", "fib.1.1")
     assert (history.choose(0, "first").name, history.change(0, 3, "other").name) == ("first", "other")
+    assert repr(two) == f"<{two}>"
     assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a branch of fib from 0 on"
 
 
