@@ -44,7 +44,7 @@ SUBJECTS = {
         ),
     ),
     "history": Subject(
-        tuple(f"interp/travel/{name}.py" for name in ("history", "walk", "stretch", "edit", "collector")),
+        tuple(f"interp/travel/{name}.py" for name in ("history", "going", "walk", "stretch", "edit", "collector")),
         ("tests/interp/travel", "tests/test_history_laws.py"),
     ),
     "questions": Subject(

@@ -9,8 +9,7 @@ past in common, with no copy of it, and goes on by itself, *its effects included
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from functools import cached_property
 from weakref import ref
 
@@ -19,11 +18,9 @@ from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.world import World
-from ..breakpoints.breakpoint import Breakpoints
 from ..event import Event
 from ..log import opened
 from ..measure import Meter
-from ..outcome import Outcome, ending
 from ..questions.ask import Ask
 from ..questions.queries import Index
 from ..record import OutcomeRecord
@@ -32,53 +29,32 @@ from ..reference import (
     Until,
     admit_arguments,
     breaks_rules,
-    check_callbacks,
     first_state,
-    go_on,
-    is_met,
     limits_of,
     log_path,
     structure_of,
-    with_first_token,
 )
 from ..replay import open_log
-from ..schedule import BY_HAND, Pick
 from ..schedule import schedule as schedule_named
 from ..script import Script
 from ..state import State
 from .beginning import Beginning, read_schedule
 from .edit import Edit, Named, Place, edit, make
+from .going import Going
 from .stretch import SPACING, Lineage
-from .walk import Walk, Wanted, test_of
-
-WHAT_IF = "what-if"
-"""The schedule that the outcome of a run names in which a token was changed."""
 
 
-class History(Walk):
+class History(Going):
     """A run that can be gone over, that goes on at its end, and that has branches."""
 
-    world: World
-    """Who performs the effects that are new."""
-    limits: Limits
-    """What ends the run. Where they have, the run goes on once they are raised."""
     parent: History | None
     branched_at: int
     """Where a branch begins: so many events it has in common with its parent."""
     edit: Edit | None
     """The token that was changed there, if one was."""
-    edits: tuple[tuple[int, Edit], ...]
-    """All tokens that were changed in the past of the end, with how many events had happened then."""
-    _by_hand: int | None
-    """The first event that the schedule would not have chosen."""
     _children: list[ref[History]]
     _branches: int
     """How many there have been."""
-    _until: Until
-    _stopped: TagloomError | None
-    _outcome: Outcome | None
-    _recorded: OutcomeRecord | None
-    """What a log said of the end, until the run goes on."""
 
     def __init__(
         self,
@@ -113,18 +89,9 @@ class History(Walk):
         self._stand(begun, Lineage((begun.stretch(0, meter),)), state, 0)
 
     def _stand(self, begun: Beginning, lineage: Lineage, state: State, position: int) -> None:
-        """A history that stands at its end, and about which nothing else is known."""
-        super().__init__(lineage, state, position)
-        self._begun = begun
-        self.graph, self.arguments, self.structure = begun.graph, begun.arguments, begun.structure
-        self.schedule, self.seed, self.bound, self.broken = begun.schedule, begun.seed, begun.bound, begun.broken
-        self.name = begun.graph.name
-        self.world, self.limits = state.world, Limits()
-        self.parent, self.branched_at = None, 0
-        self.edit, self.edits = None, ()
-        self._by_hand = None
+        super()._stand(begun, lineage, state, position)
+        self.parent, self.branched_at, self.edit = None, 0, None
         self._children, self._branches = [], 0
-        self._until, self._stopped, self._outcome, self._recorded = "quiet", None, None, None
 
     @property
     def children(self) -> tuple[History, ...]:
@@ -139,147 +106,6 @@ class History(Walk):
     @cached_property
     def _index(self) -> Index:
         return Index(self.graph, self.arguments)
-
-    # Going over it
-
-    def forward(self) -> Event | None:
-        """One event on, which is returned: the next that is known, at the end a new one by the schedule. None where
-        the run is over: `outcome` says how. A new one is a run of its own: it has all the seconds of the limits, and
-        raises KeyboardInterrupt, after it has happened, where somebody pressed Ctrl-C meanwhile."""
-        if self.position == len(self):
-            return self._one(self._pick)
-        event = self[self.position]
-        self.jump(self.position + 1)
-        return event
-
-    def forward_to(self, wanted: Wanted = None) -> Event | None:
-        """On to after the next event that is wanted, in the state that it led to; None where the run ends before. What
-        is wanted is a condition, as `node == 'add' and value < 0`; a function of both; Breakpoints, whose `lines` get
-        what they log; or, without any, the program's own `tl.breakpoint`."""
-        holds = wanted.stop if isinstance(wanted, Breakpoints) else test_of(wanted, self.state)
-        self._show_past(wanted)
-        while self.position < len(self):
-            event = self.forward()
-            if event is not None and holds(self.state, event):
-                return event
-        found = False
-
-        def is_enough() -> bool:
-            nonlocal found
-            self.position += 1
-            found = holds(self.state, events[-1])
-            return found
-
-        events = self._lineage.last.events
-        event = self._go_on(self._pick, is_enough)
-        return event if found and self._stopped is None else None
-
-    # Going on at the end
-
-    def run(self, until: Until = "quiet") -> Outcome:
-        """From the end on by the schedule, until the run is over, and how that was; from the present position if that
-        is the end. `until` is as of `run_graph`."""
-        self.jump(len(self))
-        if not (self.position and is_met(until, self.state)):
-            self._go_on(self._pick, lambda: is_met(until, self.state))
-        if until != self._until:
-            self._until, self._outcome, self._recorded = until, None, None
-        return self.outcome()
-
-    def deliver(self, position: int) -> Event | None:
-        """At the end: deliver the token at this position of the flight, by hand; None where that ends the run.
-
-        Raises Usage where none is there, and in the past, of which only a branch can differ.
-        """
-        if self.position < len(self):
-            raise Usage("this event is known already", hint="choose(position) makes a branch")
-        if not 0 <= position < len(self.state.flight):
-            raise Usage(f"no token is at position {position}", got=f"{len(self.state.flight)} in flight")
-        deviates = position != self._pick(self.state)
-        before = len(self)
-        try:
-            return self._one(lambda state: position)
-        finally:
-            if deviates and self._by_hand is None and len(self) > before:
-                self._by_hand = before
-
-    def _one(self, pick: Pick) -> Event | None:
-        event = self._go_on(pick, lambda: True)
-        if isinstance(self._stopped, Exhausted) and self._stopped.limit == "interrupt":
-            self._stopped = None
-            raise KeyboardInterrupt
-        return event
-
-    def _go_on(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
-        """New events, until it is enough or the run is over; the last of them, if there is one."""
-        stretch, before = self._lineage.last, len(self)
-        if self.state.flight and self.state.world is not self.world:
-            check_callbacks(self.graph, self.world)  # of a log, nobody has asked yet
-        self._stopped, self._until, self._outcome = None, "quiet", None
-        stretch.meter.state, self.state.world = self.state, self.world
-        broken, limits = self.broken or bool(self.edits), limits_of(self.limits)
-        try:
-            self._stopped = go_on(self.state, pick, limits, is_enough, [stretch.add], broken)
-        except BaseException:
-            self.state = stretch.settle()
-            raise
-        finally:
-            self.position = len(self)
-        if isinstance(self._stopped, Broken):  # it may have been broken half way
-            self.state = stretch.settle()
-        if len(self) == before:
-            return None
-        self._recorded = None
-        return stretch.events[-1]
-
-    def outcome(self) -> Outcome:
-        """How the run ended, wherever in it one is; raises Usage where it is not over.
-
-        It is what `run_graph` gives, with all events; its schedule is `hand` where the schedule was not kept to, and
-        `what-if` where a token was changed.
-        """
-        if self._outcome is None:
-            state = self.at(len(self))
-            if not self._is_over(state):
-                raise Usage(
-                    f"the run of {self.name} is not over", got=counted(len(self), "event"), hint="run() goes on"
-                )
-            self._outcome = self._ending(state)
-        return self._outcome
-
-    def _is_over(self, state: State) -> bool:
-        return not state.flight or self._stopped is not None or is_met(self._until, state)
-
-    def _ending(self, state: State) -> Outcome:
-        meter, kept = copy(self._lineage.last.meter), tuple(self)
-        meter.state, meter.clocked = state, self._kept_schedule() == "waves"
-        outcome = ending(
-            state,
-            meter.stats(),
-            with_first_token(self._stopped, kept),
-            self._until,
-            schedule=self._kept_schedule(),
-            engine="reference",
-            structure=self.structure,
-            kept=kept,
-        )
-        if outcome.error is not None:
-            for position, change in self.edits:
-                outcome.error.add_note(f"  what if, after {counted(position, 'event')}: {change.told(self.graph)}")
-        self._lineage.last.set_aside()
-        return outcome
-
-    @property
-    def _pick(self) -> Pick:
-        """The schedule that goes on: no script, once something was otherwise than it knows."""
-        strays = bool(self.edits) or self._by_hand is not None
-        return schedule_named(self._begun.then) if strays else self._begun.pick
-
-    def _kept_schedule(self) -> str:
-        """By which schedule the events came to be."""
-        if self.edits:
-            return WHAT_IF
-        return self.schedule if self._by_hand is None else BY_HAND
 
     # What if
 
