@@ -26,7 +26,8 @@ from tagloom.interp.questions.causes import (
     Unfired,
     Unopened,
 )
-from tagloom.interp.questions.queries import Arrival, Index
+from tagloom.interp.questions.origin import Arrival
+from tagloom.interp.questions.queries import Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State

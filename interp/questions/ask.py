@@ -17,7 +17,8 @@ from ..event import Event
 from ..state import State
 from .causes import Answer
 from .difference import Difference, first_difference
-from .queries import Firing, Index, Link, tree, where_from, who_used
+from .origin import Change, Firing
+from .queries import Index, Link, tree, where_from, who_used
 from .why import Ready, could_fire, why_not
 
 Item = TypeVar("Item", covariant=True)
@@ -37,6 +38,10 @@ class Walk(Protocol):
 
     state: State
     position: int
+
+    @property
+    def edits(self) -> Sequence[tuple[int, Change]]:
+        """The tokens that were changed, and after how many events."""
 
     def __getitem__(self, number: int) -> Event: ...
 
@@ -59,6 +64,7 @@ class Ask:
         if self._index is None:
             self._index = Index(self._graph, self._arguments)
         index, position = self._index, self._walk.position
+        index.edits = tuple(self._walk.edits)
         common = len(index.events)
         while common > position or (common and index.events[common - 1] is not self._walk[common - 1]):
             index.unsee()
@@ -97,7 +103,7 @@ class Ask:
         event = index.fired(number, self._tag(tag))
         if event is None:
             raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
-        return Firing(event, index.graph.nodes[number], index.events[event])
+        return Firing(event, index.graph, index.events[event])
 
     def _tag(self, tag: str | Tag) -> Tag:
         return tag if isinstance(tag, Tag) else tag_of(self._graph, tag)

@@ -19,7 +19,7 @@ from ...core.tag import Tag
 from ...core.value import Value, show
 from ..event import Cell
 from ..outcome import bound_said, cell_said, shown
-from .queries import Argument, Firing, Origin
+from .origin import Firing, Origin
 
 SHOWN_ROOTS = 3
 SHOWN_STEPS = 8
@@ -42,7 +42,7 @@ class InFlight(NamedTuple):
     origin: Origin
 
     def said(self, graph: Graph) -> str:
-        return f"the token from {_short(self.origin)} is in flight, at position {self.position}"
+        return f"the token from {self.origin.short} is in flight, at position {self.position}"
 
 
 class HeldBack(NamedTuple):
@@ -59,7 +59,7 @@ class HeldBack(NamedTuple):
         return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
 
     def said(self, graph: Graph) -> str:
-        return f"the token from {_short(self.origin)} is held under {self.tag}: {bound_said(self.tag, self.bound)}"
+        return f"the token from {self.origin.short} is held under {self.tag}: {bound_said(self.tag, self.bound)}"
 
 
 class Parked(NamedTuple):
@@ -69,7 +69,7 @@ class Parked(NamedTuple):
     origin: Origin
 
     def said(self, graph: Graph) -> str:
-        return f"the token from {_short(self.origin)} is parked at {cell_said(graph, self.cell)}, which nobody has put"
+        return f"the token from {self.origin.short} is parked at {cell_said(graph, self.cell)}, which nobody has put"
 
 
 class Unfilled(NamedTuple):
@@ -112,7 +112,7 @@ class Elsewhere(NamedTuple):
         if self.predicate is None:
             return f"it was sent elsewhere by {self.firing}"
         held = show(self.firing.operands[1])
-        return f"it took the other way at {self.firing}; {held} came from {_short(self.predicate)}"
+        return f"it took the other way at {self.firing}; {held} came from {self.predicate.short}"
 
 
 class Unfed(NamedTuple):
@@ -256,7 +256,7 @@ class Answer:
             return "no such activation: it has not opened"
         held = [
             f"{shown(self.graph, need.value)} on port {need.port}"
-            + (f" from {_short(need.origin)}" if need.origin else "")
+            + (f" from {need.origin.short}" if need.origin else "")
             for need in self.waits[0].needs
             if isinstance(need, Held)
         ]
@@ -319,10 +319,3 @@ class Answer:
         if any(isinstance(root.reason, Unfilled) for root in self.roots):
             return "it is not known: only a store that has not been sent its index could fill the cell"
         return "it may still fire, or wait for more than was followed"
-
-
-def _short(origin: Origin) -> str:
-    """An origin in few words."""
-    if isinstance(origin, Argument):
-        return f"argument {origin.name}"
-    return f"{origin.node} at event {origin.number}"

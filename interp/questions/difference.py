@@ -20,7 +20,9 @@ from ...core.tag import Tag
 from ...core.value import Value, same, show
 from ..event import Event
 from ..order import Place, program_order
-from .queries import Argument, Firing, Index, Number, Origin
+from ..outcome import shown
+from .origin import Arrival, Firing, Number, Origin
+from .queries import Index
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 
@@ -55,7 +57,8 @@ class Difference:
     """The first difference between two runs.
 
     `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (it got
-    different ones, although all they came from agrees: an argument, a literal or an edge differs), "only one" (it fired
+    different ones, although all they came from agrees: an argument, a literal or an edge differs, or a what-if changed
+    one), "only one" (it fired
     in one run, and what it depends on agrees) or "arguments" (they differ, and no firing does). `first` and `second`
     are the firing on each side, `operands` the ports that differ, and `missing` the ports that got no token where it
     did not fire: None where that graph has no such node. `arguments` are those that differ.
@@ -250,8 +253,7 @@ def _foremost(
 
 
 def _firing(index: Index, number: Number) -> Firing:
-    event = index.events[number]
-    return Firing(number, index.graph.nodes[event.token.node], event)
+    return Firing(number, index.graph, index.events[number])
 
 
 def _differing_operands(here: Index, first: Firing, there: Index, second: Firing) -> Iterator[Operand]:
@@ -268,9 +270,15 @@ def _differing_operands(here: Index, first: Firing, there: Index, second: Firing
             port,
             mine[0] if mine else None,
             theirs[0] if theirs else None,
-            here.origin(senders[port]) if port in senders else None,
-            there.origin(others[port]) if port in others else None,
+            _origin(here, first, port, senders),
+            _origin(there, second, port, others),
         )
+
+
+def _origin(index: Index, firing: Firing, port: int, senders: dict[int, Number]) -> Origin | None:
+    node, came, tag, _ = firing.event.token
+    token = Arrival(node, came if firing.node.op == "merge" else port, tag)
+    return index.origin(senders[port], token) if port in senders else None
 
 
 def _missing(index: Index, node: int | None, tag: Tag) -> tuple[int, ...] | None:
@@ -291,6 +299,5 @@ def _fed(value: Value | None, origin: Origin | None) -> str:
         return "nothing"
     if origin is None:
         return f"the literal {show(value)}"
-    if isinstance(origin, Argument):
-        return f"{show(value)} from argument {origin.name}"
-    return f"{show(value)} from {origin.node} at event {origin.number}"
+    said = shown(origin.graph, value) if isinstance(origin, Firing) else show(value)
+    return f"{said} from {origin.short}"

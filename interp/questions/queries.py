@@ -11,78 +11,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from ...core.control import CONTROL
 from ...core.errors import Usage
-from ...core.graph import Edge, Graph, Node, Source
+from ...core.graph import Edge, Graph, Source
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, show
 from ..event import Cell, Event, Token
 from .contexts import contexts
+from .origin import Argument, Arrival, Change, Firing, Number, Origin
 
-
-class Arrival(NamedTuple):
-    """What names a token in a run: a port of a node under a tag. Node -1 is the environment, its ports the results."""
-
-    node: int
-    port: int
-    tag: Tag
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A firing, by the number of its event; the first event of a run is number 0. Those of one run are equal if they
-    are the same event."""
-
-    number: int
-    node: Node = field(compare=False)
-    event: Event = field(compare=False, repr=False)
-
-    @property
-    def tag(self) -> Tag:
-        return self.event.token.tag
-
-    @property
-    def operands(self) -> tuple[Value, ...]:
-        """What it consumed, literals included, by port; a trigger is no operand."""
-        inputs = self.event.inputs or ()
-        return inputs[: len(inputs) - self.node.triggered]
-
-    @property
-    def did(self) -> str:
-        """What was computed, as `add 1, 2 -> 3`."""
-        asked = f"{self.node.op} {', '.join(map(show, self.operands))}".rstrip()
-        if self.event.trap is not None:
-            return f"{asked} traps: {self.event.trap}"
-        made = ", ".join(show(value) for _, value in self.event.outputs)
-        return f"{asked} -> {made}" if made else asked
-
-    def __str__(self) -> str:
-        line = f" ({self.node.location})" if self.node.location else ""
-        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.did}"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument that the environment supplied, by position; the hidden ones, which are triggers, count."""
-
-    position: int
-    name: str = field(compare=False)
-    value: Value = field(compare=False)
-
-    def __str__(self) -> str:
-        return f"argument {self.name} = {show(self.value)}"
-
-
-Origin: TypeAlias = Firing | Argument
 CELLS = ("store", "get", "collect")
 """The ops that put into cells and read them: what is put goes to what reads it by no edge."""
-
-Number: TypeAlias = int
-"""An origin in short: the number of an event, or -1 - k for the k-th argument."""
 
 
 class Index:
@@ -92,10 +35,18 @@ class Index:
     bytes for each firing.
     """
 
-    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event] = ()) -> None:
-        """`arguments` are those of the run, as values; the hidden ones are not among them."""
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Sequence[Value],
+        events: Iterable[Event] = (),
+        edits: Iterable[tuple[int, Change]] = (),
+    ) -> None:
+        """`arguments` are those of the run, as values; the hidden ones are not among them. `edits` are the tokens that
+        were changed, each with how many events had happened then."""
         self.graph = graph
         self.arguments: tuple[Value, ...] = (*[True] * graph.hidden, *arguments)
+        self.edits = tuple(edits)
         self.events: list[Event] = []
         self.closed: dict[Tag, Number] = {}
         """The event at which each activation closed, of those that have."""
@@ -231,13 +182,23 @@ class Index:
         users = [user for user in found if user is not None]
         return list(dict.fromkeys([*users, *self._gets.get(number, ())]))
 
-    def origin(self, number: Number) -> Origin:
-        """A firing, or an argument, in full."""
+    def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
+        """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
+        changed = None if token is None or not self.edits else self._changed_to(token)
         if number >= 0:
-            event = self.events[number]
-            return Firing(number, self.graph.nodes[event.token.node], event)
+            return Firing(number, self.graph, self.events[number], changed)
         name, _ = self.graph.arguments[-1 - number]
-        return Argument(-1 - number, name, self.arguments[-1 - number])
+        return Argument(-1 - number, name, self.arguments[-1 - number], changed)
+
+    def _changed_to(self, token: Token | Arrival) -> Value | None:
+        """The value that a token was given last, if it was changed in the past."""
+        found = [edit.value for at, edit in self.edits if at <= len(self.events) and edit.token[:3] == token[:3]]
+        return found[-1] if found else None
+
+    def changes(self, number: Number) -> tuple[Arrival, ...]:
+        """The tokens of a firing, or of an argument, that were changed in the past."""
+        tokens = dict.fromkeys(Arrival(*edit.token[:3]) for at, edit in self.edits if at <= len(self.events))
+        return tuple(token for token in tokens if self.sender(*token) == number)
 
 
 def _has(sent: tuple[Token, ...], node: int, port: int) -> bool:
@@ -263,9 +224,11 @@ class Link:
     number: Number
     origin: Origin
     operands: tuple[tuple[int, Number], ...]
+    changes: tuple[str, ...] = ()
+    """In a what-if, which of the tokens that it sent were changed, in words."""
 
     def __str__(self) -> str:
-        return str(self.origin)
+        return ", ".join([str(self.origin), *self.changes])
 
 
 def where_from(index: Index, what: Token | Arrival | Firing, depth: int | None = None) -> Iterator[Link]:
@@ -313,7 +276,8 @@ def _walk(
         depth, number = ahead.popleft()
         if most is not None and depth > most:
             return
-        yield Link(depth, number, index.origin(number), index.operands(number))
+        changes = (_told(index, token) for token in index.changes(number)) if index.edits else ()
+        yield Link(depth, number, index.origin(number), index.operands(number), tuple(changes))
         fresh = [found for found in dict.fromkeys(further(number)) if found not in seen]
         seen.update(fresh)
         ahead.extend((depth + 1, found) for found in fresh)
@@ -326,23 +290,31 @@ def tree(index: Index, what: Token | Arrival | Firing, depth: int = 4, most: int
     A firing that was said before is named by its event only; nothing is said below `depth`, nor after `most` lines.
     """
     start = _start(index, what)
-    lines, told = [str(index.origin(start))], {start}
-    ahead = [(1, *operand) for operand in reversed(index.operands(start))] if depth else []
+    lines, told = [str(index.origin(start, None if isinstance(what, Firing) else what))], {start}
+    ahead = [(1, *operand) for operand in reversed(_fed(index, start))] if depth else []
     while ahead:
-        at, port, number = ahead.pop()
+        at, port, number, token = ahead.pop()
         if len(lines) == most:
             return "\n".join([*lines, "..."])
-        said = _again(index, number) if number in told else index.origin(number)
+        origin = index.origin(number, token)
+        again = number in told and isinstance(origin, Firing)
+        said = f"{origin.short}, as above" if again else origin
         lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {said}")
         if number not in told and at < depth:
-            ahead.extend((at + 1, port, sent) for port, sent in reversed(index.operands(number)))
+            ahead.extend((at + 1, *operand) for operand in reversed(_fed(index, number)))
             told.add(number)
     return "\n".join(lines)
 
 
-def _again(index: Index, number: Number) -> str:
-    origin = index.origin(number)
-    return str(origin) if isinstance(origin, Argument) else f"{origin.node} at event {number}, as above"
+def _fed(index: Index, number: Number) -> list[tuple[int, Number, Arrival | None]]:
+    """The operands of a firing, with the tokens that they came as; what a cell held came as none."""
+    node, _, tag, _ = index.events[number].token if number >= 0 else Token(-1, 0, ROOT, 0)
+    return [(port, sent, Arrival(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]
+
+
+def _told(index: Index, token: Arrival) -> str:
+    value = index.origin(index.sender(*token) or 0, token).changed
+    return f"changed to {show(value)} on {_said(index.graph, token.node, token.port)} under {token.tag}"
 
 
 def _said(graph: Graph, node: int, port: int) -> str:

@@ -47,7 +47,8 @@ from .causes import (
     Verdict,
     Waits,
 )
-from .queries import Arrival, Firing, Index, Origin
+from .origin import Arrival, Firing, Number
+from .queries import Index
 from .staying import Staying
 from .verdict import Needs, alive, circle_of, further, roots_of
 
@@ -135,7 +136,7 @@ class _Search:
         return found
 
     def firing(self, number: int) -> Firing:
-        return Firing(number, self.nodes[self.index.events[number].token.node], self.index.events[number])
+        return Firing(number, self.index.graph, self.index.events[number])
 
     def activation(self, tag: Tag) -> Activation:
         return "open" if tag in self.state.records else "closed" if tag in self.index.closed else "unopened"
@@ -199,20 +200,22 @@ class _Search:
     def held(self, node: int, port: int, tag: Tag) -> Held:
         sender = self.index.sender(node, port, tag)
         value = self.state.records[tag].waiting[node][port]
-        return Held(port, value, None if sender is None else self.index.origin(sender))
+        token = Arrival(node, port, tag)
+        return Held(port, value, None if sender is None else self.index.origin(sender, token))
 
     def missing(self, node: int, port: int, tag: Tag) -> Missing:
         sender = self.index.sender(node, port, tag)
         if sender is not None:
-            return Missing(port, (self.sent(Arrival(node, port, tag), self.index.origin(sender)),))
+            return Missing(port, (self.sent(Arrival(node, port, tag), sender),))
         row, sources = self.nodes[node], self.index.sources.get(Edge(node, port), ())
         if row.op == "return" and row.site != tag.site:  # S10
             return Missing(port, (Unfed(tuple(sources)),))
         reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream(source.node, tag)]
         return Missing(port, tuple(reasons) or (Unfed(tuple(sources)),))
 
-    def sent(self, token: Arrival, origin: Origin) -> Reason:
+    def sent(self, token: Arrival, sender: Number) -> Reason:
         """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
+        origin = self.index.origin(sender, token)
         if token in self.flight:
             return InFlight(self.flight[token], origin)
         if token in self.staying.parked:
@@ -230,7 +233,7 @@ class _Search:
             if what == "waits":
                 reasons.append(Unfired(token.node, token.tag))
             elif (sender := self.index.sender(*token)) is not None:
-                reasons.append(self.sent(token, self.index.origin(sender)))
+                reasons.append(self.sent(token, sender))
         distinct = dict.fromkeys(reasons) or [EndOfWave()]
         return tuple(Missing(-1 - at, (reason,)) for at, reason in enumerate(distinct))
 
@@ -286,7 +289,7 @@ class _Search:
         if firing.event.trap is not None:
             return Trapped(firing)
         predicate = self.index.sender(node, 1, tag) if firing.node.op == "switch" else None
-        return Elsewhere(firing, None if predicate is None else self.index.origin(predicate))
+        return Elsewhere(firing, None if predicate is None else self.index.origin(predicate, Arrival(node, 1, tag)))
 
     def lives(self, reason: Reason) -> bool:
         """Whether this end of the search may be none, for all that is known."""

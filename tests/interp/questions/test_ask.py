@@ -63,3 +63,44 @@ def test_answers_stand_when_the_history_moves() -> None:
     assert len(ready) == 1 and len(behind) == 3 and len(after) == 1
     assert unplaced(str(behind))[0] == "fib.add under main at event 52: add 2, 1 -> 3"
     assert [str(link) for link in behind] == str(behind).splitlines()
+
+
+def test_a_what_if_says_what_was_changed() -> None:
+    """Where a token was given another value, its origin is said with it, in every answer; before the edit, and in the
+    parent, it is not."""
+    history = ended(fib, 4)
+    history.jump(0)
+    history.forward_to("node == 'subtract' and fired")
+    position = len(history.state.flight) - 1
+    what_if = history.change(position, 1)
+    sent = unplaced(what_if.ask.tree("subtract", depth=0))[0]
+    assert sent == f"fib.subtract under main at event {history.position - 1}: subtract 4, 1 -> 3"
+    asked = what_if.ask.why_not("fib.call_n")
+    assert "the token from fib.subtract at event 6 (changed to 1) is in flight" in str(asked)
+    what_if.run()
+    assert unplaced(what_if.ask.tree("fib.call_n", depth=1)) == [
+        f"fib.fib.call_n under main at event {what_if.ask.firing('fib.call_n').number}: call 1 -> 1",
+        f"  port 0: {sent}, changed to 1",
+    ]
+    assert unplaced(str(what_if.ask.where_from("fib.call_n", depth=1)))[1] == (
+        f"{sent}, changed to 1 on port 0 of fib.fib.call_n under main"
+    )
+    history.run()
+    assert "changed" not in history.ask.tree("fib.call_n")
+    told = str(history.ask.first_difference(what_if.ask))
+    assert "it got different operands" in told
+    maker = "from fib.subtract at event 6"
+    assert told.endswith(f"port 0 got 3 {maker} in the first, 1 {maker} (changed to 1) in the second")
+    what_if.jump(6)
+    assert "changed" not in str(what_if.ask.why_not("fib.call_n"))
+
+
+def test_cells_have_the_name_of_their_node() -> None:
+    """A handle is named by the node that made it, not by its number."""
+    ask = ended(half_full, 5).ask
+    assert unplaced(ask.tree("put", depth=1))[:2] == [
+        "half_full.put under main at event 4: store half_full.cells under main, 0, 5",
+        "  port 0: half_full.cells under main at event 2: cells 2 -> half_full.cells under main",
+    ]
+    (got,) = [line for line in str(ask.why_not("get_1")).splitlines() if line.startswith("  got: ")]
+    assert "cells of node" not in got

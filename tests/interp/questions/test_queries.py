@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from question_laws import provenance, ran, retreat
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
-from tagloom.interp.questions.queries import Argument, Arrival, Firing, tree, where_from, who_used
+from tagloom.interp.questions.origin import Argument, Arrival, Firing
+from tagloom.interp.questions.queries import tree, where_from, who_used
 
 RESULT = Arrival(-1, 0, ROOT)
 

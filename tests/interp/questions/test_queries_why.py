@@ -18,7 +18,8 @@ from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
 from tagloom.core.text import parse
-from tagloom.interp.questions.queries import Arrival, where_from
+from tagloom.interp.questions.origin import Arrival
+from tagloom.interp.questions.queries import where_from
 from tagloom.interp.questions.why import could_fire, why_not
 from tagloom.interp.reference import run_graph
 from tagloom.interp.state import State
