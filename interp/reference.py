@@ -216,8 +216,7 @@ def run_checked(
 ) -> Outcome:
     """Run a graph whose rules have been checked; `broken` says that it breaks some."""
     pick = schedule_named(schedule)
-    if until not in UNTIL:
-        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
+    check_until(until)
     path = log_path(keep)
     limits = limits_of(limits)
     admitted, called = admit_arguments(graph, arguments), name_of(schedule)
@@ -241,6 +240,12 @@ def run_checked(
         if log:
             log.outcome(outcome)
     return outcome
+
+
+def check_until(until: Until) -> None:
+    """Raises Usage where a run cannot go on until that."""
+    if until not in UNTIL:
+        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
 
 
 def limits_of(limits: Limits | None) -> Limits:

@@ -11,7 +11,7 @@ from ..breakpoints.breakpoint import Breakpoints
 from ..event import Event
 from ..outcome import Outcome, ending
 from ..record import OutcomeRecord
-from ..reference import Limits, Until, check_callbacks, go_on, is_met, limits_of, with_first_token
+from ..reference import Limits, Until, check_callbacks, check_until, go_on, is_met, limits_of, with_first_token
 from ..schedule import BY_HAND, Pick
 from ..schedule import schedule as schedule_named
 from ..state import State
@@ -91,6 +91,7 @@ class Going(Walk):
     def run(self, until: Until = "quiet") -> Outcome:
         """From the end on by the schedule, until the run is over, and how that was; from the present position if that
         is the end. `until` is as of `run_graph`."""
+        check_until(until)
         self.jump(len(self))
         if not (self.position and is_met(until, self.state)):
             self._go_on(self._pick, lambda: is_met(until, self.state))
