@@ -16,6 +16,7 @@ from ...core.value import Value
 from ..event import Event
 from ..state import State
 from .causes import Answer
+from .contexts import check_place
 from .difference import Difference, first_difference
 from .origin import Change, Firing
 from .queries import Index, Link, tree, where_from, who_used
@@ -75,7 +76,8 @@ class Ask:
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
         """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
-        return why_not(self.index, self._walk.state, self._graph.only(node), self._tag(tag), stopped=stopped)
+        number, under = self._named(node, tag)
+        return why_not(self.index, self._walk.state, number, under, stopped=stopped)
 
     def could_fire(self) -> Lines[Ready]:
         """The tokens in flight whose delivery, as the next step, would fire a node."""
@@ -99,14 +101,17 @@ class Ask:
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:
         """The firing of a node under a tag; raises Usage where it has not fired."""
-        index, number = self.index, self._graph.only(node)
-        event = index.fired(number, self._tag(tag))
+        index, (number, under) = self.index, self._named(node, tag)
+        event = index.fired(number, under)
         if event is None:
             raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
         return Firing(event, index.graph, index.events[event])
 
-    def _tag(self, tag: str | Tag) -> Tag:
-        return tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
+    def _named(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
+        """A node and a tag; raises Usage where the node never fires under such a tag."""
+        number, under = self._graph.only(node), tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
+        check_place(self._graph, self.index.contexts, number, under)
+        return number, under
 
 
 def tag_of(graph: Graph, text: str) -> Tag:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from ...core.errors import Usage
 from ...core.graph import Edge, Graph, Source
 from ...core.place import Places
-from ...core.tag import ENVIRONMENT, Site
+from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.validate_graph import graph_problems
 
+Context: TypeAlias = str | Site
+"""A function by its name, or a loop by its site."""
 
-def contexts(graph: Graph) -> dict[int, str | Site]:
+
+def contexts(graph: Graph) -> dict[int, Context]:
     """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
     if graph_problems(graph):
         return {}
     places, callees = Places(graph), {ENVIRONMENT: graph.name, **dict(graph.calls)}
-    found = dict[int, str | Site]()
+    found = dict[int, Context]()
     for number, node in enumerate(graph.nodes):
         if node.op == "return" and node.site is not None:
             found[number] = callees[node.site]
@@ -23,3 +30,46 @@ def contexts(graph: Graph) -> dict[int, str | Site]:
             port = next(port for port, literal in enumerate(node.ports) if literal is None)
             found[number] = places.of[places.sources[Edge(number, port)][0]].context
     return found
+
+
+def check_place(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
+    """Raises Usage, with a tag that would do, where a node fires under those of another function or loop."""
+    lives, here = known.get(number), _context(graph, tag)
+    if lives is None or lives == here:
+        return
+    raise Usage(
+        f"{graph.nodes[number]} is no node of {here}, which runs under {tag}",
+        required=f"a tag of {lives}",
+        got=str(tag),
+        hint=_way(graph, known, lives, here, tag),
+    )
+
+
+def _context(graph: Graph, tag: Tag) -> Context:
+    """What runs under a tag."""
+    if tag.site.kind == "loop":
+        return tag.site
+    return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
+
+
+def _way(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
+    """A tag under which `to` runs, from where one stands or from the root, if few steps lead there."""
+    steps = list[str]()
+    while to != here:
+        if to == graph.name:
+            tag = ROOT
+            break
+        inside = isinstance(to, Site)
+        callers = [site for site, callee in graph.calls if callee == to]
+        sites = [to] if isinstance(to, Site) else [site for site in callers if _around(graph, known, site) == here]
+        if not sites:
+            return None
+        steps.append(f"{sites[0].name}[0]" if inside else sites[0].name)
+        to = _around(graph, known, sites[0])
+    return "/".join([str(tag), *reversed(steps)])
+
+
+def _around(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
+    """Where a call is made, or a loop entered."""
+    nodes = enumerate(graph.nodes)
+    return next(known[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))

@@ -18,10 +18,10 @@ from typing import Any
 from ...core.control import CONTROL
 from ...core.errors import Usage
 from ...core.graph import Edge, Graph, Source
-from ...core.tag import ROOT, Site, Tag
+from ...core.tag import ROOT, Tag
 from ...core.value import Value, show
 from ..event import Cell, Event, Token
-from .contexts import contexts
+from .contexts import Context, contexts
 from .origin import Argument, Arrival, Change, Firing, Number, Origin
 
 CELLS = ("store", "get", "collect")
@@ -65,7 +65,7 @@ class Index:
             self.see(event)
 
     @cached_property
-    def contexts(self) -> dict[int, str | Site]:
+    def contexts(self) -> dict[int, Context]:
         """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
         return contexts(self.graph)
 

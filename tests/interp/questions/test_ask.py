@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tagloom as tl
 
 
@@ -19,6 +20,26 @@ def half_full(n: tl.int64) -> tl.int64:
 @tl.function
 def quotient(n: tl.int64) -> tl.int64:
     return (n + 1) // (n - n)
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def rows(n: tl.int64) -> tl.int64:
+    """A loop in a loop."""
+
+    def row(i: tl.int64, total: tl.int64) -> tuple[tl.int64, tl.int64]:
+        return i + 1, tl.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s * 2), 0, total)[1]
+
+    return tl.while_loop(lambda i, total: i < n, row, 0, 1)[1]
 
 
 def ended(function: tl.Function, *arguments: object) -> tl.History:
@@ -104,3 +125,40 @@ def test_cells_have_the_name_of_their_node() -> None:
     ]
     (got,) = [line for line in str(ask.why_not("get_1")).splitlines() if line.startswith("  got: ")]
     assert "cells of node" not in got
+
+
+@pytest.mark.parametrize(
+    ("function", "node", "tag", "said", "hint"),
+    [
+        (even, "odd.subtract", "main", "odd.subtract is no node of even, which runs under main", "main/odd"),
+        (even, "even.subtract", "main/odd", "even.subtract is no node of odd, which runs under main/odd", "main"),
+        (rows, "multiply", "main", "rows.multiply is no node of rows, which runs under main", "main/loop[0]/loop_1[0]"),
+        (
+            rows,
+            "rows.return",
+            "main/loop[1]",
+            "rows.return is no node of rows.loop, which runs under main/loop[1]",
+            "main",
+        ),
+    ],
+)
+def test_a_node_that_never_fires_under_such_a_tag(
+    function: tl.Function, node: str, tag: str, said: str, hint: str
+) -> None:
+    """A node of another function or loop is refused, with a tag that it has."""
+    ask = ended(function, 3).ask
+    for question in (ask.why_not, ask.tree, ask.who_used):
+        with pytest.raises(tl.Usage) as refused:
+            question(node, tag)
+        assert refused.value.message == said
+        assert refused.value.hint == hint
+
+
+def test_every_firing_is_where_its_node_is_said_to_be() -> None:
+    """No question about what did fire is refused."""
+    for function in (fib, even, rows, half_full, quotient):
+        history = ended(function, 3)
+        for event in history:
+            if event.fired:
+                node = str(history.graph.nodes[event.token.node])
+                assert history.ask.firing(node, event.token.tag).event is event
