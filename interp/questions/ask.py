@@ -47,6 +47,13 @@ class Walk(Protocol):
     def __getitem__(self, number: int) -> Event: ...
 
 
+class Asked(Protocol):
+    """What may be asked: a history."""
+
+    @property
+    def ask(self) -> Ask: ...
+
+
 class Ask:
     """What one may ask of a walk over a run, at its present position.
 
@@ -95,9 +102,13 @@ class Ask:
         """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
         return Lines(who_used(self.index, self.firing(node, tag), depth))
 
-    def first_difference(self, other: Ask) -> Difference | None:
-        """Where another run differs first, in the order of dependence: None where it does the same."""
-        return first_difference(self.index, other.index)
+    def first_difference(self, other: Ask | Asked) -> Difference | None:
+        """Where another run, given as a history or its `ask`, differs first, in the order of dependence: None where it
+        does the same. Each counts up to where it stands."""
+        found = other if isinstance(other, Ask) else getattr(other, "ask", None)
+        if not isinstance(found, Ask):
+            raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
+        return first_difference(self.index, found.index)
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:
         """The firing of a node under a tag; raises Usage where it has not fired."""

@@ -195,7 +195,7 @@ Activation: TypeAlias = Word["open", "closed", "unopened"]
 Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Answer:
     """Why a node has not fired under a tag.
 
@@ -218,6 +218,9 @@ class Answer:
     """Positions in `waits`: each waits for the next, and the last for the first."""
     stopped: TagloomError | None = None
     """What ended the run, if it was not quiet."""
+
+    def __repr__(self) -> str:
+        return f"<{self.verdict}: {self.graph.nodes[self.node]} under {self.tag}>"
 
     def __str__(self) -> str:
         """As an error says it: rule, where, tag, required, got, hint; before the hint, the ways to where it ends."""

@@ -162,3 +162,22 @@ def test_every_firing_is_where_its_node_is_said_to_be() -> None:
             if event.fired:
                 node = str(history.graph.nodes[event.token.node])
                 assert history.ask.firing(node, event.token.tag).event is event
+
+
+def test_a_difference_from_a_history_or_its_ask() -> None:
+    """Another run is given as a history, or as what is asked of one; nothing else is."""
+    one, other = ended(fib, 3), ended(fib, 4)
+    told = one.ask.first_difference(other)
+    assert told is not None and str(told) == str(one.ask.first_difference(other.ask))
+    assert one.ask.first_difference(ended(fib, 3)) is None
+    with pytest.raises(tl.Usage, match="no other run") as refused:
+        one.ask.first_difference(fib.run(3))  # type: ignore[arg-type]
+    assert refused.value.required == "a history, or its ask"
+
+
+def test_an_answer_in_short() -> None:
+    """What a console shows of an answer is a line, not the graph."""
+    ask = ended(half_full, 5).ask
+    assert repr(ask.why_not("get_1")) == "<never: half_full.get_1 under main>"
+    assert len(repr(ask.where_from("put")[0])) < 400
+    assert "Graph(" not in repr(ask.first_difference(ended(half_full, 6)))
