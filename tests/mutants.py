@@ -48,7 +48,10 @@ SUBJECTS = {
         ("tests/interp/travel", "tests/test_history_laws.py"),
     ),
     "questions": Subject(
-        tuple(f"interp/questions/{name}.py" for name in ("queries", "why", "causes", "difference")),
+        tuple(
+            f"interp/questions/{name}.py"
+            for name in ("queries", "origin", "contexts", "why", "staying", "verdict", "causes", "difference")
+        ),
         ("tests/interp/questions",),
     ),
     "breakpoints": Subject(

@@ -2,8 +2,10 @@
 
 Firings of the two are the same if their nodes have the same name and their tags the same path. They agree if operands,
 results and traps have the same bits. A difference is a *first* one if all the firings that its tokens came from agree;
-every difference goes back to a first one, since dependence has no circles. Of several, the one that is first in program
-order is told. So the answer is the same whatever the schedules were, where the runs became quiet.
+every difference goes back to a first one, since dependence has no circles; unless an edited program gives its names to
+other nodes, so that of two each depends on the other in one of the programs: then all differences count. Of several,
+the one that is first in program order is told. So the answer is the same whatever the schedules were, where the runs
+became quiet.
 
 Where a run was stopped before, what it had not come to yet is no difference.
 """
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
+from ...core.cells import Handle
 from ...core.graph import Graph
 from ...core.tag import Tag
 from ...core.value import Value, same, show
@@ -136,7 +139,8 @@ class _Comparison:
     def answer(self) -> Difference | None:
         self._mark(self.first, self.second)
         self._mark(self.second, self.first)
-        candidates = [pair for pair in self._differing() if self._is_first(*pair)]
+        differing = list(self._differing())
+        candidates = [pair for pair in differing if self._is_first(*pair)] or differing
         if not candidates:
             return Difference("arguments", self.changed) if self.changed else None
         return self._described(*self._earliest(candidates))
@@ -221,8 +225,12 @@ def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
     mine, theirs = _operands(here, one), _operands(there, other)
     if one.trap != other.trap or len(mine) != len(theirs) or len(one.outputs) != len(other.outputs):
         return False
-    outputs = zip(one.outputs, other.outputs, strict=True)
-    return all(map(_same, mine, theirs)) and all(a == b and _same(x, y) for (a, x), (b, y) in outputs)
+    pairs = [*zip(mine, theirs, strict=True)]
+    for (position, made), (other_position, other_made) in zip(one.outputs, other.outputs, strict=True):
+        if position != other_position:
+            return False
+        pairs.append((made, other_made))
+    return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in pairs)
 
 
 def _operands(index: Index, event: Event) -> tuple[Value, ...]:
@@ -233,7 +241,15 @@ def _operands(index: Index, event: Event) -> tuple[Value, ...]:
 def _same(one: Value, other: Value) -> bool:
     if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
         return one == other
-    return one is other or same(one, other)
+    return not isinstance(one, Handle) and (one is other or same(one, other))
+
+
+def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
+    """Whether two handles are of cells that nodes of one name made: their numbers are those of two programs."""
+    if not (isinstance(one, Handle) and isinstance(other, Handle)):
+        return False
+    names = str(here.nodes[one.node]), str(there.nodes[other.node])
+    return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
 
 
 def _foremost(
@@ -264,7 +280,7 @@ def _differing_operands(here: Index, first: Firing, there: Index, second: Firing
         senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
     for port in range(max(len(one), len(other))):
         mine, theirs = one[port : port + 1], other[port : port + 1]
-        if mine and theirs and _same(mine[0], theirs[0]):
+        if mine and theirs and (_same(mine[0], theirs[0]) or _same_cells(here.graph, mine[0], there.graph, theirs[0])):
             continue
         yield Operand(
             port,

@@ -132,3 +132,32 @@ def test_a_node_that_got_no_token() -> None:
 def test_no_difference() -> None:
     """None is the answer where all firings agree."""
     assert first_difference(ran(sum_graph(), [3, 4])[1], ran(sum_graph(), [3, 4], "lifo")[1]) is None
+
+
+def test_cells_of_an_edited_program() -> None:
+    """Cells are the same in both programs if the node that made them has the same name, whatever its number is."""
+
+    def first(n: tl.int64) -> tl.int64:
+        filled = tl.put(tl.cells(2, tl.int64), 0, n)
+        return tl.get(filled, 0) * 2
+
+    def second(n: tl.int64) -> tl.int64:
+        other = -n
+        filled = tl.put(tl.cells(2, tl.int64), 0, n)
+        return tl.get(filled, 0) * 2 + (other - other)
+
+    first.__name__ = second.__name__ = "first"
+    one, two = (tl.function(python).history(3) for python in (first, second))
+    for history in (one, two):
+        history.run()
+    assert one.graph.find("cells") != two.graph.find("cells")
+    difference = one.ask.first_difference(two)
+    assert difference is not None and difference.firing is not None
+    assert difference.kind == "only one" and difference.firing.node.op in ("negative", "subtract", "add")
+
+
+def test_names_that_went_to_other_nodes() -> None:
+    """Where each of two differing nodes depends on the other in one of the programs, a difference is told still."""
+    one = tl.parse_graph("graph g(x: int64) -> int64 {\n  a = add x, 1\n  b = multiply a, 2\n  return b\n}")
+    two = tl.parse_graph("graph g(x: int64) -> int64 {\n  b = multiply x, 3\n  a = add b, 1\n  return a\n}")
+    assert told(one, [3], two, [3])[0] == "the runs differ first at node g.a under main: it got different operands"
