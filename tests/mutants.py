@@ -34,7 +34,11 @@ class Subject(NamedTuple):
 SUBJECTS = {
     "machine": Subject(
         ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py"),
-        ("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
+        (
+            *("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
+            *("tests/interp/test_bounds.py", "tests/interp/test_cells.py", "tests/interp/test_effects.py"),
+            "tests/test_act_laws.py",
+        ),
     ),
     "acts": Subject(
         ("interp/acts.py", "interp/bounds.py", "interp/cells.py", "core/ops/cells.py", "core/ops/random.py"),

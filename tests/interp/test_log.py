@@ -457,3 +457,16 @@ def test_tokens_picked_by_hand(tmp_path: Path) -> None:
     path.write_text(text.replace('"schedule":"random:5"', '"schedule":"lifo"'))
     with pytest.raises(tl.Disagreement, match="gives: position"):
         tl.read_events(path)
+
+
+@pytest.mark.parametrize("key", ["trap", "sent", "closed", "parked", "woken", "held", "released"])
+def test_a_key_that_says_nothing_is_not_there(tmp_path: Path, key: str) -> None:
+    """What an event has not has no key; null is no way to say so."""
+    path = tmp_path / "run.jsonl"
+    count.run(2, keep=path)
+    lines = path.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if line.startswith('{"deliver"') and f'"{key}"' not in line)
+    lines[number] = json.dumps({**json.loads(lines[number]), key: None})
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(tl.Malformed, match=rf"\$\.{key}"):
+        tl.read_events(path)
