@@ -125,7 +125,7 @@ class Heap:
         return block
 
     def snapshot(self) -> Any:
-        return {handle: block.snapshot() for handle, block in self.blocks.items()}
+        return self.parked, {handle: block.snapshot() for handle, block in self.blocks.items()}
 
 
 def _subject(event: Event, op: str) -> tuple[Handle | None, int | None]:

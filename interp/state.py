@@ -306,7 +306,7 @@ class State:
         }
         opened = {site: count for site, count in self.opened.items() if count}
         counts = list(self.counts), opened, self.firings, self.steps, self.waiting, self.ahead
-        return flight, records, results, list(self.traps), counts, self.cells.snapshot(), held
+        return flight, records, results, list(self.traps), counts, self.cells.snapshot(), held, self.holding
 
 
 def _signatures(graph: Graph) -> dict[Site, tuple[int, int]]:

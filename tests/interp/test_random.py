@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.evaluate import evaluate
+from tagloom.core.mix import splitmix64
 from tagloom.core.ops.random import bounded
 
 INT64 = 2**63
@@ -279,3 +282,11 @@ def test_an_empty_draw() -> None:
         return tl.normal((2, 0, 3)), tl.permutation(n)
 
     assert [np.shape(result) for result in empty.run(0).results] == [(2, 0, 3), (0,)]
+
+
+@pytest.mark.parametrize("size", [2**63 + 1, 2**63 + 2**62, 3 * 2**62 - 1, 2**64 - 1])
+def test_words_are_rejected(size: int) -> None:
+    """Where the range is so wide that many words are rejected, the number is that of the first that is not."""
+    for key in range(50):
+        word = next(w for w in map(partial(splitmix64, key), count()) if (w * size) % 2**64 >= 2**64 % size)
+        assert bounded(key, size) == (word * size) >> 64
