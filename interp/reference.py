@@ -24,7 +24,7 @@ from .event import Event
 from .log import SUFFIX, opened
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
-from .schedule import Pick, clocked, name_of
+from .schedule import Pick, name_of, resolved, then_of
 from .schedule import schedule as schedule_named
 from .script import Script
 from .state import State
@@ -215,6 +215,7 @@ def run_checked(
     world: World | None = None,
 ) -> Outcome:
     """Run a graph whose rules have been checked; `broken` says that it breaks some."""
+    schedule = resolved(schedule)
     pick = schedule_named(schedule)
     check_until(until)
     path = log_path(keep)
@@ -270,7 +271,7 @@ def first_state(
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
     given = world or World()
     check_callbacks(graph, given)
-    return State(graph, arguments, seed=seed, bound=k, clocked=clocked(schedule), world=given)
+    return State(graph, arguments, seed=seed, bound=k, clocked=then_of(schedule) == "waves", world=given)
 
 
 def check_callbacks(graph: Graph, world: World) -> None:

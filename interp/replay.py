@@ -31,8 +31,7 @@ from .outcome import ending
 from .record import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, record
 from .reference import out_of_memory, refusal
 from .replayed import Told
-from .schedule import BY_HAND as BY_HAND
-from .schedule import NAMES, Pick
+from .schedule import BY_HAND, NAMES, Pick
 from .schedule import schedule as schedule_named
 from .state import State
 from .step import step

@@ -28,6 +28,7 @@ BY_HAND = "hand"
 
 def schedule(name: str | Script) -> Pick:
     """The schedule of this name, or of this script; raises Usage where there is none."""
+    name = resolved(name)
     if isinstance(name, Script):
         return _by_hand(name)
     if name in ("fifo", "waves"):
@@ -37,22 +38,23 @@ def schedule(name: str | Script) -> Pick:
     seed = seed_of(str(name))
     if seed is not None:
         return _random(seed)
-    kind, _, file = str(name).partition(":")
-    if kind == BY_HAND and file:
-        return _by_hand(read_script(file))
     raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")
 
 
-def clocked(given: str | Script) -> bool:
-    """Whether a schedule has a clock: `waves` has, and a script after which it goes on."""
-    if isinstance(given, str) and given.startswith(f"{BY_HAND}:"):
-        given = read_script(given.partition(":")[2])
-    return (given.then if isinstance(given, Script) else given) == "waves"
+def resolved(given: str | Script) -> str | Script:
+    """A schedule, with the script of hand:FILE read, so that a run reads it once; raises Usage where it cannot be."""
+    kind, _, file = str(given).partition(":") if isinstance(given, str) else ("", "", "")
+    return read_script(file) if kind == BY_HAND and file else given
+
+
+def then_of(given: str | Script) -> str:
+    """What goes on after a script; a schedule that is none goes on by itself. It is what has a clock, or has none."""
+    return given.then if isinstance(given, Script) else given
 
 
 def name_of(given: str | Script) -> str:
-    """What an outcome calls a schedule."""
-    return BY_HAND if isinstance(given, Script) or given.startswith(f"{BY_HAND}:") else given
+    """What an outcome calls a schedule that is resolved."""
+    return BY_HAND if isinstance(given, Script) else given
 
 
 def _by_hand(script: Script) -> Pick:

@@ -9,9 +9,9 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.value import Value
 from ..measure import Meter
-from ..schedule import BY_HAND, Pick, name_of
+from ..schedule import Pick, name_of, then_of
 from ..schedule import schedule as schedule_named
-from ..script import Script, read_script
+from ..script import Script
 from .stretch import Stretch
 
 
@@ -43,8 +43,6 @@ class Beginning:
 
 
 def read_schedule(given: str | Script) -> tuple[str, Pick, str]:
-    """What a schedule is called, how it picks, and what goes on after it; raises Usage where there is none."""
-    pick = schedule_named(given)
-    if isinstance(given, str) and given.startswith(f"{BY_HAND}:"):
-        given = read_script(given.partition(":")[2])
-    return name_of(given), pick, given.then if isinstance(given, Script) else given
+    """What a schedule that is resolved is called, how it picks, and what goes on after it; raises Usage where there is
+    none."""
+    return name_of(given), schedule_named(given), then_of(given)

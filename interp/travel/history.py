@@ -35,6 +35,7 @@ from ..reference import (
     structure_of,
 )
 from ..replay import open_log
+from ..schedule import resolved
 from ..schedule import schedule as schedule_named
 from ..script import Script
 from ..state import State
@@ -75,6 +76,7 @@ class History(Going):
 
         Raises Usage where the arguments do not fit or an option means nothing, Invalid where the graph breaks a rule.
         """
+        schedule = resolved(schedule)
         name, pick, then = read_schedule(schedule)
         broken = breaks_rules(graph, unchecked=unchecked)
         admitted = tuple(admit_arguments(graph, arguments))
