@@ -113,7 +113,8 @@ class Going(Walk):
         try:
             return self._one(lambda state: position)
         finally:
-            if deviates and self._by_hand is None and len(self) > before:
+            has_happened = len(self) > before or isinstance(self._stopped, Broken)
+            if deviates and self._by_hand is None and has_happened:
                 self._by_hand = before
 
     def _one(self, pick: Pick) -> Event | None:

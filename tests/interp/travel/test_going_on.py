@@ -12,6 +12,7 @@ from weakref import ref
 
 import pytest
 import tagloom as tl
+from handmade import race
 from history_laws import replayed, seen
 from json_edits import fib
 from tagloom.core.lower import lower
@@ -161,6 +162,24 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(tl.Usage, match="is not over"):
         history.outcome()
     assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+
+def test_by_hand_is_what_happened_by_hand() -> None:
+    """A choice that a limit forbade changes nothing; one that broke the run did that, and not the schedule."""
+    history = History(FIB, [6])
+    history.forward()
+    history.limits = Limits(tokens=1)
+    assert history.deliver(1) is None and history.outcome().status == "Exhausted"
+    history.limits = Limits()
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+    history = History(race("add", 2), [1, 2, 3], schedule="lifo", unchecked=True)
+    for position, schedule in ((0, "hand"), (-1, "lifo")):
+        broken = history.branch()
+        broken.forward_to("fired")
+        broken.deliver(position % len(broken.state.flight))
+        out = broken.run()
+        assert (out.status, out.schedule) == ("Broken", schedule)
 
 
 CALLING = """

@@ -7,6 +7,7 @@ import importlib.util
 import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -494,6 +495,29 @@ def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> Non
             assert record(history.run()) == record(tl.run_graph(FIB, [6]))
             for position in range(0, len(history), 41):
                 assert seen(history.at(position)) == seen(replayed(history, position))
+
+
+def test_a_step_costs_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who stands near by goes from there, and no state is forked; who stands far away starts from a keyframe."""
+    history, done = History(FIB, [6], spacing=50), []
+    history.run()
+    history.jump(80)
+    for method in ("apply", "revert", "fork"):
+        true = getattr(State, method)
+        note = partial(lambda true, method, *arguments: (done.append(method), true(*arguments))[1], true, method)
+        monkeypatch.setattr(State, method, lambda *arguments, note=note: note(*arguments))
+    for position, expected in (
+        (81, ["apply"]),
+        (80, ["revert"]),
+        (85, ["apply"] * 5),
+        (95, ["apply"] * 10),
+        (93, ["revert"] * 2),
+        (3, ["fork", "apply", "apply", "apply"]),
+        (49, ["fork", "revert"]),
+    ):
+        done.clear()
+        history.jump(position)
+        assert done == expected, position
 
 
 def test_what_breaks_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
