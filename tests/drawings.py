@@ -12,9 +12,21 @@ import tagloom as tl
 from hypothesis import strategies as st
 from pygraphviz import AGraph
 from tagloom.core.graph import Graph, Source
+from tagloom.core.program import Program
 from tagloom.core.tag import Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
+from tagloom.viz.dot import dot
+from tagloom.viz.flat import graph_view
+from tagloom.viz.structured import program_view
+
+
+def graph_dot(graph: Graph) -> str:
+    return dot(graph_view(graph))
+
+
+def program_dot(program: Program) -> str:
+    return dot(program_view(program))
 
 
 @tl.function

@@ -303,8 +303,10 @@ def _text(subject: Program | Graph) -> str:
 
 
 def _picture(subject: Program | Graph, suffix: str) -> bytes:
-    from ..viz.dot import graph_dot, program_dot
+    from ..viz.dot import dot
+    from ..viz.flat import graph_view
     from ..viz.render import render
+    from ..viz.structured import program_view
 
     if suffix == ".tl":
         return _text(subject).encode()
@@ -313,8 +315,8 @@ def _picture(subject: Program | Graph, suffix: str) -> bytes:
     if suffix not in (".dot", ".svg", ".png", ".pdf"):
         required = ".svg, .png, .pdf, .dot, .tl or .json"
         raise Usage("no picture of this kind", got=suffix or "no suffix", required=required)
-    dot = graph_dot(subject) if isinstance(subject, Graph) else program_dot(subject)
-    return dot.encode() if suffix == ".dot" else render(dot, suffix[1:])
+    source = dot(graph_view(subject) if isinstance(subject, Graph) else program_view(subject))
+    return source.encode() if suffix == ".dot" else render(source, suffix[1:])
 
 
 def _unicode() -> bool:

@@ -1,4 +1,4 @@
-"""A flat graph as DOT: each function a cluster, each loop a cluster inside the one that it stands in.
+"""A view of a flat graph: each function a cluster, each loop a cluster inside the one that it stands in.
 
 A loop's gates (enter, next_iteration, exit) stand in its cluster. Layout follows the tokens of one activation, from
 top to bottom: edges that start another one (a next iteration, a call of the same function) are laid out as if they
@@ -12,9 +12,9 @@ from typing import TypeAlias
 from ..core.act import ACTS, resource_of
 from ..core.graph import Edge, Graph, Source
 from ..core.tag import ENVIRONMENT, Site
-from .canvas import Box, Canvas
 from .nest import Nesting
-from .style import VERMILLION, Link, kind_of
+from .style import kind_of
+from .view import Cluster, Link, View
 from .words import Words, titled
 
 _LABELS = {
@@ -28,49 +28,48 @@ _Place: TypeAlias = tuple[str, tuple[Site, ...]]
 """A function, and the loops around a node in it, outermost first."""
 
 
-def graph_dot(graph: Graph) -> str:
-    """DOT source of a graph, valid or not: each node once, each edge once, the same text every time.
+def graph_view(graph: Graph) -> View:
+    """The view of a graph, valid or not: each node once, each edge once, the same text every time.
 
-    Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... The class of an edge
-    is data, predicate, trigger, order, call or back; where it has `dir=back`, its arrow points from head to tail.
+    Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... An arrow is data,
+    predicate, trigger, order, call or back.
     """
-    canvas = Canvas(graph.name)
+    view = View(graph.name)
     for position, (name, output) in enumerate(graph.arguments):
-        canvas.outside.node(f"a{position}", "argument", name, tooltip=f"argument {name}: {output.type}")
-        canvas.outside.level.append(f"a{position}")
-    _draw_nodes(canvas, graph)
-    _draw_edges(canvas, graph)
+        view.outside.box(f"a{position}", "argument", name, tooltip=f"argument {name}: {output.type}")
+        view.outside.level.append(f"a{position}")
+    _draw_nodes(view, graph)
+    _draw_edges(view, graph)
     for position, number in enumerate(graph.results):
-        canvas.outside.node(f"r{position}", "result", "result", tooltip=f"result {position}")
-        canvas.edge(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
-    _keep_returns_below_calls(canvas, graph)
-    return canvas.source()
+        view.outside.box(f"r{position}", "result", "result", tooltip=f"result {position}")
+        view.arrow(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
+    _keep_returns_below_calls(view, graph)
+    return view
 
 
-def _draw_nodes(canvas: Canvas, graph: Graph) -> None:
+def _draw_nodes(view: View, graph: Graph) -> None:
     nesting, words, entries = Nesting(graph), Words(graph), _entries(graph)
-    boxes: dict[_Place, Box] = {}
+    clusters: dict[_Place, Cluster] = {}
     for number, node in enumerate(graph.nodes):
         loops = tuple(loop for loop in nesting.around(nesting.of(number)) if loop.function == node.function)
-        box = _box(canvas, boxes, (node.function, loops))
+        cluster = _cluster(view, clusters, (node.function, loops))
         where = f" ({node.location})" if node.location else ""
-        box.node(f"n{number}", kind_of(node.op), *words.of(number), f"{node}: {node.op}{where}")
+        cluster.box(f"n{number}", kind_of(node.op), *words.of(number), f"{node}: {node.op}{where}")
         if number in entries:
-            box.level.append(f"n{number}")
+            cluster.level.append(f"n{number}")
 
 
-def _box(canvas: Canvas, boxes: dict[_Place, Box], place: _Place) -> Box:
-    """The box of a function, or of a loop in it; made, inside the one around it, where it is not there yet."""
-    if place not in boxes:
+def _cluster(view: View, clusters: dict[_Place, Cluster], place: _Place) -> Cluster:
+    """The cluster of a function, or of a loop in it; made, inside the one around it, where it is not there yet."""
+    if place not in clusters:
         function, loops = place
         if loops:
-            around = _box(canvas, boxes, (function, loops[:-1]))
-            boxes[place] = around.box(
-                titled("while", loops[-1].name), f"loop {loops[-1]}", VERMILLION, "dashed,rounded"
-            )
+            around = _cluster(view, clusters, (function, loops[:-1]))
+            title = titled("while", loops[-1].name)
+            clusters[place] = around.cluster("loop", title, f"loop {loops[-1]}")
         else:
-            boxes[place] = canvas.outside.box(function, f"function {function}")
-    return boxes[place]
+            clusters[place] = view.outside.cluster("function", function, f"function {function}")
+    return clusters[place]
 
 
 def _entries(graph: Graph) -> set[int]:
@@ -81,32 +80,27 @@ def _entries(graph: Graph) -> set[int]:
     return {number for number in fed if graph.nodes[number].op == "merge"}
 
 
-def _draw_edges(canvas: Canvas, graph: Graph) -> None:
+def _draw_edges(view: View, graph: Graph) -> None:
     reached = _reached(graph)
     for position, (_, output) in enumerate(graph.arguments):
         for edge in output.edges:
-            _draw_edge(canvas, graph, reached, Source(-1, position), edge)
+            _draw_edge(view, graph, reached, Source(-1, position), edge)
     for number, node in enumerate(graph.nodes):
         for position, output in enumerate(node.outputs):
             for edge in output.edges:
-                _draw_edge(canvas, graph, reached, Source(number, position), edge)
+                _draw_edge(view, graph, reached, Source(number, position), edge)
 
 
-def _draw_edge(canvas: Canvas, graph: Graph, reached: dict[str, set[str]], source: Source, edge: Edge) -> None:
+def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: Source, edge: Edge) -> None:
     link = _link(graph, source, edge)
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
-    label = _label(graph, source)
-    tooltip = f"{graph.output(source).type}, to port {edge.port}"
-    if link not in ("call", "back"):
-        canvas.edge(tail, head, link, label, tooltip)
-        return
-    maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
-    if link == "back" or maker.function == taker.function:
-        canvas.back(tail, head, link, label, tooltip)
-    elif maker.op == "call" and maker.function not in reached.get(taker.function, ()):
-        canvas.edge(tail, head, link, label, tooltip)
-    else:
-        canvas.edge(tail, head, link, label, tooltip, constraint="false")
+    said = _label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
+    turned = free = False
+    if link in ("call", "back"):
+        maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
+        turned = link == "back" or maker.function == taker.function
+        free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
+    view.arrow(tail, head, link, *said, port=edge.port, turned=turned, free=free)
 
 
 def _link(graph: Graph, source: Source, edge: Edge) -> Link:
@@ -146,7 +140,7 @@ def _reached(graph: Graph) -> dict[str, set[str]]:
     return reached
 
 
-def _keep_returns_below_calls(canvas: Canvas, graph: Graph) -> None:
+def _keep_returns_below_calls(view: View, graph: Graph) -> None:
     calls: dict[tuple[str, Site | None], list[int]] = {}
     for number, node in enumerate(graph.nodes):
         if node.op == "call":
@@ -154,4 +148,4 @@ def _keep_returns_below_calls(canvas: Canvas, graph: Graph) -> None:
     for number, node in enumerate(graph.nodes):
         if node.op == "return":
             for call in calls.get((node.function, node.site), ()):
-                canvas.above(f"n{call}", f"n{number}")
+                view.above.append((f"n{call}", f"n{number}"))

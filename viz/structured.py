@@ -1,4 +1,4 @@
-"""A program as DOT: each function a cluster; in it each cond and each while a cluster, with one for each region.
+"""A view of a program: each function a cluster; in it each cond and each while a cluster, with one for each region.
 
 A region sees nothing but its parameters, yet they are no nodes here: an edge comes straight from the value that a
 parameter stands for. A cond is a decision, two regions that yield, and a merge for each result. A while is a merge
@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 from ..core.program import Function, Location, Node, Operand, Program, Region, Var
 from ..core.value import Literal
-from .canvas import Box, Canvas
-from .style import ORANGE, VERMILLION, Link, kind_of
+from .style import kind_of
+from .view import Cluster, Link, View
 from .words import formula, titled
 
 
@@ -34,41 +34,43 @@ _Value: TypeAlias = _Drawn | Literal
 _Values: TypeAlias = dict[str, _Value]
 
 
-def program_dot(program: Program) -> str:
-    """DOT source of a valid program, its entry first: each node once, each use once, the same text every time.
+def program_view(program: Program) -> View:
+    """The view of a valid program, its entry first: each node once, each use once, the same text every time.
 
     Functions are called f0, f1, ...; node k of f0, in program order, is f0n<k>; what a cond or a while has besides
     its decision is f0n<k>_<word><j>; parameters are f0p<j>, results f0r<j>. The class of an edge is data, predicate,
     control or back; where it has `dir=back`, its arrow points from head to tail.
     """
-    canvas = Canvas(program.entry)
+    view = View(program.entry)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
     for number, function in enumerate(functions):
-        _Sketch(canvas, f"f{number}").function(function)
-    return canvas.source()
+        _Sketch(view, f"f{number}").function(function)
+    return view
 
 
 class _Sketch:
-    """Draws one function. Its methods draw parts of it, each into the box it is given."""
+    """Draws one function. Its methods draw parts of it, each into the cluster it is given."""
 
-    def __init__(self, canvas: Canvas, name: str) -> None:
-        self.canvas = canvas
+    def __init__(self, view: View, name: str) -> None:
+        self.view = view
         self.name = name
         self.nodes = 0
 
     def function(self, function: Function) -> None:
-        box = self.canvas.outside.box(function.name, f"function {function.name}{_at(function.location)}")
+        cluster = self.view.outside.cluster(
+            "function", function.name, f"function {function.name}{_at(function.location)}"
+        )
         values: _Values = {}
         for number, parameter in enumerate(function.body.parameters):
             name = f"{self.name}p{number}"
-            box.node(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
-            box.level.append(name)
+            cluster.box(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
+            cluster.level.append(name)
             values[parameter.name] = _Drawn(name, *parameter)
-        for number, result in enumerate(self.region(box, function.body, values)):
-            box.node(f"{self.name}r{number}", "result", f"return {result}", tooltip=f"result {number}")
+        for number, result in enumerate(self.region(cluster, function.body, values)):
+            cluster.box(f"{self.name}r{number}", "result", f"return {result}", tooltip=f"result {number}")
             self.uses(f"{self.name}r{number}", [result])
 
-    def region(self, box: Box, region: Region, values: _Values) -> list[_Value]:
+    def region(self, cluster: Cluster, region: Region, values: _Values) -> list[_Value]:
         """Draw the nodes of a region; its results."""
         known = dict(values)
         used = set(chain(region.results, *(node.inputs for node in region.nodes)))
@@ -78,102 +80,104 @@ class _Sketch:
             operands = [_value(known, operand) for operand in node.inputs]
             match node.op:
                 case "cond":
-                    made = self.cond(box, name, node, operands)
+                    made = self.cond(cluster, name, node, operands)
                 case "while_loop":
-                    made = self.while_loop(box, name, node, operands, used)
+                    made = self.while_loop(cluster, name, node, operands, used)
                 case _:
-                    made = self.ordinary(box, name, node, operands)
+                    made = self.ordinary(cluster, name, node, operands)
             known.update(zip((result.name for result in node.results), made, strict=False))
         return [_value(known, result) for result in region.results]
 
-    def ordinary(self, box: Box, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
+    def ordinary(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
         attributes = dict(node.attributes)
         op = str(attributes.pop("function", "?")) if node.op == "call" else node.op
         text = formula(op, list(map(str, operands)), tuple(attributes.items()))
-        box.node(name, kind_of(node.op), text, node.name, _about(node))
+        cluster.box(name, kind_of(node.op), text, node.name, _about(node))
         self.uses(name, operands)
         return [_Drawn(name, *result) for result in node.results]
 
-    def cond(self, box: Box, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
-        outer = box.box(titled("cond", node.name), _about(node), ORANGE)
+    def cond(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
+        outer = cluster.cluster("cond", titled("cond", node.name), _about(node))
         self.decision(outer, name, node, operands[0])
         yielded = []
         for word, mark, region in zip(("then", "else"), "TF", node.regions, strict=True):
-            inner = outer.box(word, f"{word} of {node.name}", ORANGE, "dashed")
+            inner = outer.cluster("branch", word, f"{word} of {node.name}")
             leaving = []
             for number, value in enumerate(self.region(inner, region, _bound(region, operands[1:]))):
                 leaving.append(_Drawn(f"{name}_{word}{number}", str(value), value.type))
-                inner.node(leaving[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {word}")
+                inner.box(leaving[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {word}")
                 self.uses(leaving[-1].node, [value])
             yielded.append(leaving)
             self.control(name, inner, mark)
         made = []
         for number, (result, *sides) in enumerate(zip(node.results, *yielded, strict=False)):
             made.append(_Drawn(f"{name}_merge{number}", *result))
-            outer.node(made[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
+            outer.box(made[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
             self.uses(made[-1].node, sides)
         return made
 
     def while_loop(
-        self, box: Box, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
+        self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_Drawn]:
         condition, body = node.regions
-        outer = box.box(titled("while", node.name), _about(node), VERMILLION)
+        outer = cluster.cluster("loop", titled("while", node.name), _about(node))
         variables = [
             self.variable(outer, f"{name}_variable{number}", parameter, start)
             for number, (parameter, start) in enumerate(zip(body.parameters, operands, strict=False))
         ]
-        deciding = outer.box("while", f"condition of {node.name}", VERMILLION, "dashed")
+        deciding = outer.cluster("part", "while", f"condition of {node.name}")
         (decided,) = self.region(deciding, condition, _bound(condition, variables))
         self.decision(deciding, name, node, decided)
-        going = outer.box("do", f"body of {node.name}", VERMILLION, "dashed")
+        going = outer.cluster("part", "do", f"body of {node.name}")
         following = self.region(going, body, _bound(body, variables))
         for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
             again = f"{name}_next{number}"
             text = f"next {variable}" if isinstance(value, _Drawn) else f"next {variable} = {value}"
-            going.node(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
+            going.box(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
             self.uses(again, [value])
-            self.canvas.back(again, variable.node, "back", tooltip=str(variable.type))
+            self.view.arrow(again, variable.node, "back", tooltip=str(variable.type), turned=True)
         self.control(name, going, "T")
         return self.exits(outer, name, node, variables, used)
 
-    def exits(self, box: Box, name: str, node: Node, variables: Sequence[_Drawn], used: set[Operand]) -> list[_Drawn]:
+    def exits(
+        self, cluster: Cluster, name: str, node: Node, variables: Sequence[_Drawn], used: set[Operand]
+    ) -> list[_Drawn]:
         """The results of a while; those that nothing uses are not drawn."""
         made = []
         for number, (variable, result) in enumerate(zip(variables, node.results, strict=False)):
             made.append(_Drawn(f"{name}_exit{number}", *result))
             if result.name in used:
-                box.node(made[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}")
+                cluster.box(made[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}")
                 self.uses(made[-1].node, [variable])
-                self.canvas.edge(name, made[-1].node, "control", "F")
+                self.view.arrow(name, made[-1].node, "control", "F")
         return made
 
-    def variable(self, box: Box, name: str, parameter: Var, start: _Value) -> _Drawn:
+    def variable(self, cluster: Cluster, name: str, parameter: Var, start: _Value) -> _Drawn:
         """A loop variable, with what it starts from."""
         text = f"{parameter.name} = {start}" if isinstance(start, Literal) else parameter.name
-        box.node(name, "merge", text, "merge", f"loop variable {parameter.name}: {parameter.type}")
-        box.level.append(name)
+        cluster.box(name, "merge", text, "merge", f"loop variable {parameter.name}: {parameter.type}")
+        cluster.level.append(name)
         self.uses(name, [start])
         return _Drawn(name, *parameter)
 
-    def decision(self, box: Box, name: str, node: Node, pred: _Value) -> None:
-        box.node(name, "switch", f"{pred}?", node.op, _about(node))
+    def decision(self, cluster: Cluster, name: str, node: Node, pred: _Value) -> None:
+        cluster.box(name, "switch", f"{pred}?", node.op, _about(node))
         self.uses(name, [pred], "predicate")
 
     def uses(self, name: str, operands: Sequence[_Value], link: Link = "data") -> None:
         """An edge for each operand of a node; literals have none."""
         for port, operand in enumerate(operands):
             if isinstance(operand, _Drawn) and operand.node:
-                self.canvas.edge(operand.node, name, link, tooltip=f"{operand.type}, to port {port}")
+                self.view.arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
 
-    def control(self, name: str, box: Box, label: str) -> None:
+    def control(self, name: str, cluster: Cluster, label: str) -> None:
         """An edge from a decision to the region that it lets run, all of which is kept below it."""
-        inside = [*box.nodes, *chain.from_iterable(inner.nodes for inner in box.boxes)]
+        inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
-                self.canvas.edge(name, node, "control", label, lhead=box.name)
+                self.view.arrow(name, node, "control", label, into=cluster.name)
             else:
-                self.canvas.above(name, node)
+                self.view.above.append((name, node))
 
 
 def _value(known: _Values, operand: Operand) -> _Value:

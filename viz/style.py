@@ -1,16 +1,17 @@
-"""What things look like: a look for each kind of node, and for each kind of edge.
+"""What things look like: the table of looks, a row for each kind of box, arrow, cluster and badge.
 
 Colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), which people with any colour vision tell
-apart. Nothing is told by colour alone: kinds of nodes differ in shape, or say their op in words; kinds of edges differ
-in line or head.
+apart. Nothing is told by colour alone: kinds of boxes differ in shape, or say their op in words, and in a letter where
+there are no shapes; kinds of arrows differ in line or head; badges have a sign each.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ..core.act import ACTS
 from ..core.op import OPS
+from .view import Enclosure, Kind, Link, Mark
 
 BLACK = "#000000"
 ORANGE = "#E69F00"
@@ -32,30 +33,36 @@ FONT = "Helvetica,Arial,sans-serif"
 SIZE, SMALL = 12, 9
 """Points of the first line of a node, and of its second line and of labels on edges."""
 
-TINT = "38"
-"""The opacity of fillings, as two hexadecimal digits: text stays legible on every colour."""
 
-Kind: TypeAlias = Literal[
-    "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
-    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "unknown",
-]  # fmt: skip
-"""What a node is, as far as looks go."""
+class Theme(NamedTuple):
+    """Colours that depend on what is drawn upon."""
 
-Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control"]
-"""What an edge is, as far as looks go."""
+    name: str
+    paper: str
+    ink: str
+    """For text, and wherever the table of looks says black."""
+    faint: str
+    """For text of second rank, and frames."""
+    tint: str
+    """The opacity of fillings, as two hexadecimal digits: text stays legible on every colour."""
+
+    def colour(self, colour: str) -> str:
+        """A colour of the table of looks on this paper."""
+        return self.ink if colour == BLACK else self.faint if colour == GREY else colour
+
+
+LIGHT = Theme("light", "#FFFFFF", BLACK, GREY, "38")
+DARK = Theme("dark", "#16181D", "#E8E8E8", "#A0A0A0", "50")
 
 
 class Look(NamedTuple):
-    """A shape and styles of Graphviz, and the colour of the line, of which the filling is a tint."""
+    """A shape and styles of Graphviz, the colour of the line, of which the filling is a tint, and a letter for where
+    there are neither shapes nor colours."""
 
     shape: str
     colour: str
+    letter: str
     style: str = "filled"
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """As attributes of a node of DOT."""
-        return {"shape": self.shape, "color": self.colour, "fillcolor": self.colour + TINT, "style": self.style}
 
 
 class Line(NamedTuple):
@@ -65,33 +72,47 @@ class Line(NamedTuple):
     head: str
     colour: str
 
-    @property
-    def attributes(self) -> dict[str, str]:
-        """As attributes of an edge of DOT."""
-        return {"style": self.style, "arrowhead": self.head, "color": self.colour}
+
+class Frame(NamedTuple):
+    """A style of Graphviz, a colour, and a sign before the title."""
+
+    style: str
+    colour: str
+    sign: str = ""
+
+
+class Sign(NamedTuple):
+    """A sign, the same where there is only ASCII, a colour, and what it means."""
+
+    sign: str
+    ascii: str
+    colour: str
+    meaning: str
 
 
 LOOKS: dict[Kind, Look] = {
-    "arithmetic": Look("ellipse", SKY),
-    "comparison": Look("hexagon", BLUE),
-    "logic": Look("octagon", BLUE),
-    "literal": Look("note", YELLOW),
-    "merge": Look("invtrapezium", GREEN),
-    "switch": Look("trapezium", ORANGE),
-    "call": Look("invhouse", PURPLE),
-    "return": Look("house", PURPLE),
-    "enter": Look("invhouse", VERMILLION),
-    "exit": Look("house", VERMILLION),
-    "next_iteration": Look("parallelogram", VERMILLION),
-    "cells": Look("cylinder", GREEN),
-    "effect": Look("cds", ORANGE),
-    "random": Look("box3d", SKY),
-    "breakpoint": Look("doubleoctagon", VERMILLION),
-    "argument": Look("box", BLACK, "rounded"),
-    "result": Look("box", BLACK, "rounded,bold"),
-    "unknown": Look("box", BLACK, "dashed"),
+    "arithmetic": Look("ellipse", SKY, "A"),
+    "comparison": Look("hexagon", BLUE, "?"),
+    "logic": Look("octagon", BLUE, "&"),
+    "literal": Look("note", YELLOW, "L"),
+    "merge": Look("invtrapezium", GREEN, "M"),
+    "switch": Look("trapezium", ORANGE, "S"),
+    "call": Look("invhouse", PURPLE, "C"),
+    "return": Look("house", PURPLE, "R"),
+    "enter": Look("invhouse", VERMILLION, "E"),
+    "exit": Look("house", VERMILLION, "X"),
+    "next_iteration": Look("parallelogram", VERMILLION, "N"),
+    "cells": Look("cylinder", GREEN, "I"),
+    "effect": Look("cds", ORANGE, "!"),
+    "random": Look("box3d", SKY, "%"),
+    "breakpoint": Look("doubleoctagon", VERMILLION, "B"),
+    "argument": Look("box", BLACK, ">", "rounded"),
+    "result": Look("box", BLACK, "<", "rounded,bold"),
+    "folded": Look("folder", GREY, "+", "filled"),
+    "tag": Look("box", PURPLE, "T", "filled,rounded"),
+    "unknown": Look("box", BLACK, "u", "dashed"),
 }
-"""The look of each kind of node. A house that points down sends tokens into another activation, one that points up
+"""The look of each kind of box. A house that points down sends tokens into another activation, one that points up
 sends them back out; a merge is narrow below, where it has one output, and a switch above, where it has one value.
 What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
 
@@ -103,8 +124,30 @@ LINES: dict[Link, Line] = {
     "call": Line("dashed", "normal", PURPLE),
     "back": Line("bold", "normal", VERMILLION),
     "control": Line("dashed", "odot", BLUE),
+    "below": Line("solid", "none", GREY),
 }
-"""The look of each kind of edge."""
+"""The look of each kind of arrow."""
+
+FRAMES: dict[Enclosure, Frame] = {
+    "function": Frame("solid", GREY),
+    "loop": Frame("bold,rounded", VERMILLION, "\u21bb "),
+    "part": Frame("dashed,rounded", VERMILLION),
+    "cond": Frame("solid", ORANGE),
+    "branch": Frame("dashed", ORANGE),
+}
+"""The look of each kind of cluster."""
+
+SIGNS: dict[Mark, Sign] = {
+    "flight": Sign("\u25cf", "*", ORANGE, "in flight"),
+    "waits": Sign("\u25cb", "o", SKY, "waits for partners"),
+    "parked": Sign("\u25a1", "p", GREEN, "parked at an empty cell"),
+    "held": Sign("\u2016", "h", VERMILLION, "held by a bound"),
+    "fired": Sign("\u25b6", ">", YELLOW, "has just fired"),
+    "ready": Sign("\u25b7", "r", YELLOW, "can fire next"),
+    "trap": Sign("\u2717", "x", VERMILLION, "trapped"),
+    "count": Sign("\u00d7", "#", GREY, "how many"),
+}
+"""The look of each kind of badge."""
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), "comparison"),

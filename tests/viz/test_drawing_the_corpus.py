@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from drawings import graph_dot, program_dot
 from tagloom.core.lower import lower
 from tagloom.core.text import parse
 from tagloom.core.validate import program_problems
-from tagloom.viz.dot import graph_dot, program_dot
 
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, graphs, main, nested, race
+from drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, graph_dot, graphs, main, nested, race
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
 from json_edits import FILL
 from tagloom.core.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
-from tagloom.viz.dot import graph_dot
+from tagloom.viz.style import FRAMES
 from tagloom.viz.words import titled
 
 GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race(), "fill": tl.lower(FILL)}
@@ -66,7 +66,7 @@ def test_functions_and_loops_are_clusters(case: Case) -> None:
         path = drawing.paths[f"n{number}"]
         assert path[0] == node.function
         if node.site in loops:
-            assert path[-1] == titled("while", node.site.name)
+            assert path[-1] == FRAMES["loop"].sign + titled("while", node.site.name)
 
 
 def test_nested_loops_nest() -> None:
@@ -214,7 +214,7 @@ def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.Capt
     drawing = Drawing(graph_dot(graph))
     svg = drawing.graph.draw(format="svg", prog="dot")
     assert svg.count(b'class="edge ') == len(drawing.edges)
-    assert svg.count(b'class="cluster"') == len(drawing.titles)
+    assert svg.count(b'class="cluster ') == len(drawing.titles)
     said = capfd.readouterr().err.splitlines()
     assert [line for line in said if "ontconfig" not in line] == []
 

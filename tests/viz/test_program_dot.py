@@ -6,11 +6,10 @@ from collections import Counter
 
 import pytest
 import tagloom as tl
-from drawings import FUNCTIONS, Drawing, even, fib, nested
+from drawings import FUNCTIONS, Drawing, even, fib, nested, program_dot
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.program import Program, Region
-from tagloom.viz.dot import program_dot
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from drawings import fib, race
+from drawings import fib, graph_dot, program_dot, race
 from tagloom.viz import render as module
-from tagloom.viz.dot import graph_dot, program_dot
 from tagloom.viz.render import FORMATS, render
 
 BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import get_args
 
 from tagloom.core.act import ACTS
 from tagloom.core.control import CONTROL
 from tagloom.core.op import OPS
-from tagloom.viz.style import LINES, LOOKS, PALETTE, Kind, Link, kind_of
+from tagloom.viz.style import DARK, FRAMES, GREY, LIGHT, LINES, LOOKS, PALETTE, SIGNS, kind_of
+from tagloom.viz.view import Enclosure, Kind, Link, Mark
 
 
 def test_every_op_has_a_look() -> None:
@@ -16,6 +18,8 @@ def test_every_op_has_a_look() -> None:
     assert [kind_of(op) for op in CONTROL] == list(CONTROL)
     assert set(LOOKS) == set(get_args(Kind))
     assert set(LINES) == set(get_args(Link))
+    assert set(FRAMES) == set(get_args(Enclosure))
+    assert set(SIGNS) == set(get_args(Mark))
 
 
 def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
@@ -35,9 +39,12 @@ def test_acts_are_told_from_what_computes() -> None:
 
 
 def test_colours_are_of_the_palette() -> None:
-    """Okabe and Ito's colours, and no others."""
-    assert {look.colour for look in LOOKS.values()} <= set(PALETTE)
-    assert {line.colour for line in LINES.values()} <= set(PALETTE)
+    """Okabe and Ito's colours and a grey, and no others; black and grey are what the paper makes of them."""
+    rows = chain(LOOKS.values(), LINES.values(), FRAMES.values(), SIGNS.values())
+    used = {row.colour for row in rows}
+    assert used <= {*PALETTE, GREY}
+    assert {LIGHT.colour(colour) for colour in used} == used
+    assert {DARK.colour(colour) for colour in used} == used - {PALETTE[0], GREY} | {DARK.ink, DARK.faint}
 
 
 def test_nothing_is_told_by_colour_alone() -> None:
@@ -48,3 +55,8 @@ def test_nothing_is_told_by_colour_alone() -> None:
     assert not set(silent) & {(LOOKS[kind].shape, LOOKS[kind].style) for kind in in_words}  # type: ignore[index]
     lines = [(line.style, line.head) for line in LINES.values()]
     assert len(set(lines)) == len(lines)
+    for letters in ([look.letter for look in LOOKS.values()], [sign.ascii for sign in SIGNS.values()]):
+        assert len(set(letters)) == len(letters) and all(len(each) == 1 and each.isascii() for each in letters)
+    frames = [(frame.style, frame.sign) for kind, frame in FRAMES.items() if kind in ("function", "loop", "part")]
+    assert len(set(frames)) == len(frames)
+    assert len({sign.sign for sign in SIGNS.values()}) == len(SIGNS)

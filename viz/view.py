@@ -1,0 +1,125 @@
+"""The view: what a picture shows, as plain data: boxes and arrows, with badges, in clusters.
+
+Everything that is drawn is a view first: a program, a graph, a graph at a moment of a run, the firings of a run, its
+tags. What makes views knows nothing of shapes, colours and coordinates; what prints them (as DOT, in the characters of
+a terminal) knows nothing of programs and tokens. Between the two, functions of a view make another: `collapse`
+folds clusters, `moment` puts the tokens of a run on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal[
+    "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
+    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "folded", "tag", "unknown",
+]  # fmt: skip
+"""What a box is, as far as looks go."""
+
+Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control", "below"]
+"""What an arrow is, as far as looks go."""
+
+Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch"]
+"""What a cluster is, as far as looks go; a loop has parts, a cond branches."""
+
+Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "count"]
+"""What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a
+box that has just fired, that can fire next, that trapped; and how many there are of something."""
+
+
+class Badge(NamedTuple):
+    """A small mark on a box or an arrow: a token's value, and under which tag it is."""
+
+    mark: Mark
+    text: str
+    detail: str = ""
+    """What stands beside it in smaller letters."""
+    tooltip: str = ""
+
+
+class Box(NamedTuple):
+    """A box, with one line of text or two. No other of the view has its name."""
+
+    name: str
+    kind: Kind
+    first: str
+    second: str = ""
+    tooltip: str = ""
+    badges: tuple[Badge, ...] = ()
+    strong: bool = False
+    """Whether the eye is to find it first."""
+
+
+class Arrow(NamedTuple):
+    """An arrow from one box to another, by their names."""
+
+    tail: str
+    head: str
+    link: Link
+    label: str = ""
+    """What is written at its beginning."""
+    tooltip: str = ""
+    port: int = 0
+    """The port of the head that it ends on."""
+    badges: tuple[Badge, ...] = ()
+    turned: bool = False
+    """Whether it is laid out as if it ran from head to tail, so that what is earlier stands above."""
+    free: bool = False
+    """Whether it has no say in where boxes stand."""
+    into: str = ""
+    """The cluster at whose border it is drawn to end."""
+    strong: bool = False
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A frame around boxes, and around the clusters inside it. The outermost of a view is not drawn."""
+
+    name: str
+    kind: Enclosure = "function"
+    title: str = ""
+    tooltip: str = ""
+    boxes: dict[str, Box] = field(default_factory=dict)
+    level: list[str] = field(default_factory=list)
+    """Boxes that stand side by side."""
+    clusters: list[Cluster] = field(default_factory=list)
+
+    def cluster(self, kind: Enclosure, title: str, tooltip: str) -> Cluster:
+        """A new cluster inside this one."""
+        inner = Cluster(f"{self.name}_{len(self.clusters)}", kind, title, tooltip)
+        self.clusters.append(inner)
+        return inner
+
+    def box(self, name: str, kind: Kind, first: str, second: str = "", tooltip: str = "") -> None:
+        """A new box in this cluster."""
+        self.boxes[name] = Box(name, kind, first, second, tooltip)
+
+    def all(self) -> Iterator[Cluster]:
+        """This cluster and all inside it, the outer before the inner."""
+        yield self
+        for inner in self.clusters:
+            yield from inner.all()
+
+
+@dataclass(slots=True)
+class View:
+    """A picture, before anybody has decided how it looks."""
+
+    name: str
+    caption: str = ""
+    """A line below it."""
+    outside: Cluster = field(default_factory=lambda: Cluster("cluster"))
+    arrows: list[Arrow] = field(default_factory=list)
+    above: list[tuple[str, str]] = field(default_factory=list)
+    """Pairs of boxes of which the first is kept above the second, though no arrow says so."""
+
+    def arrow(self, tail: str, head: str, link: Link, label: str = "", tooltip: str = "", **more: Any) -> None:
+        """A new arrow; `more` are other fields of it."""
+        self.arrows.append(Arrow(tail, head, link, label, tooltip, **more))
+
+    @property
+    def boxes(self) -> dict[str, Box]:
+        """All boxes, by name."""
+        return {name: box for cluster in self.outside.all() for name, box in cluster.boxes.items()}
