@@ -184,13 +184,13 @@ class Index:
 
     def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
         """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
-        changed = None if token is None or not self.edits else self._changed_to(token)
+        changed = None if token is None or not self.edits else self.changed_to(token)
         if number >= 0:
             return Firing(number, self.graph, self.events[number], changed)
         name, _ = self.graph.arguments[-1 - number]
         return Argument(-1 - number, name, self.arguments[-1 - number], changed)
 
-    def _changed_to(self, token: Token | Arrival) -> Value | None:
+    def changed_to(self, token: Token | Arrival) -> Value | None:
         """The value that a token was given last, if it was changed in the past."""
         found = [edit.value for at, edit in self.edits if at <= len(self.events) and edit.token[:3] == token[:3]]
         return found[-1] if found else None
@@ -313,8 +313,9 @@ def _fed(index: Index, number: Number) -> list[tuple[int, Number, Arrival | None
 
 
 def _told(index: Index, token: Arrival) -> str:
-    value = index.origin(index.sender(*token) or 0, token).changed
-    return f"changed to {show(value)} on {_said(index.graph, token.node, token.port)} under {token.tag}"
+    return (
+        f"changed to {show(index.changed_to(token))} on {_said(index.graph, token.node, token.port)} under {token.tag}"
+    )
 
 
 def _said(graph: Graph, node: int, port: int) -> str:

@@ -72,6 +72,19 @@ def test_where_the_operands_of_a_put_came_from() -> None:
     assert [line.split(" ")[2:4] for line in below] == [["port", "0:"], ["port", "2:"]]
 
 
+def test_a_hidden_argument_is_true() -> None:
+    """What starts a constant program is told as an argument too: the trigger, which is true."""
+
+    @tl.function
+    def constant() -> tl.int64:
+        return tl.identity(1) + 2
+
+    history = constant.history()
+    history.run()
+    *_, last = history.ask.where_from("add")
+    assert str(last) == "argument trigger = true"
+
+
 def test_answers_stand_when_the_history_moves() -> None:
     """An answer is whole when it is given, and is said in lines."""
     history = fib.history(3)
