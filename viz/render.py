@@ -15,12 +15,15 @@ from ..core.errors import Usage
 FORMATS = ("svg", "png", "pdf")
 """What a picture can be."""
 
+COORDINATES = "json0"
+"""The format of a layout that is no picture: where everything stands, as JSON."""
+
 _LAYOUT = """
 import sys
 from pygraphviz import AGraph
 
 picture, form = AGraph(string=sys.stdin.buffer.read().decode()), sys.argv[1]
-if form != "svg" and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
+if form in ("png", "pdf") and b"/FontName" not in AGraph(string="graph { a }").draw(format="pdf", prog="dot"):
     sys.exit("no font")
 if form == "png":
     picture.graph_attr["dpi"] = "144"
@@ -30,13 +33,13 @@ sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
 
 
 def render(dot: str, format: str, *, timeout: float = 120) -> bytes:
-    """A picture of DOT source as svg, png (144 dots per inch) or pdf.
+    """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its COORDINATES.
 
     The layout is killed after `timeout` seconds, and on Ctrl-C. Raises Usage for a format that is none of these,
     for text that is no DOT, for a layout that fails or takes too long, where pygraphviz is not installed, and for png
     and pdf where no font is. An svg takes its fonts from whatever shows it.
     """
-    if format not in FORMATS:
+    if format not in (*FORMATS, COORDINATES):
         raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
     try:
         done = subprocess.run(
