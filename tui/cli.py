@@ -285,6 +285,38 @@ def show(
         raise Usage("this file cannot be written", got=output, hint=error.strerror) from None
 
 
+@app.command(context_settings=_LITERALS)
+def debug(
+    target: Annotated[
+        str | None, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log; none: `load` it later.")
+    ] = None,
+    args: Arguments = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
+    ] = False,
+    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a command.")] = False,
+    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
+    ] = False,
+    max_firings: Firings = _DEFAULT.firings,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+    max_bytes: Bytes = _DEFAULT.bytes,
+    timeout: Seconds = None,
+) -> None:
+    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
+    from .begin import Options, Start
+    from .debug import debug as debugged
+
+    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
+    start = Start(target or "", tuple(args or []), Options(schedule, limits, seed, k, unchecked))
+    raise typer.Exit(debugged(start, headless=headless, commands=commands, as_json=as_json))
+
+
 @app.command()
 def explain(
     rule: Annotated[

@@ -8,7 +8,7 @@ event; steps that a look has never been at have no hit.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -145,6 +145,18 @@ class Breakpoints:
             entry.looked = 0
         entry.breakpoint = breakpoint
 
+    def with_points(self, points: Mapping[int, Breakpoint]) -> Breakpoints:
+        """Others over the same run, under these numbers. One that has the number and looks at the same as one here
+        knows the hits that there have been. These stay as they are."""
+        made = Breakpoints()
+        for number, breakpoint in points.items():
+            known = self._entries.get(number)
+            made._entries[number] = _Entry(breakpoint)
+            if known is not None and _looks(known.breakpoint) == _looks(breakpoint):
+                made._entries[number] = _Entry(breakpoint, known.hits.copy(), known.looked)
+        made._last = max(self._last, *points, 0)
+        return made
+
     def see(self, state: State, event: Event) -> Seen:
         """Look at an event that the state has just done. Looking twice at a step is looking once."""
         stops, lines = [], []
@@ -183,3 +195,12 @@ class Breakpoints:
             there = ", ".join(map(str, self._entries))
             raise Usage(f"there is no breakpoint {number}", required=f"one of {there}" if there else None)
         return self._entries[number]
+
+    def looked_at(self, number: int) -> int:
+        """Up to which step a breakpoint has looked at every one, from the first on: up to there its hits are all."""
+        return self._entry(number).looked
+
+
+def _looks(breakpoint: Breakpoint) -> tuple[Expression, bool]:
+    """What decides at which steps it is hit."""
+    return breakpoint.condition, breakpoint.enabled

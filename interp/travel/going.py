@@ -117,6 +117,11 @@ class Going(Walk):
             if deviates and self._by_hand is None and has_happened:
                 self._by_hand = before
 
+    @property
+    def stopped(self) -> TagloomError | None:
+        """What ended the run at its end, if it did not become quiet: a limit, or what a what-if broke."""
+        return self._stopped
+
     def _one(self, pick: Pick) -> Event | None:
         event = self._go_on(pick, lambda: True)
         if isinstance(self._stopped, Exhausted) and self._stopped.limit == "interrupt":
@@ -182,6 +187,19 @@ class Going(Walk):
                 outcome.error.add_note(f"  what if, after {counted(position, 'event')}: {change.told(self.graph)}")
         self._lineage.last.set_aside()
         return outcome
+
+    @property
+    def by_hand(self) -> int | None:
+        """The first event that the schedule would not have chosen, if there is one."""
+        return self._by_hand
+
+    @property
+    def next_choice(self) -> int | None:
+        """Which position of the flight is taken next: the one that is known, at the end the schedule's; None where
+        nothing is in flight."""
+        if self.position < len(self):
+            return self[self.position].position
+        return self._pick(self.state) if self.state.flight else None
 
     @property
     def _pick(self) -> Pick:

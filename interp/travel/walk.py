@@ -94,6 +94,14 @@ class Walk:
         if not 0 <= position <= len(self):
             raise Usage(f"no position {position} in a history of {counted(len(self), 'event')}")
 
+    def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
+        """The known events from one position to another, each with the state that it led to, which is changed by the
+        next. The walk itself does not move."""
+        past = Walk(self._lineage, self.at(start), start)
+        for position in range(start, stop):
+            past.jump(position + 1)
+            yield past.state, past[position]
+
     def back(self) -> Event | None:
         """One event back, which is returned; None at the beginning."""
         if not self.position:
@@ -117,8 +125,5 @@ class Walk:
         """Show breakpoints what they have not seen of the past, where they are to ignore some of it."""
         if not isinstance(wanted, Breakpoints) or wanted.looked >= self.position:
             return
-        start = int(wanted.looked)
-        past = Walk(self._lineage, self.at(start), start)
-        for position in range(start, self.position):
-            past.jump(position + 1)
-            wanted.catch_up(past.state, past[position])
+        for state, event in self.events(int(wanted.looked), self.position):
+            wanted.catch_up(state, event)

@@ -1,0 +1,66 @@
+"""`tagloom debug`: the session, driven from a file, from stdin, or by a person at a prompt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..core.errors import Malformed, Usage
+from .begin import Start
+from .prompt import PROMPT, converse
+from .session.commands import new_session
+from .session.session import Session
+
+
+def debug(start: Start, *, headless: bool, commands: Path | None, as_json: bool) -> int:
+    """Debug a program; the exit code is 1 where a command failed, else 0.
+
+    Raises Usage where there is neither a terminal nor a wish to do without, and what the program's file raises.
+    """
+    if not headless and (commands is not None or as_json):
+        raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
+    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
+    session = new_session(start.options)
+    if start.target:
+        session.load(start)
+    return transcribe(session, _lines(commands), as_json=as_json) if headless else converse(session)
+
+
+def transcribe(session: Session, lines: Iterable[str], *, as_json: bool = False) -> int:
+    """Do what the lines say, and print each with its answer; empty lines and `#` comments are passed over."""
+    code = 0
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        reply = session.do(line)
+        if as_json:
+            print(json.dumps(reply.form(), allow_nan=False), flush=True)
+        else:
+            print("\n".join([f"{PROMPT}{reply.command}", *reply.text]), flush=True)
+        code = code if reply.ok else 1
+        if session.is_over:
+            break
+    return code
+
+
+def _lines(commands: Path | None) -> Iterator[str]:
+    """The lines of a file, or those of stdin as they come."""
+    if commands is not None:
+        yield from _read(commands).splitlines()
+        return
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError:
+        raise Malformed("stdin is no text", required="UTF-8") from None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
+    except UnicodeDecodeError:
+        raise Malformed("these commands are no text", where=file.name, required="UTF-8") from None

@@ -1,0 +1,72 @@
+"""Commands: a row each, which has the name, the key, the usage, the help, and what is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...core.errors import Usage
+from .reply import Said
+from .words import Words
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Action: TypeAlias = "Callable[[Session, Words], Said]"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. `key` is its short word, and the key of a screen; `reverse` names the command that goes the other
+    way, if there is one. Whatever a command did, `undo` undoes."""
+
+    name: str
+    key: str
+    words: str
+    """What comes after the name, as `[N]`."""
+    help: str
+    """A line."""
+    group: str
+    run: Action
+    reverse: str | None = None
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.words}".rstrip()
+
+
+class Group:
+    """The commands of one kind, in the order in which they are told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: list[Command] = []
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self.rows)
+
+    def row(
+        self, name: str, words: str = "", *, key: str = "", help: str, reverse: str | None = None
+    ) -> Callable[[Action], Action]:
+        """Makes a function a command; its help is one line."""
+
+        def add(run: Action) -> Action:
+            self.rows.append(Command(name, key, words, help, self.name, run, reverse))
+            return run
+
+        return add
+
+
+def found(commands: Mapping[str, Command], word: str) -> Command:
+    """The command of this name, or of this key; raises Usage, with what was probably meant, where there is none."""
+    if word in commands:
+        return commands[word]
+    for command in commands.values():
+        if command.key == word:
+            return command
+    begins = [name for name in commands if name.startswith(word)]
+    close = begins[:3] or get_close_matches(word, commands, 2, 0.6)
+    hint = f"do you mean {' or '.join(close)}?" if close else "`help` lists the commands"
+    raise Usage("there is no such command", got=repr(word[:40]), hint=hint)

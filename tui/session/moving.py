@@ -1,0 +1,240 @@
+"""Motions: over the run, in both directions.
+
+A motion goes to the next **stop** after where one is: to where an event of its kind has just happened; its reverse to
+the last stop before. The beginning and the end are stops of every motion. So from a stop, a motion and then its reverse
+lead back. Over known events nothing is computed; at the end the run goes on by its schedule, as far as limits let it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from ...core.errors import Exhausted, Usage
+from ...interp.event import Event
+from ...interp.questions.ask import tag_of
+from ...interp.travel.history import History
+from ...interp.travel.walk import Wanted
+from .command import Group
+from .reply import Said
+from .said import place_data, place_said
+from .session import MOVING, Session
+from .watching import watched
+from .words import Words, number
+
+moving = Group(MOVING)
+Kind: TypeAlias = Callable[[Event], bool]
+"""Whether an event is of a kind, which makes where it has happened a stop."""
+
+
+def ahead(history: History, kind: Kind) -> bool:
+    """To the next stop, which is there, or to the end."""
+    for position in range(history.position, len(history)):
+        if kind(history[position]):
+            history.jump(position + 1)
+            return True
+    history.jump(len(history))
+    return on_to(history, lambda state, event: kind(event))
+
+
+def on_to(history: History, wanted: Wanted) -> bool:
+    """On to the next event that is wanted, which is there, or to the end; raises KeyboardInterrupt, where one has come
+    to, if somebody pressed Ctrl-C."""
+    event = history.forward_to(wanted)
+    stopped = history.stopped
+    if event is None and isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
+        raise KeyboardInterrupt
+    return event is not None
+
+
+def behind(history: History, kind: Kind) -> bool:
+    """To the last stop before, which is there, or to the beginning."""
+    for position in range(history.position - 1, 0, -1):
+        if kind(history[position - 1]):
+            history.jump(position)
+            return True
+    history.jump(0)
+    return False
+
+
+def stand(session: Session) -> Said:
+    """Where one is after a motion, with what is watched."""
+    history, name = session.history, session.run.name
+    lines, values = watched(session)
+    return Said([*place_said(name, history), *lines], {**place_data(name, history), "watches": values})
+
+
+def go(session: Session, way: Callable[[History, Kind], bool], kind: Kind, times: int = 1) -> Said:
+    """Some stops on, or back."""
+    for _ in range(times):
+        if not way(session.history, kind):
+            break
+    return stand(session)
+
+
+def is_firing(event: Event) -> bool:
+    return event.fired
+
+
+def is_any(event: Event) -> bool:
+    return True
+
+
+def ends_wave(event: Event) -> bool:
+    return event.ends_wave
+
+
+def is_result(event: Event) -> bool:
+    return bool(event.sent) and event.sent[0].node < 0
+
+
+def is_trap(event: Event) -> bool:
+    return event.trap is not None
+
+
+def _counted(name: str, back: str, kind: Kind, keys: tuple[str, str], what: str) -> None:
+    """A motion over events of one kind, and its reverse."""
+
+    @moving.row(name, "[N]", key=keys[0], help=f"on to the next {what}, or the Nth", reverse=back)
+    def on(session: Session, words: Words) -> Said:
+        times = words.count()
+        words.done()
+        return go(session, ahead, kind, times)
+
+    @moving.row(back, "[N]", key=keys[1], help=f"back to the last {what}, or the Nth", reverse=name)
+    def off(session: Session, words: Words) -> Said:
+        times = words.count()
+        words.done()
+        return go(session, behind, kind, times)
+
+
+_counted("step", "back", is_firing, ("s", "b"), "firing")
+_counted("event", "event-back", is_any, ("e", "eb"), "event: one token is delivered")
+_counted("wave", "wave-back", ends_wave, ("w", "wb"), "end of a wave")
+_counted("result", "result-back", is_result, ("r", "rb"), "result that leaves the program")
+_counted("trap", "trap-back", is_trap, ("t", "tb"), "firing that trapped")
+
+
+def _of_node(session: Session, words: Words) -> Kind:
+    name = words.maybe()
+    words.done()
+    node = session.node if name is None else session.history.graph.only(name)
+    return lambda event: event.fired and event.token.node == node
+
+
+@moving.row(
+    "node", "[NODE]", key="n", help="on to the next firing of a node, or of the present one", reverse="node-back"
+)
+def node(session: Session, words: Words) -> Said:
+    return go(session, ahead, _of_node(session, words))
+
+
+@moving.row("node-back", "[NODE]", key="nb", help="back to its last firing before", reverse="node")
+def node_back(session: Session, words: Words) -> Said:
+    return go(session, behind, _of_node(session, words))
+
+
+def _under(session: Session, words: Words) -> Kind:
+    text = words.maybe()
+    words.done()
+    tag = session.tag if text is None else tag_of(session.history.graph, text)
+    return lambda event: event.token.tag == tag
+
+
+@moving.row(
+    "tag", "[TAG]", key="g", help="on to the next event under a tag, or under the present one", reverse="tag-back"
+)
+def tag(session: Session, words: Words) -> Said:
+    return go(session, ahead, _under(session, words))
+
+
+@moving.row("tag-back", "[TAG]", key="gb", help="back to the last event under it", reverse="tag")
+def tag_back(session: Session, words: Words) -> Said:
+    return go(session, behind, _under(session, words))
+
+
+@moving.row("goto", "N|@BOOKMARK|start|end", key="j", help="to where N events have happened, or to a bookmark")
+def goto(session: Session, words: Words) -> Said:
+    where = words.next("a place")
+    words.done()
+    match where:
+        case "start":
+            session.history.jump(0)
+        case "end":
+            to_end(session.history)
+        case _ if where.startswith("@"):
+            _to_bookmark(session, where[1:])
+        case _:
+            _to_event(session.history, number(where, 0, words.usage))
+    return stand(session)
+
+
+def to_end(history: History) -> None:
+    """To the end of the run, which goes on until it is over."""
+    history.jump(len(history))
+    on_to(history, lambda state, event: False)
+
+
+def _to_event(history: History, position: int) -> None:
+    history.jump(min(position, len(history)))
+    if position > len(history):
+        on_to(history, lambda state, event: state.steps >= position)
+    if history.position < position:
+        got = f"the run is over after {history.position:,} events"
+        raise Usage(f"event {position:,} is never reached", got=got)
+
+
+def _to_bookmark(session: Session, name: str) -> None:
+    found = next((mark for mark in session.situation.bookmarks if mark.name == name), None)
+    if found is None:
+        known = ", ".join(f"@{mark.name}" for mark in session.situation.bookmarks)
+        raise Usage(f"there is no bookmark {name!r}", required=known or None, hint="`bookmark NAME` makes one")
+    session.change(current=session.named(found.run).name)
+    session.history.jump(found.position)
+
+
+@moving.row("run", key="", help="on to the end of the run", reverse="start")
+def run(session: Session, words: Words) -> Said:
+    words.done()
+    to_end(session.history)
+    return stand(session)
+
+
+@moving.row("start", key="", help="back to the beginning", reverse="run")
+def start(session: Session, words: Words) -> Said:
+    words.done()
+    session.history.jump(0)
+    return stand(session)
+
+
+@moving.row(
+    "continue", key="c", help="on to the next hit of a breakpoint; log points say their lines", reverse="reverse"
+)
+def go_on(session: Session, words: Words) -> Said:
+    words.done()
+    stops = session.run.stops.of(session.situation.points)
+    stops.lines.clear()
+    on_to(session.history, stops)
+    said, logged = stand(session), [line.text for line in stops.lines]
+    hits = _hit(session)
+    return replace(said, text=[*logged, *said.text, *hits], data={**said.data, "logged": logged, "hits": hits})
+
+
+@moving.row("reverse", key="cb", help="back to the last hit of a breakpoint", reverse="continue")
+def reverse(session: Session, words: Words) -> Said:
+    words.done()
+    stops, history = session.run.stops.of(session.situation.points), session.history
+    if history.back() is not None and history.back_to(stops) is not None:
+        history.forward()
+    said, hits = stand(session), _hit(session)
+    return replace(said, text=[*said.text, *hits], data={**said.data, "logged": [], "hits": hits})
+
+
+def _hit(session: Session) -> list[str]:
+    """The breakpoints that stop where one is."""
+    history, points = session.history, session.situation.points
+    if not history.position:
+        return []
+    seen = session.run.stops.of(points).see(history.state, history[history.position - 1])
+    return [f"  breakpoint {point}" for point in points if point.number in seen.stops]

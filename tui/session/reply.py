@@ -1,0 +1,57 @@
+"""What a command answers: text for people, and the same as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.errors import TagloomError
+from ...interp.record import words
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Lines, and data of which JSON can be made: numbers, texts, None, truth values, lists, and dicts with texts as
+    keys. Values of the program are literals of the text form."""
+
+    text: Sequence[str]
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a command: `ok` says whether it could be done; where not, the text is what an error says."""
+
+    command: str
+    """The line that was given."""
+    ok: bool
+    text: tuple[str, ...]
+    data: Mapping[str, Any]
+
+    def form(self) -> dict[str, Any]:
+        """It as JSON has it."""
+        return {"command": self.command, "ok": self.ok, "text": list(self.text), "data": dict(self.data)}
+
+
+def complaint(error: TagloomError) -> Said:
+    """What an error says, in the words of the command line."""
+    parts = {
+        "error": type(error).__name__,
+        "message": error.message,
+        "rule": error.rule,
+        "where": None if error.where is None else str(error.where),
+        "hint": error.hint,
+    }
+    return Said(words(error).splitlines(), parts)
+
+
+def cut(lines: Sequence[str], most: int, noun: str = "more") -> list[str]:
+    """As many lines, the last of which says how many have no room.
+
+    >>> cut(["a", "b", "c"], 2), cut(["a", "b"], 2)
+    (['a', 'and 2 more'], ['a', 'b'])
+    """
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most - 1], f"and {len(lines) - most + 1:,} {noun}"]

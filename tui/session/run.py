@@ -1,0 +1,39 @@
+"""A run in a session: a history with a name, how it began, and what is known of it that never changes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from ...interp.travel.history import History
+from ..begin import Start
+from .stops import Stops
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """A history by name. Equal is only the run itself: what it knows of its events is no state of the session."""
+
+    name: str
+    history: History
+    start: Start | None
+    """How it began: of a fork, as its parent did; None where no file is known."""
+    parent: str | None = None
+    stops: Stops = field(init=False)
+    _fired: dict[int, list[int]] = field(default_factory=dict)
+    _looked: int = 0
+
+    def __post_init__(self) -> None:
+        self.stops = Stops(self.history.graph)
+
+    def firings(self, node: int) -> list[int]:
+        """The numbers of the events at which a node has fired, up to the present position. An event is looked at once,
+        whatever is asked."""
+        history = self.history
+        for number in range(self._looked, history.position):
+            event = history[number]
+            if event.fired:
+                self._fired.setdefault(event.token.node, []).append(number)
+        self._looked = max(self._looked, history.position)
+        known = self._fired.get(node, [])
+        return known[: bisect_right(known, history.position - 1)]

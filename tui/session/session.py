@@ -1,0 +1,182 @@
+"""The session: runs, where each stands, and what was noted; `do` takes a line, and answers with plain data.
+
+A command is a function of the session; it changes what stands here by `change`, or moves a history. All that it did is
+undone by `undo`. A command that fails leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...core.errors import TagloomError, Usage
+from ...core.tag import ROOT, Tag
+from ...core.world import World
+from ...interp.breakpoints.breakpoint import IN_PROGRAMS, in_programs
+from ...interp.travel.history import History
+from ..begin import Options, Start
+from .command import Command, found
+from .reply import Reply, Said, complaint
+from .run import Run
+from .situation import Situation
+from .stops import Point
+from .words import LONGEST, Words
+
+TIME = ("undo", "redo")
+"""The commands that go over what commands did, and are themselves not undone."""
+MOVING = "moving"
+"""The group of commands that, interrupted, stay where they have come to."""
+
+
+class Session:
+    """A debugger without a screen."""
+
+    def __init__(self, commands: Mapping[str, Command], options: Options | None = None) -> None:
+        self.commands = commands
+        self.options = options or Options()
+        self.is_over = False
+        """Whether somebody wants to leave."""
+        self.printed: list[str] = []
+        """What the programs printed in the last command."""
+        self.world = World(self.printed.append)
+        self._now = Situation()
+        self._past: list[tuple[str, Situation]] = []
+        self._future: list[tuple[str, Situation]] = []
+
+    # Commands
+
+    def do(self, line: str) -> Reply:
+        """Do what a line says. What is wrong with it, or comes to nothing, is a reply too; nothing is raised."""
+        self.printed.clear()
+        before = self.situation
+        name, command, is_done = line.strip(), None, True
+        try:
+            command, words = self._read(line)
+            name = command.name
+            said = command.run(self, words)
+        except TagloomError as error:
+            self._return(before)
+            said, is_done = complaint(error), False
+        except KeyboardInterrupt:
+            if command is None or command.group != MOVING:
+                self._return(before)
+            said, is_done = self._interrupted(), False
+        if name not in TIME and self.situation != before:
+            self._past.append((line.strip(), before))
+            self._future.clear()
+        return Reply(line.strip(), is_done, (*self.printed, *said.text), {**said.data, "printed": list(self.printed)})
+
+    def _read(self, line: str) -> tuple[Command, Words]:
+        if len(line) > LONGEST:
+            raise Usage("the line is too long", required=f"{LONGEST:,} characters at most", got=f"{len(line):,}")
+        name, _, rest = line.strip().partition(" ")
+        command = found(self.commands, name)
+        return command, Words(command.usage, rest.strip())
+
+    def _interrupted(self) -> Said:
+        at = f"after {self.history.position:,} events" if self._now.runs else "before any run"
+        return Said([f"interrupted: it stands {at}"], {"error": "interrupted"})
+
+    # What stands
+
+    @property
+    def situation(self) -> Situation:
+        """All that commands change, as a value."""
+        return replace(self._now, positions=tuple(run.history.position for run in self._now.runs))
+
+    def change(self, **changed: Any) -> None:
+        """Change what stands."""
+        self._now = replace(self._now, **changed)
+
+    def _return(self, situation: Situation) -> None:
+        for run, position in zip(situation.runs, situation.positions, strict=True):
+            if run.history.position != position:
+                run.history.jump(position)
+        self._now = situation
+
+    def undo(self) -> str:
+        """Take back the last command that changed something, and say which; raises Usage where there is none."""
+        return self._turn(self._past, self._future, "nothing to undo")
+
+    def redo(self) -> str:
+        """Do again what was undone last, and say what; raises Usage where there is nothing."""
+        return self._turn(self._future, self._past, "nothing to redo")
+
+    def _turn(self, taken: list[tuple[str, Situation]], kept: list[tuple[str, Situation]], nothing: str) -> str:
+        if not taken:
+            raise Usage(nothing)
+        line, situation = taken.pop()
+        kept.append((line, self.situation))
+        self._return(situation)
+        return line
+
+    # Runs
+
+    @property
+    def run(self) -> Run:
+        """The current run; raises Usage where there is none."""
+        run = self._now.named(self._now.current or "")
+        if run is None:
+            raise Usage("there is no run yet", hint="load FILE[:NAME] ARGS")
+        return run
+
+    @property
+    def history(self) -> History:
+        return self.run.history
+
+    def named(self, name: str) -> Run:
+        """The run of this name; raises Usage where there is none."""
+        run = self._now.named(name)
+        if run is None:
+            raise Usage(f"there is no run {name!r}", required=", ".join(self._now.names) or None)
+        return run
+
+    def load(self, start: Start) -> Run:
+        """Begin a run, and go to it."""
+        return self.add(start.history(self.world), start)
+
+    def add(self, history: History, start: Start | None = None, name: str | None = None) -> Run:
+        """Take a history as a run, and go to it; where the program has breakpoints of its own, they are the first."""
+        run = Run(self.fresh(name or history.name), history, start)
+        self.enter(run)
+        own = in_programs(history.graph)
+        if own is not None and all(point.condition != IN_PROGRAMS for point in self._now.points):
+            self.add_point(IN_PROGRAMS)
+        return run
+
+    def enter(self, run: Run) -> None:
+        """Add a run, and go to it."""
+        self.change(runs=(*self._now.runs, run), current=run.name)
+
+    def fresh(self, wanted: str) -> str:
+        """A name that no run has: the one that is wanted, or that and a number."""
+        names, name, number = set(self._now.names), wanted, 2
+        while name in names:
+            name, number = f"{wanted}-{number}", number + 1
+        return name
+
+    def add_point(self, condition: str, ignore: int = 0, log: str | None = None) -> Point:
+        """Set a breakpoint."""
+        point = Point(self._now.numbered + 1, condition, ignore, log)
+        self.change(points=(*self._now.points, point), numbered=point.number)
+        return point
+
+    # Where one is
+
+    @property
+    def tag(self) -> Tag:
+        """The activation where one stands: that of the last event, or the innermost around it that is still open."""
+        history = self.history
+        tag: Tag | None = history[history.position - 1].token.tag if history.position else ROOT
+        while tag is not None and tag not in history.state.records:
+            tag = tag.parent
+        return tag or ROOT
+
+    @property
+    def node(self) -> int:
+        """The node where one stands: to which the last token came; at the beginning, to which the next one does."""
+        history = self.history
+        if history.position:
+            return history[history.position - 1].token.node
+        return history.state.flight[0].node if history.state.flight else 0
