@@ -72,6 +72,11 @@ class Tag(NamedTuple):
         """The path from the root, which is not part of it: plain data, of a length that is the depth."""
         return tuple((tag.site, tag.iteration) for tag in self.steps())[-2::-1]
 
+    @property
+    def last(self) -> str:
+        """The last step, as it is written: `fib`, or `loop[4]`."""
+        return f"{self.site.name}[{self.iteration}]" if self.site.kind == "loop" else self.site.name
+
     def __eq__(self, other: object) -> bool:
         """T4, without recursion: links are walked until they meet or differ."""
         if not isinstance(other, Tag):
@@ -100,19 +105,15 @@ class Tag(NamedTuple):
         main/loop[4]/fib
         """
         if self.depth <= 20:
-            return "/".join(reversed([_step(tag) for tag in self.steps()]))
+            return "/".join(reversed([tag.last for tag in self.steps()]))
         outer = self
         while outer.depth > 4:
             outer = outer.parent or outer
-        inner = [_step(tag) for tag, _ in zip(self.steps(), range(6), strict=False)]
+        inner = [tag.last for tag, _ in zip(self.steps(), range(6), strict=False)]
         return "/".join([str(outer), f"...{self.depth - 10:,} more...", *reversed(inner)])
 
     def __repr__(self) -> str:
         return f"<{self}>"
-
-
-def _step(tag: Tag) -> str:
-    return f"{tag.site.name}[{tag.iteration}]" if tag.site.kind == "loop" else tag.site.name
 
 
 ENVIRONMENT = Site("", "main", "call")

@@ -74,13 +74,23 @@ def _defaults(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     whole = {**font, "fontsize": str(SIZE), "compound": "true", "newrank": "true", "nodesep": "0.3", "ranksep": "0.35"}
     if theme.paper != LIGHT.paper:
         whole["bgcolor"] = theme.paper
-    if view.caption:
-        whole |= {"label": f"<{markup(view.caption)}>", "labelloc": "b"}
+    below = [*filter(None, [markup(view.caption) if view.caption else "", _legend(view, theme)])]
+    if below:
+        whole |= {"label": f"<<br/>{'<br/>'.join(below)}>", "labelloc": "b"}
     return {
         "graph_attr": whole,
         "node_attr": {**font, "fontsize": str(SIZE), "margin": "0.08,0.04", "width": "0.5", "height": "0.4"},
         "edge_attr": {**font, "fontsize": str(SMALL), "arrowsize": "0.7"},
     }
+
+
+def _legend(view: View, theme: Theme) -> str:
+    """Markup that says what the marks mean that are there."""
+    meanings = ((theme.colour(SIGNS[mark].colour), SIGNS[mark]) for mark in view.marks if mark != "more")
+    said = "&#160;&#160; ".join(
+        f'<font color="{colour}">{sign.sign}</font> {sign.meaning}' for colour, sign in meanings
+    )
+    return f'<font point-size="{SMALL}">{said}</font>' if said else ""
 
 
 def _fill(picture: Any, cluster: Cluster, theme: Theme) -> None:
@@ -107,6 +117,7 @@ def _of_cluster(cluster: Cluster, theme: Theme) -> dict[str, str]:
         "class": cluster.kind,
         "label": f"<<b>{frame.sign}{markup(cluster.title)}</b>>",
         "labeljust": "l",
+        "labelloc": "t",
         "tooltip": plain(cluster.tooltip),
         "color": theme.colour(frame.colour),
         "style": frame.style,

@@ -66,9 +66,9 @@ def _cluster(view: View, clusters: dict[_Place, Cluster], place: _Place) -> Clus
         if loops:
             around = _cluster(view, clusters, (function, loops[:-1]))
             title = titled("while", loops[-1].name)
-            clusters[place] = around.cluster("loop", title, f"loop {loops[-1]}")
+            clusters[place] = around.cluster("loop", title, f"loop {loops[-1]}", str(loops[-1]))
         else:
-            clusters[place] = view.outside.cluster("function", function, f"function {function}")
+            clusters[place] = view.outside.cluster("function", function, f"function {function}", function)
     return clusters[place]
 
 

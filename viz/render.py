@@ -7,8 +7,11 @@ C code, and where it runs out of stack it takes its process with it.
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
+import time
+from collections.abc import Callable
+from subprocess import PIPE, Popen, TimeoutExpired
+from typing import TypeAlias
 
 from ..core.errors import Usage
 
@@ -32,27 +35,47 @@ sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
 """What the other process does. Without a font Graphviz draws boxes for letters, and says nothing."""
 
 
-def render(dot: str, format: str, *, timeout: float = 120) -> bytes:
+Progress: TypeAlias = Callable[[float], object]
+"""Told every half second for how many seconds a layout has gone on."""
+
+
+_BETWEEN = 0.5
+
+
+def render(dot: str, format: str, *, timeout: float = 120, progress: Progress | None = None) -> bytes:
     """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its COORDINATES.
 
-    The layout is killed after `timeout` seconds, and on Ctrl-C. Raises Usage for a format that is none of these,
-    for text that is no DOT, for a layout that fails or takes too long, where pygraphviz is not installed, and for png
-    and pdf where no font is. An svg takes its fonts from whatever shows it.
+    The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is told of it. Raises Usage for a
+    format that is none of these, for text that is no DOT, for a layout that fails or takes too long, where pygraphviz
+    is not installed, and for png and pdf where no font is. An svg takes its fonts from whatever shows it.
     """
     if format not in (*FORMATS, COORDINATES):
         raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", _LAYOUT, format], input=dot.encode(), capture_output=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired:
-        raise Usage(
-            f"the layout takes longer than {timeout:g} s",
-            hint="draw a part, allow it more time, or save the DOT source and lay it out with another program",
-        ) from None
-    if done.returncode or not done.stdout:
-        raise _failure(done.returncode, done.stderr.decode(errors="replace"))
-    return done.stdout
+    command = [sys.executable, "-P", "-c", _LAYOUT, format]
+    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        try:
+            picture, said = _wait(process, dot.encode(), timeout, progress)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode or not picture:
+        raise _failure(process.returncode, said.decode(errors="replace"))
+    return picture
+
+
+def _wait(process: Popen[bytes], dot: bytes, timeout: float, progress: Progress | None) -> tuple[bytes, bytes]:
+    """What the layout writes, to stdout and to stderr."""
+    begun, unsent = time.monotonic(), [dot]
+    while (left := begun + timeout - time.monotonic()) > 0:
+        try:
+            return process.communicate(unsent.pop() if unsent else None, timeout=min(left, _BETWEEN))
+        except TimeoutExpired:
+            if progress is not None:
+                progress(time.monotonic() - begun)
+    raise Usage(
+        f"the layout takes longer than {timeout:g} s",
+        hint="draw a part, allow it more time, or save the DOT source and lay it out with another program",
+    )
 
 
 def _failure(status: int, said: str) -> Usage:

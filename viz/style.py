@@ -145,7 +145,8 @@ SIGNS: dict[Mark, Sign] = {
     "fired": Sign("\u25b6", ">", YELLOW, "has just fired"),
     "ready": Sign("\u25b7", "r", YELLOW, "can fire next"),
     "trap": Sign("\u2717", "x", VERMILLION, "trapped"),
-    "count": Sign("\u00d7", "#", GREY, "how many"),
+    "came": Sign("\u2713", "=", GREEN, "has come"),
+    "more": Sign("+", "+", GREY, "more"),
 }
 """The look of each kind of badge."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
@@ -24,9 +25,9 @@ Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back
 Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch"]
 """What a cluster is, as far as looks go; a loop has parts, a cond branches."""
 
-Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "count"]
+Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "came", "more"]
 """What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a
-box that has just fired, that can fire next, that trapped; and how many there are of something."""
+box that has just fired, that can fire next, that trapped; a result that has come; and that there is more."""
 
 
 class Badge(NamedTuple):
@@ -81,14 +82,16 @@ class Cluster:
     kind: Enclosure = "function"
     title: str = ""
     tooltip: str = ""
+    subject: str = ""
+    """What it is of, by the name that people use: a function, or a loop as `fib.loop`."""
     boxes: dict[str, Box] = field(default_factory=dict)
     level: list[str] = field(default_factory=list)
     """Boxes that stand side by side."""
     clusters: list[Cluster] = field(default_factory=list)
 
-    def cluster(self, kind: Enclosure, title: str, tooltip: str) -> Cluster:
+    def cluster(self, kind: Enclosure, title: str, tooltip: str, subject: str = "") -> Cluster:
         """A new cluster inside this one."""
-        inner = Cluster(f"{self.name}_{len(self.clusters)}", kind, title, tooltip)
+        inner = Cluster(f"{self.name}_{len(self.clusters)}", kind, title, tooltip, subject)
         self.clusters.append(inner)
         return inner
 
@@ -118,6 +121,13 @@ class View:
     def arrow(self, tail: str, head: str, link: Link, label: str = "", tooltip: str = "", **more: Any) -> None:
         """A new arrow; `more` are other fields of it."""
         self.arrows.append(Arrow(tail, head, link, label, tooltip, **more))
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks of all badges, each once, in the order in which they are declared."""
+        badges = [*(box.badges for box in self.boxes.values()), *(arrow.badges for arrow in self.arrows)]
+        used = {badge.mark for badge in chain.from_iterable(badges)}
+        return tuple(mark for mark in get_args(Mark) if mark in used)
 
     @property
     def boxes(self) -> dict[str, Box]:

@@ -1,0 +1,160 @@
+"""A graph at a moment of a run: its view, with the tokens where they are.
+
+A token in flight, or one that waits, stands on the arrow that it came by; one that is parked at a cell, or held by a
+bound, beside the node that it is for. What fired last, and what can fire next, is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.cells import Handle
+from ..core.graph import Graph
+from ..core.tag import ROOT, Tag
+from ..core.value import Value, show
+from ..interp.event import Event, Token
+from ..interp.outcome import shown
+from ..interp.questions.why import could_fire
+from ..interp.state import State
+from .flat import graph_view
+from .view import Badge, Mark, View
+
+MOST = 3
+"""So many tokens are shown at one place; of more, how many."""
+
+LONGEST = 14
+"""Longer values, and tags, are cut."""
+
+
+class _Found(NamedTuple):
+    """A token, where it is."""
+
+    mark: Mark
+    token: Token
+    said: str
+    """How it is there, in words."""
+
+
+def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View:
+    """The view of a graph in a state, with the event that led there, if one did."""
+    graph = state.graph
+    view = graph_view(graph)
+    on_arrows, on_boxes = _placed(view, graph, state)
+    view.arrows = [
+        arrow._replace(badges=_badges(graph, on_arrows[place], most)) if (place := number) in on_arrows else arrow
+        for number, arrow in enumerate(view.arrows)
+    ]
+    marked = _marked(graph, state, last)
+    for cluster in view.outside.all():
+        for name, box in cluster.boxes.items():
+            badges = (*marked.get(name, ()), *_badges(graph, on_boxes.get(name, ()), most))
+            strong = last is not None and last.fired and name == f"n{last.token.node}"
+            cluster.boxes[name] = box._replace(badges=badges, strong=strong)
+    return view
+
+
+def brief(value: Value) -> str:
+    """A value in few characters.
+
+    >>> brief(3), brief(np.zeros((3, 4))), brief(123456789123456789)
+    ('3', 'float64[3, 4]', '123456789123\u2026')
+    """
+    if isinstance(value, Handle):
+        return f"cells[{value.size}]"
+    array = np.asarray(value)
+    said = show(value) if array.size <= 4 else f"{array.dtype}{list(array.shape)}"
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
+
+
+def brief_tag(tag: Tag) -> str:
+    """A tag in few characters: its inner steps; the root is not said.
+
+    >>> from tagloom.core.tag import Site
+    >>> loop, call = Site("main", "loop", "loop"), Site("main", "fib", "call")
+    >>> inner = ROOT.child(call).child(loop, 2)
+    >>> brief_tag(ROOT), brief_tag(inner), brief_tag(inner.child(call).child(call))
+    ('main', 'fib/loop[2]', '\u2026/fib/fib')
+    """
+    steps = [each.last for each, _ in zip(tag.steps(), range(min(tag.depth, 4)), strict=False)]
+    kept = steps if tag.depth <= 3 and len("/".join(steps)) <= LONGEST else steps[:2]
+    return "/".join([*(["\u2026"] if len(kept) < tag.depth else []), *reversed(kept)]) or str(ROOT)
+
+
+def _placed(view: View, graph: Graph, state: State) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
+    """The tokens on arrows, by their numbers in the view, and those at boxes."""
+    ways: dict[tuple[str, int], list[int]] = {}
+    for number, arrow in enumerate(view.arrows):
+        ways.setdefault((arrow.head, arrow.port), []).append(number)
+    on_arrows: dict[int, list[_Found]] = {}
+    on_boxes: dict[str, list[_Found]] = {}
+    used: dict[tuple[int, int, Tag], int] = {}
+    for found in _tokens(state):
+        node, port, tag, _ = found.token
+        name = f"n{node}"
+        arrows = ways.get((name, port), [])
+        if found.mark in ("flight", "waits") and arrows:
+            before = used.get((node, port, tag), 0)  # of several arrows, where rules are broken, each gets its own
+            used[node, port, tag] = before + 1
+            on_arrows.setdefault(arrows[min(before, len(arrows) - 1)], []).append(found)
+        else:
+            on_boxes.setdefault(name, []).append(found)
+    return on_arrows, on_boxes
+
+
+def _tokens(state: State) -> Iterator[_Found]:
+    """All tokens there are: what waits, what is in flight, what is parked, what is held."""
+    for tag, record in state.records.items():
+        for node, held in record.waiting.items():
+            for port, value in held.items():
+                yield _Found("waits", Token(node, port, tag, value), "waits for partners")
+    for position, token in enumerate(state.flight):
+        yield _Found("flight", token, f"in flight, at position {position}")
+    for handle, block in state.cells.blocks.items():
+        for number, tokens in block.parked.items():
+            where = f"parked at cell {number} of {shown(state.graph, handle)}"
+            yield from (_Found("parked", token, where) for token in tokens)
+    for tag, entries in state.held.items():
+        yield from (_Found("held", token, f"held, until {tag} may begin") for _, token in entries)
+
+
+def _badges(graph: Graph, found: Iterable[_Found], most: int) -> tuple[Badge, ...]:
+    """Badges of tokens, as many as there is room for."""
+    each = [
+        Badge(mark, brief(token.value), brief_tag(token.tag), f"{shown(graph, token.value)} under {token.tag}: {said}")
+        for mark, token, said in found
+    ]
+    if len(each) <= most:
+        return tuple(each)
+    rest = each[most - 1 :]
+    return (*each[: most - 1], Badge("more", str(len(rest)), "", "; ".join(badge.tooltip for badge in rest[:8])))
+
+
+def _marked(graph: Graph, state: State, last: Event | None) -> dict[str, tuple[Badge, ...]]:
+    """What fired last, what trapped, what can fire next, and which results have come."""
+    found: dict[str, list[Badge]] = {}
+    if last is not None and last.fired:
+        found[f"n{last.token.node}"] = [_of_firing(graph, last)]
+    ready: dict[int, list[Tag]] = {}
+    for each in could_fire(state):
+        ready.setdefault(each.node, []).append(each.tag)
+    for node, tags in ready.items():
+        many = str(len(tags)) if len(tags) > 1 else ""
+        told = ", ".join(map(str, tags[:8]))
+        found.setdefault(f"n{node}", []).append(Badge("ready", many, "", f"can fire under {told}"))
+    for position, value in state.results.items():
+        badge = Badge("came", brief(value), "", f"result {position} is {shown(graph, value)}")
+        found.setdefault(f"r{position}", []).append(badge)
+    return {name: tuple(badges) for name, badges in found.items()}
+
+
+def _of_firing(graph: Graph, event: Event) -> Badge:
+    """What a firing did."""
+    tag = event.token.tag
+    if event.trap is not None:
+        return Badge("trap", "", brief_tag(tag), f"trapped under {tag}: {event.trap}")
+    made = brief(event.outputs[0][1]) if event.outputs else ""
+    operands = ", ".join(shown(graph, value) for value in event.inputs or ())
+    return Badge("fired", made, brief_tag(tag), f"fired under {tag} on {operands}")
