@@ -109,7 +109,8 @@ LOOKS: dict[Kind, Look] = {
     "argument": Look("box", BLACK, ">", "rounded"),
     "result": Look("box", BLACK, "<", "rounded,bold"),
     "folded": Look("folder", GREY, "+", "filled"),
-    "tag": Look("box", PURPLE, "T", "filled,rounded"),
+    "activation": Look("box", PURPLE, "F", "filled,rounded"),
+    "iteration": Look("box", VERMILLION, "W", "filled,rounded,dashed"),
     "unknown": Look("box", BLACK, "u", "dashed"),
 }
 """The look of each kind of box. A house that points down sends tokens into another activation, one that points up
@@ -124,6 +125,7 @@ LINES: dict[Link, Line] = {
     "call": Line("dashed", "normal", PURPLE),
     "back": Line("bold", "normal", VERMILLION),
     "control": Line("dashed", "odot", BLUE),
+    "cell": Line("dashed", "dot", GREEN),
     "below": Line("solid", "none", GREY),
 }
 """The look of each kind of arrow."""

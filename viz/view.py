@@ -15,11 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
-    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "folded", "tag", "unknown",
+    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "activation", "iteration",
+    "folded", "unknown",
 ]  # fmt: skip
 """What a box is, as far as looks go."""
 
-Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control", "below"]
+Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control", "cell", "below"]
 """What an arrow is, as far as looks go."""
 
 Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch"]

@@ -1,0 +1,97 @@
+"""The tree of tags: the activations of a run, each with what went into it and what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..core.errors import counted
+from ..core.graph import Graph
+from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
+from ..core.value import Value
+from ..interp.event import Event, Token
+from .collapse import LARGEST
+from .moment import brief
+from .view import Badge, Kind, View
+from .words import short
+
+
+def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = LARGEST) -> View:
+    """The tree of all activations that the events of a run opened; of those that are open still, how many of their
+    nodes have fired. Of more than `most`, those opened first."""
+    tree = _Tree(graph, arguments, events)
+    view = View(graph.name, f"{graph.name}: {counted(len(tree.tags), 'activation')}")
+    names = {tag: f"t{number}" for number, tag in enumerate(tree.tags[:most])}
+    for tag, name in names.items():
+        kind: Kind = "iteration" if tag.site.kind == "loop" else "activation"
+        view.outside.box(name, kind, tree.title(tag), tree.about(tag), f"{tag}: {tree.title(tag)}")
+        if tag not in tree.closed:
+            badge = Badge("flight", "open", "", f"{tag} is open")
+            view.outside.boxes[name] = view.outside.boxes[name]._replace(badges=(badge,))
+        if tag.parent is not None:
+            view.arrow(names[tag.parent], name, "below")
+    left = Counter(tag.parent for tag in tree.tags[most:] if tag.parent in names)
+    for parent, many in left.items():
+        assert parent is not None
+        view.outside.box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
+        view.arrow(names[parent], f"{names[parent]}_more", "below")
+    return view
+
+
+class _Tree:
+    """What a run says of its activations."""
+
+    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> None:
+        self.graph = graph
+        self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+        self.firings: Counter[Tag] = Counter()
+        self.closed: set[Tag] = set()
+        self.given: dict[Tag, dict[int, Value]] = {ROOT: self._of_root(arguments)}
+        """What came into each activation, by the merge that it came to."""
+        self.came: dict[Tag, dict[int, Value]] = {}
+        """What each sent back, by the node that returned it."""
+        for event in events:
+            self._see(event)
+        self.tags = list(self.given)
+
+    def _of_root(self, arguments: Sequence[Value]) -> dict[int, Value]:
+        visible = self.graph.arguments[self.graph.hidden :]
+        return {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
+
+    def _see(self, event: Event) -> None:
+        if event.fired:
+            tag, node = event.token.tag, self.graph.nodes[event.token.node]
+            self.firings[tag] += 1
+            for token in self._opening(event):
+                self.given.setdefault(token.tag, {})[token.node] = token.value
+            if node.op == "return" and event.outputs:
+                self.came.setdefault(tag, {})[event.token.node] = event.outputs[0][1]
+        self.closed.update(closed.tag for closed in event.closed)
+
+    def _opening(self, event: Event) -> Iterator[Token]:
+        """The tokens that a firing sent into another activation that it opens, or that are its arguments."""
+        if self.graph.nodes[event.token.node].op in ("call", "enter", "next_iteration"):
+            yield from event.sent
+
+    def title(self, tag: Tag) -> str:
+        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
+        if tag.site.kind == "loop":
+            given = ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in self._given(tag))
+            return f"{tag.last}: {given}"
+        called = f"{self.callees.get(tag.site, '?')}({', '.join(brief(value) for _, value in self._given(tag))})"
+        came = [brief(value) for _, value in sorted(self.came.get(tag, {}).items())]
+        return f"{called} = {', '.join(came)}" if came else called
+
+    def about(self, tag: Tag) -> str:
+        firings = counted(self.firings[tag], "firing")
+        return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last}, {firings}"
+
+    def _given(self, tag: Tag) -> list[tuple[int, Value]]:
+        """What came into an activation, in the order of parameters; triggers are left out."""
+        given = sorted(self.given[tag].items())
+        if tag == ROOT:
+            return given
+        return [(node, value) for node, value in given if not self._name(node).startswith("trigger")]
+
+    def _name(self, node: int) -> str:
+        return short(self.graph.nodes[node].name)

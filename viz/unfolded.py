@@ -1,0 +1,148 @@
+"""The unfolded graph of a run: a box for each firing, in a cluster for each activation.
+
+The static graph has each node once, and cycles where the program loops or recurs; what a run unfolds from it has a
+node for each firing, and no cycle. The critical path is a longest way through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from ..core.act import resource_of
+from ..core.errors import counted
+from ..core.graph import Graph
+from ..core.tag import ROOT, Tag
+from ..core.value import Value
+from ..interp.critical import critical_path
+from ..interp.event import Event
+from ..interp.questions.queries import Index
+from .collapse import LARGEST
+from .moment import brief
+from .style import kind_of
+from .view import Arrow, Box, Cluster, Enclosure, Link, View
+from .words import Words
+
+
+def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
+    """The view of all firings among the events of a run, from its beginning on, and of what each got from whom."""
+    return _Unfolding(graph, arguments, events).view({number for number, event in enumerate(events) if event.fired})
+
+
+def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
+    """The same with the critical path drawn bold; of a run of many firings, only those on the path."""
+    path = [firing.event for firing in critical_path(graph, events)]
+    firings = {number for number, event in enumerate(events) if event.fired}
+    whole = len(firings) <= LARGEST
+    view = _Unfolding(graph, arguments, events).view(firings if whole else set(path))
+    strong, steps = {f"e{number}" for number in path}, set(pairwise(path))
+    view.arrows = [arrow._replace(strong=_numbers(arrow) in steps) for arrow in view.arrows]
+    for cluster in view.outside.all():
+        for name in strong & cluster.boxes.keys():
+            cluster.boxes[name] = cluster.boxes[name]._replace(strong=whole)
+    view.caption = f"{graph.name}: a critical path of {counted(len(path), 'firing')}, of {len(firings):,} in all"
+    return view
+
+
+def beside(left: View, right: View) -> View:
+    """One view with two in it."""
+    made = View(left.name, "; ".join(filter(None, [left.caption, right.caption])))
+    for prefix, view in (("l_", left), ("r_", right)):
+        _copy(view.outside, made.outside, prefix)
+        made.above += [(prefix + upper, prefix + lower) for upper, lower in view.above]
+        for arrow in view.arrows:
+            into = prefix + arrow.into if arrow.into else ""
+            made.arrows.append(arrow._replace(tail=prefix + arrow.tail, head=prefix + arrow.head, into=into))
+    return made
+
+
+def _copy(source: Cluster, target: Cluster, prefix: str) -> None:
+    for box in source.boxes.values():
+        target.boxes[prefix + box.name] = box._replace(name=prefix + box.name)
+    for inner in source.clusters:
+        details = prefix + inner.name, inner.kind, inner.title, inner.tooltip, inner.subject
+        target.clusters.append(Cluster(*details, level=[prefix + name for name in inner.level]))
+        _copy(inner, target.clusters[-1], prefix)
+
+
+def _numbers(arrow: Arrow) -> tuple[int, int] | None:
+    """The events at the ends of an arrow, where both are firings."""
+    ends = arrow.tail, arrow.head
+    return (int(ends[0][1:]), int(ends[1][1:])) if all(name.startswith("e") for name in ends) else None
+
+
+class _Unfolding:
+    """Draws the firings of a run, of which each is called e and its number."""
+
+    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> None:
+        self.graph, self.events = graph, events
+        self.words = Words(graph)
+        self.index = Index(graph, arguments, events)
+        self.drawn = View(graph.name)
+        self.clusters: dict[Tag, Cluster] = {}
+
+    def view(self, firings: Collection[int]) -> View:
+        for number in sorted(firings):
+            self.firing(number, firings)
+        for position, node in enumerate(self.graph.results):
+            returned = self.index.fired(node, ROOT)
+            if returned in firings:
+                self.drawn.outside.box(f"r{position}", "result", "result", tooltip=f"result {position}")
+                self.drawn.arrow(f"e{returned}", f"r{position}", "data")
+        kept = sum(event.fired for event in self.events)
+        self.drawn.caption = f"{self.graph.name}: {counted(kept, 'firing')} of {counted(len(self.graph.nodes), 'node')}"
+        return self.drawn
+
+    def firing(self, number: int, firings: Collection[int]) -> None:
+        event = self.events[number]
+        node = self.graph.nodes[event.token.node]
+        first, _ = self.words.of(event.token.node)
+        made = " ".join(brief(value) for _, value in event.outputs[:1]) if event.trap is None else "traps"
+        tooltip = str(self.index.origin(number))
+        cluster = self.cluster(event.token.tag)
+        cluster.boxes[f"e{number}"] = Box(f"e{number}", kind_of(node.op), first, made, tooltip)
+        for port, sender in self.index.operands(number):
+            if sender < 0:
+                self.argument(-1 - sender)
+            if sender < 0 or sender in firings:
+                name = f"e{sender}" if sender >= 0 else f"a{-1 - sender}"
+                self.drawn.arrow(name, f"e{number}", self.link(number, port, sender), port=port)
+
+    def argument(self, position: int) -> None:
+        name, output = self.graph.arguments[position]
+        said = f"{name} = {brief(self.index.arguments[position])}"
+        self.drawn.outside.box(f"a{position}", "argument", said, tooltip=f"argument {name}: {output.type}")
+
+    def link(self, number: int, port: int, sender: int) -> Link:
+        """What kind of dependence this is."""
+        node = self.graph.nodes[self.events[number].token.node]
+        op = self.graph.nodes[self.events[sender].token.node].op if sender >= 0 else ""
+        if port < 0:
+            return "cell"
+        if node.triggered and port == len(node.ports) - 1:
+            return "order" if resource_of(node.op) else "trigger"
+        if op in ("call", "return"):
+            return "call"
+        if op == "next_iteration":
+            return "back"
+        return "predicate" if node.op == "switch" and port == 1 else "data"
+
+    def cluster(self, tag: Tag) -> Cluster:
+        """The cluster of an activation, inside that of its parent."""
+        for each in self.missing(tag):
+            if each.parent is None:
+                around, title = self.drawn.outside, self.graph.name
+            else:
+                around, title = self.clusters[each.parent], each.last
+            kind: Enclosure = "loop" if each.site.kind == "loop" else "function"
+            self.clusters[each] = around.cluster(kind, title, f"activation {each}", str(each))
+        return self.clusters[tag]
+
+    def missing(self, tag: Tag) -> Iterator[Tag]:
+        """The tags from the root to this one that have no cluster yet."""
+        new = []
+        for each in tag.steps():
+            if each in self.clusters:
+                break
+            new.append(each)
+        return reversed(new)
