@@ -207,7 +207,7 @@ class State:
         if held:
             self.held[tag] = (*self.held.get(tag, ()), *((self.steps, token) for token in sent))
             self.holding += len(sent)
-            self._busier(tag.parent, len(sent))
+            self.busier(tag.parent, len(sent))
         else:
             self.flight.extend(sent)
 
@@ -219,7 +219,7 @@ class State:
         if held:
             self._keep_held(tag, self.held[tag][: -len(sent)])
             self.holding -= len(sent)
-            self._busier(tag.parent, -len(sent))
+            self.busier(tag.parent, -len(sent))
         else:
             for _ in sent:
                 self.flight.pop()
@@ -235,8 +235,8 @@ class State:
         for step, token in released:
             self._keep_held(token.tag, tuple(entry for entry in self.held[token.tag] if entry != (step, token)))
             self.flight.append(token)
-            self._busier(token.tag, 1)
-            self._busier(token.tag.parent, -1)
+            self.busier(token.tag, 1)
+            self.busier(token.tag.parent, -1)
         self.holding -= len(released)
 
     def _hold_again(self, released: tuple[tuple[int, Token], ...]) -> None:
@@ -244,8 +244,8 @@ class State:
             self.flight.pop()
             tag = entry[1].tag
             self.held[tag] = tuple(sorted((*self.held.get(tag, ()), entry), key=lambda held: held[0]))
-            self._busier(tag.parent, 1)
-            self._busier(tag, -1)
+            self.busier(tag.parent, 1)
+            self.busier(tag, -1)
         self.holding += len(released)
 
     def _keep_held(self, tag: Tag, entries: tuple[tuple[int, Token], ...]) -> None:
@@ -257,10 +257,11 @@ class State:
     def _count_busy(self, event: Event, needs: int, by: int) -> None:
         """What a firing makes busy, and what it leaves."""
         if event.sent and event.sent[0].node >= 0 and not event.held:
-            self._busier(event.sent[0].tag, by * len(event.sent))
-        self._busier(event.token.tag, -by * needs)
+            self.busier(event.sent[0].tag, by * len(event.sent))
+        self.busier(event.token.tag, -by * needs)
 
-    def _busier(self, at: Tag | None, by: int) -> None:
+    def busier(self, at: Tag | None, by: int) -> None:
+        """Count more tokens, or fewer, that are not held in an activation, and it in those around it."""
         while at is not None and by and at in self.records:
             record = self._mine(at)
             before, record.busy = record.busy, record.busy + by

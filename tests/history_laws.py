@@ -12,11 +12,12 @@ from event_bits import bits
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
 from tagloom.core.world import World
+from tagloom.interp.event import Token
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits, run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
-from tagloom.interp.travel.edit import Place, Slot
+from tagloom.interp.travel.edit import Edit, Injection, Place, Slot
 from tagloom.interp.travel.history import History
 
 NOTHING: Mapping[str, Callable[..., Any]] = {}
@@ -38,7 +39,7 @@ def replayed(history: History, position: int) -> State:
     for number in range(position + 1):
         for at, edit in history.edits:
             if at == number:
-                _put(state, edit.place, edit.value)
+                _make(state, edit)
         if number < position:
             event = step(state, choices[number])
             assert bits(event) == bits(history[number])
@@ -48,6 +49,32 @@ def replayed(history: History, position: int) -> State:
 
 def _quiet(callbacks: Mapping[str, Callable[..., Any]]) -> World:
     return World(lambda line: None, callbacks)
+
+
+def _make(state: State, edit: Edit) -> None:
+    if isinstance(edit, Injection):
+        _inject(state, edit.token)
+    else:
+        _put(state, edit.place, edit.value)
+
+
+def _inject(state: State, token: Token) -> None:
+    """A token more. Who is busy is counted anew, from what there is."""
+    if not state.flight:
+        state.ahead = 1
+    state.flight.append(token)
+    state.records[token.tag].tokens += 1
+    if state.bounds:
+        _count_busy(state)
+
+
+def _count_busy(state: State) -> None:
+    held = {tag: len(entries) for tag, entries in state.held.items()}
+    for tag in sorted(state.records, key=lambda tag: -tag.depth):
+        record = state.records[tag]
+        below = [other for other in state.records.values() if other.tag.parent == tag]
+        kept = sum(count for each, count in held.items() if each.parent == tag)
+        record.busy = record.tokens - held.get(tag, 0) + sum(other.busy > 0 for other in below) + kept
 
 
 def _put(state: State, place: Place, value: Any) -> None:
@@ -102,7 +129,7 @@ def wrong_places(history: History, did: str, dice: random.Random, places: int = 
 
 def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
     """One move, in words, and the branch that it made."""
-    match dice.randrange(8):
+    match dice.randrange(9):
         case 0 | 1:
             steps = dice.randint(1, 12)
             for _ in range(steps):
@@ -122,6 +149,8 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
             return "branch", history.branch()
         case 6 if history.state.flight:
             return "a choice", history.choose(dice.randrange(len(history.state.flight)))
+        case 7:
+            return _injected(history, dice)
         case _:
             places = _places(history.state)
             if not places:
@@ -132,6 +161,19 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
             except tl.Usage:
                 assert history.broken  # where types do not agree along edges, a value of the token's is refused
                 return "nothing", None
+
+
+def _injected(history: History, dice: random.Random) -> tuple[str, History | None]:
+    """A token like one that there was, once more: where that has been consumed, or waits, the run will break."""
+    known = [history[number].token for number in range(history.position)]
+    tokens = [token for token in [*known, *history.state.flight] if token.tag in history.state.records]
+    if not tokens or history.broken:
+        return "nothing", None
+    node, port, tag, value = dice.choice(tokens)
+    if isinstance(value, Handle):
+        return "nothing", None
+    made = history.inject(str(history.graph.nodes[node]), port, tag, other_value(value))
+    return f"an injection at port {port} of {history.graph.nodes[node]} under {tag}", made
 
 
 def _places(state: State) -> list[tuple[Place, Any]]:

@@ -24,7 +24,7 @@ from ...core.value import Value, same, show
 from ..event import Event
 from ..order import Place, program_order
 from ..outcome import shown
-from .origin import Arrival, Firing, Number, Origin
+from .origin import Arrival, Firing, Injected, Number, Origin
 from .queries import Index
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
@@ -315,5 +315,5 @@ def _fed(value: Value | None, origin: Origin | None) -> str:
         return "nothing"
     if origin is None:
         return f"the literal {show(value)}"
-    said = shown(origin.graph, value) if isinstance(origin, Firing) else show(value)
+    said = shown(origin.graph, value) if isinstance(origin, Firing | Injected) else show(value)
     return f"{said} from {origin.short}"

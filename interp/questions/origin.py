@@ -21,13 +21,18 @@ class Arrival(NamedTuple):
 
 
 class Change(Protocol):
-    """A token as it was when somebody changed it in a what-if, and the value that it has instead."""
+    """A token as it was when somebody changed it in a what-if, and the value that it has instead; or a token that
+    somebody added, whose value is its own."""
 
     @property
     def token(self) -> Token: ...
 
     @property
     def value(self) -> Value: ...
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody sent the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,26 @@ class Argument:
         return f"argument {self.name} = {show(self.value)}{_changed(self)}"
 
 
-Origin: TypeAlias = Firing | Argument
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """Nobody: the token was put into the flight in a what-if, when so many events had happened."""
+
+    after: int
+    graph: Graph = field(compare=False, repr=False)
+    token: Token
+    changed: Value | None = field(default=None, compare=False)
+    """The value that the token was given later, instead of this."""
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"nobody, injected at event {self.after}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        return f"{shown(self.graph, self.token.value)}, injected at event {self.after}{_changed(self)}"
+
+
+Origin: TypeAlias = Firing | Argument | Injected
 
 
 def _changed(origin: Origin, form: str = ", {}") -> str:
@@ -101,4 +125,5 @@ def _changed(origin: Origin, form: str = ", {}") -> str:
 
 
 Number: TypeAlias = int
-"""An origin in short: the number of an event, or -1 - k for the k-th argument."""
+"""An origin in short: the number of an event, or -1 - k for the k-th argument, and from there on for the k-th edit that
+injected a token."""

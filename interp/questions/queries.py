@@ -22,7 +22,7 @@ from ...core.tag import ROOT, Tag
 from ...core.value import Value, show
 from ..event import Cell, Event, Token
 from .contexts import Context, contexts
-from .origin import Argument, Arrival, Change, Firing, Number, Origin
+from .origin import Argument, Arrival, Change, Firing, Injected, Number, Origin
 
 CELLS = ("store", "get", "collect")
 """The ops that put into cells and read them: what is put goes to what reads it by no edge."""
@@ -132,6 +132,13 @@ class Index:
             number = self._sent_by(source, tag)
             if number is not None and (number < 0 or _has(self.events[number].sent, node, port)):
                 return number
+        return self._injected(Arrival(node, port, tag)) if self.edits else None
+
+    def _injected(self, token: Arrival) -> Number | None:
+        """The edit that put this token into the flight, if one did."""
+        for at, (position, edit) in enumerate(self.edits):
+            if edit.is_new and position <= len(self.events) and edit.token[:3] == token:
+                return -1 - len(self.arguments) - at
         return None
 
     def _sent_by(self, source: Source, tag: Tag) -> Number | None:
@@ -174,7 +181,9 @@ class Index:
     def users(self, number: Number) -> list[Number]:
         """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the
         cell that it filled: each once."""
-        if number < 0:
+        if number < -len(self.arguments):
+            sent = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
+        elif number < 0:
             sent = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
         else:
             sent = [token[:3] for token in self.events[number].sent]
@@ -187,17 +196,24 @@ class Index:
         changed = None if token is None or not self.edits else self.changed_to(token)
         if number >= 0:
             return Firing(number, self.graph, self.events[number], changed)
+        if number < -len(self.arguments):
+            after, edit = self.edits[-1 - len(self.arguments) - number]
+            return Injected(after, self.graph, edit.token, changed)
         name, _ = self.graph.arguments[-1 - number]
         return Argument(-1 - number, name, self.arguments[-1 - number], changed)
 
     def changed_to(self, token: Token | Arrival) -> Value | None:
         """The value that a token was given last, if it was changed in the past."""
-        found = [edit.value for at, edit in self.edits if at <= len(self.events) and edit.token[:3] == token[:3]]
+        found = [edit.value for edit in self._changed() if edit.token[:3] == token[:3]]
         return found[-1] if found else None
+
+    def _changed(self) -> Iterator[Change]:
+        """What was changed in the past."""
+        return (edit for at, edit in self.edits if at <= len(self.events) and not edit.is_new)
 
     def changes(self, number: Number) -> tuple[Arrival, ...]:
         """The tokens of a firing, or of an argument, that were changed in the past."""
-        tokens = dict.fromkeys(Arrival(*edit.token[:3]) for at, edit in self.edits if at <= len(self.events))
+        tokens = dict.fromkeys(Arrival(*edit.token[:3]) for edit in self._changed())
         return tuple(token for token in tokens if self.sender(*token) == number)
 
 

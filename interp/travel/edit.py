@@ -1,7 +1,8 @@
-"""What if a token had another value: which token, what it was, what it is instead.
+"""What if a token had another value, or were there: which token, what it was, what it is instead.
 
-An edit is no event. No machine would do it, so what follows from it is a what-if, and says so. It changes a value and
-nothing else: which tokens there are, and where, stays as it was.
+An edit is no event. No machine would do it, so what follows from it is a what-if, and says so. A change gives a token
+another value and leaves all else as it was; an injection is one token more, at the end of the flight, under a tag that
+is open: it is counted where tokens are, so that activations close when they should.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...core.types import Type, type_of
 from ...core.value import Value, admit, show
 from ..event import Token
 from ..questions.ask import tag_of
+from ..questions.contexts import check_place, contexts
 from ..state import State
 
 
@@ -32,12 +34,16 @@ Named: TypeAlias = tuple[str, int, str | Tag]
 """The same by name, in flight or waiting: the node that it goes to, the port, and the tag as it is written."""
 
 
-class Edit(NamedTuple):
+class Change(NamedTuple):
     """A token as it was, where it was, and the value that it has instead."""
 
     place: Place
     token: Token
     value: Value
+
+    @property
+    def is_new(self) -> bool:
+        return False
 
     def told(self, graph: Graph) -> str:
         """In words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
@@ -45,7 +51,29 @@ class Edit(NamedTuple):
         return f"{show(self.value)} instead of {show(value)} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
-def edit(state: State, wanted: Place | Named, value: object) -> Edit:
+class Injection(NamedTuple):
+    """A token that nobody sent."""
+
+    token: Token
+
+    @property
+    def value(self) -> Value:
+        return self.token.value
+
+    @property
+    def is_new(self) -> bool:
+        return True
+
+    def told(self, graph: Graph) -> str:
+        """In words: `3, which nobody sent, on port 1 of node fib.add under main/fib`."""
+        number, port, tag, value = self.token
+        return f"{show(value)}, which nobody sent, on port {port} of node {graph.nodes[number]} under {tag}"
+
+
+Edit: TypeAlias = Change | Injection
+
+
+def edit(state: State, wanted: Place | Named, value: object) -> Change:
     """The edit that gives the token at this place this value; changes nothing yet.
 
     Raises Usage where no token is there, and where the value is not of the type that the port takes.
@@ -53,14 +81,46 @@ def edit(state: State, wanted: Place | Named, value: object) -> Edit:
     place = _place(state, wanted)
     token = _token(state, place)
     try:
-        return Edit(place, token, admit(value, _type(state.graph, token)))
+        return Change(place, token, admit(value, type_of_port(state.graph, token)))
     except Usage as error:
         error.message = f"the token for port {token.port} of node {state.graph.nodes[token.node]}: {error.message}"
         raise
 
 
+def injection(state: State, node: str, port: int, tag: str | Tag, value: object) -> Injection:
+    """The edit that puts a token into the flight; changes nothing yet.
+
+    Raises Usage where no token ever comes to such a place, where the activation is not open, and where the value is not
+    of the type that the port takes.
+    """
+    graph, number = state.graph, state.graph.only(node)
+    under = tag_of(graph, tag) if isinstance(tag, str) else tag
+    ports = [place for place, literal in enumerate(graph.nodes[number].ports) if literal is None]
+    if port not in ports:
+        raise Usage(f"no token comes to port {port} of node {graph.nodes[number]}", required=_listed(ports), got=port)
+    check_place(graph, contexts(graph), number, under)
+    record = state.records.get(under)
+    if record is None:
+        raise Usage("this activation is not open: nothing can happen in it", tag=under, hint="inject while it is")
+    token = Token(number, port, record.tag, False)
+    if Edge(number, port) not in graph.sources():
+        raise Usage(f"nothing feeds port {port} of node {graph.nodes[number]}, so that it has no type")
+    try:
+        return Injection(token._replace(value=admit(value, type_of_port(graph, token))))
+    except Usage as error:
+        error.message = f"port {port} of node {graph.nodes[number]}: {error.message}"
+        raise
+
+
+def _listed(ports: list[int]) -> str:
+    return f"port {' or '.join(map(str, ports))}"
+
+
 def make(state: State, change: Edit) -> None:
-    """Change the token in a state."""
+    """Do in a state what an edit says."""
+    if isinstance(change, Injection):
+        _add(state, change.token)
+        return
     place, token, value = change
     if isinstance(place, int):
         state.flight[place] = token._replace(value=value)
@@ -68,6 +128,17 @@ def make(state: State, change: Edit) -> None:
     record = state.records[token.tag].copy(state.era)  # its own, whoever shared the one before
     record.waiting[token.node][token.port] = value
     state.records[token.tag] = record
+
+
+def _add(state: State, token: Token) -> None:
+    """One token more: in the flight, in its activation, and where activations are busy, in those around it."""
+    record = state.records[token.tag].copy(state.era)
+    state.records[token.tag] = record
+    record.tokens += 1
+    state.flight.append(token)
+    state.ahead = state.ahead or 1
+    if state.bounds:
+        state.busier(token.tag, 1)
 
 
 def _place(state: State, wanted: Place | Named) -> Place:
@@ -98,7 +169,7 @@ def _token(state: State, place: Place) -> Token:
     raise Usage(f"no token is at position {place} of the flight", got=f"{counted(len(state.flight), 'token')} there")
 
 
-def _type(graph: Graph, token: Token) -> Type:
+def type_of_port(graph: Graph, token: Token) -> Type:
     """What the port takes: the type of the output that feeds it; of several, in a graph that breaks the rules, of the
     first that the token can be from."""
     fed = [graph.output(source).type for source in graph.sources()[Edge(token.node, token.port)]]

@@ -21,7 +21,7 @@ from .stretch import Lineage
 from .walk import Walk, Wanted, test_of
 
 WHAT_IF = "what-if"
-"""The schedule that the outcome of a run names in which a token was changed."""
+"""The schedule that the outcome of a run names in which a token was changed or injected."""
 
 
 class Going(Walk):
@@ -32,7 +32,7 @@ class Going(Walk):
     limits: Limits
     """What ends the run. Where they have, the run goes on once they are raised."""
     edits: tuple[tuple[int, Edit], ...]
-    """All tokens that were changed in the past of the end, with how many events had happened then."""
+    """All tokens that were changed or injected in the past of the end, with how many events had happened then."""
     _by_hand: int | None
     """The first event that the schedule would not have chosen."""
     _until: Until
@@ -155,7 +155,7 @@ class Going(Walk):
         """How the run ended, wherever in it one is; raises Usage where it is not over.
 
         It is what `run_graph` gives, with all events; its schedule is `hand` where the schedule was not kept to, and
-        `what-if` where a token was changed.
+        `what-if` where a token was changed or injected.
         """
         if self._outcome is None:
             state = self.at(len(self))

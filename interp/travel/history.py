@@ -17,6 +17,7 @@ from ...core.act import resource_of
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
+from ...core.tag import Tag
 from ...core.world import World
 from ..event import Event
 from ..log import opened
@@ -40,7 +41,7 @@ from ..schedule import schedule as schedule_named
 from ..script import Script
 from ..state import State
 from .beginning import Beginning, read_schedule
-from .edit import Edit, Named, Place, edit, make
+from .edit import Edit, Named, Place, edit, injection, make
 from .going import Going
 from .stretch import SPACING, Lineage
 
@@ -52,7 +53,7 @@ class History(Going):
     branched_at: int
     """Where a branch begins: so many events it has in common with its parent."""
     edit: Edit | None
-    """The token that was changed there, if one was."""
+    """The token that was changed there, or injected, if one was."""
     _children: list[ref[History]]
     _branches: int
     """How many there have been."""
@@ -136,6 +137,14 @@ class History(Going):
         """
         return self._branch(name, edit(self.state, place, value))
 
+    def inject(self, node: str, port: int, tag: str | Tag, value: object, name: str | None = None) -> History:
+        """A branch in which one token more is in flight, the last of all, that nobody sent: for this port of a node,
+        under a tag that is open.
+
+        Raises Usage where no token ever comes there, and where the value is not of the type that the port takes.
+        """
+        return self._branch(name, injection(self.state, node, port, tag, value))
+
     def _branch(self, name: str | None, change: Edit | None) -> History:
         position, owner = self.position, self
         while owner.parent is not None and position < owner.branched_at:
@@ -184,7 +193,7 @@ class History(Going):
         """The choices of all events that are known, and the schedule that goes on after them, for a run that does the
         same.
 
-        Raises Usage where a token was changed, which no script says.
+        Raises Usage where a token was changed or injected, which no script says.
         """
         if self.edits:
             raise Usage(
@@ -195,8 +204,8 @@ class History(Going):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the log of all events that are known: the one that the run would have written itself.
 
-        Raises Usage where a token was changed, since no machine gives what follows, and where the path cannot be
-        written or does not end in .jsonl.
+        Raises Usage where a token was changed or injected, since no machine gives what follows, and where the path
+        cannot be written or does not end in .jsonl.
         """
         if self.edits:
             raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
