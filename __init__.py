@@ -84,6 +84,7 @@ from .interp.reference import Limits, run_graph
 from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
 from .interp.travel.history import History
+from .tui.begin import load_run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -143,6 +144,7 @@ __all__ = [
     "integers",
     "less",
     "less_equal",
+    "load_run",
     "log",
     "logical_and",
     "logical_not",

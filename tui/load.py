@@ -45,7 +45,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 def find(target: str) -> Runnable:
     """The function or graph that `FILE[:NAME]` names; raises Usage where there is none, or more than one."""
-    file, name = _split(target)
+    file, name = split_target(target)
     path = Path(file)
     if not file:
         raise Usage("no file is named", required="FILE or FILE:NAME", got=repr(target))
@@ -105,7 +105,8 @@ def _in_text(document: Document, name: str | None, path: Path) -> Runnable:
     return _choose({each: document[each] for each in document.names}, name, path)
 
 
-def _split(target: str) -> tuple[str, str | None]:
+def split_target(target: str) -> tuple[str, str | None]:
+    """FILE, and NAME if it is there."""
     file, colon, name = target.rpartition(":")
     if not colon or Path(target).exists() or not name.isidentifier():
         return target, None

@@ -9,6 +9,7 @@ from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.world import World
 from ..breakpoints.breakpoint import Breakpoints
 from ..event import Event
+from ..measure import Stats
 from ..outcome import Outcome, ending
 from ..record import OutcomeRecord
 from ..reference import Limits, Until, check_callbacks, check_until, go_on, is_met, limits_of, with_first_token
@@ -85,6 +86,13 @@ class Going(Walk):
         events = self._lineage.last.events
         event = self._go_on(self._pick, is_enough)
         return event if found and self._stopped is None else None
+
+    @property
+    def stats(self) -> Stats:
+        """The measures of the run up to the present position; those on waves only where it has gone by them."""
+        meter = self._lineage.stretch(self.position).measured(self.position)
+        meter.clocked = self._kept_schedule() == "waves"
+        return meter.stats()
 
     # Going on at the end
 

@@ -43,6 +43,7 @@ from ..state import State
 from .beginning import Beginning, read_schedule
 from .edit import Edit, Named, Place, edit, injection, make
 from .going import Going
+from .moment import Moment, moment
 from .stretch import SPACING, Lineage
 
 
@@ -186,6 +187,10 @@ class History(Going):
         repeats = len(self.repeats)
         twice = f"; {counted(repeats, 'effect')} may happen again" if repeats else ""
         return f"{said}, a branch of {self.parent.name} from {self.branched_at:,} on{what}{twice}"
+
+    def moment(self) -> Moment:
+        """What is true here, in words: the last event, the results, what is in flight, and what waits."""
+        return moment(self)
 
     # Logs and scripts
 

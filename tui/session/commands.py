@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from ..begin import Options
+from .activations import around
+from .asking import asking
 from .command import Command
+from .comparing import comparing
+from .exporting import exporting
+from .forking import forking
 from .helping import helping
+from .looking import looking
+from .marking import marking
 from .moving import moving
 from .session import Session
+from .stopping import stopping
 from .watching import watching
 
-GROUPS = (moving, watching, helping)
+GROUPS = (moving, around, looking, asking, watching, stopping, forking, comparing, marking, exporting, helping)
 COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS for command in group}
 
 

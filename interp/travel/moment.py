@@ -1,0 +1,63 @@
+"""A moment of a run, in words: what a test can hold on to, whatever engine or program gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.graph import Graph
+from ..event import Event, Token
+from ..outcome import shown
+from .going import Going
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is true where a history stands; values are literals of the text form."""
+
+    event: str
+    """What happened last: `main.add under main/fib: 1, 2 -> 3`, or `5 came to port 0 of main.add under main, and
+    stays`; empty at the beginning."""
+    results: tuple[str, ...]
+    """Those that have come: `0: 8`."""
+    flight: tuple[str, ...]
+    """In their order: `3 for port 0 of main.add under main`."""
+    waiting: tuple[str, ...]
+    """What waits for partners, is parked or is held, in alphabetical order."""
+
+    def __str__(self) -> str:
+        """A line for each of them, as `tagloom debug` writes it into tests."""
+        lines = [f"event: {self.event}", *(f"result {said}" for said in self.results)]
+        return "\n".join([*lines, *(f"flight: {said}" for said in self.flight), *(f"waits: {s}" for s in self.waiting)])
+
+
+def moment(history: Going) -> Moment:
+    """What is true where a history stands."""
+    graph, state = history.graph, history.state
+    tokens = [
+        Token(node, port, tag, value)
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+    tokens += [token for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked]
+    tokens += [token for entries in state.held.values() for _, token in entries]
+    return Moment(
+        "" if not history.position else _event(graph, history[history.position - 1]),
+        tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
+        tuple(_token(graph, token) for token in state.flight),
+        tuple(sorted(_token(graph, token) for token in tokens)),
+    )
+
+
+def _token(graph: Graph, token: Token) -> str:
+    return f"{shown(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+
+
+def _event(graph: Graph, event: Event) -> str:
+    token = event.token
+    place = f"{graph.nodes[token.node]} under {token.tag}"
+    if event.inputs is None:
+        return f"{shown(graph, token.value)} came to port {token.port} of {place}, and stays"
+    inputs = ", ".join(shown(graph, value) for value in event.inputs)
+    outputs = ", ".join(f"{shown(graph, value)} at {output}" for output, value in event.outputs)
+    return f"{place}: {inputs} -> {event.trap or outputs or 'nothing'}"

@@ -1,0 +1,112 @@
+"""Motions by activations: over what is called, and out of where one is.
+
+Where one is, is the activation of the last event, or, once that is closed, the innermost around it that is open. The
+iterations of a loop count as one place: so `over` goes from one to the next, and `out` out of all of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.tag import Site, Tag
+from ...interp.event import Event
+from ...interp.state import State
+from ...interp.travel.history import History
+from .command import Group
+from .moving import on_to, stand
+from .reply import Said
+from .session import MOVING, Session
+from .words import Words
+
+around = Group(MOVING)
+
+
+class Frame(NamedTuple):
+    """An activation of a function, or all iterations of a loop under one tag."""
+
+    parent: Tag | None
+    site: Site
+    tag: Tag
+
+    def has(self, tag: Tag) -> bool:
+        """Whether this is the activation of a tag."""
+        if self.site.kind == "call":
+            return tag == self.tag
+        return tag.site == self.site and tag.parent == self.parent
+
+    def is_open(self, state: State) -> bool:
+        if self.site.kind == "call":
+            return self.tag in state.records
+        record = state.records.get(self.parent) if self.parent is not None else None
+        return record is not None and any(site == self.site for site, _ in record.children)
+
+
+def frame(tag: Tag) -> Frame:
+    return Frame(tag.parent, tag.site, tag)
+
+
+def over(history: History, here: Frame) -> None:
+    """On to the next firing in an activation, or to where it has closed."""
+
+    def is_there(state: State, event: Event) -> bool:
+        return (event.fired and here.has(event.token.tag)) or (bool(event.closed) and not here.is_open(state))
+
+    on_to(history, is_there)
+
+
+def over_back(history: History, here: Frame) -> None:
+    """Back to the last firing in an activation, or to what opened it."""
+    while history.back() is not None and history.position:
+        event = history[history.position - 1]
+        if event.fired and here.has(event.token.tag):
+            return
+        if not here.is_open(history.state):
+            history.forward()
+            return
+
+
+def out(history: History, here: Frame) -> None:
+    """On to where an activation has closed."""
+    on_to(history, lambda state, event: bool(event.closed) and not here.is_open(state))
+
+
+def out_back(history: History, here: Frame) -> None:
+    """Back to before an activation opened."""
+    while history.back() is not None and here.is_open(history.state):
+        pass
+
+
+@around.row(
+    "over", "[N]", key="o", help="on to the next firing of this activation, over its calls", reverse="over-back"
+)
+def over_(session: Session, words: Words) -> Said:
+    times = words.count()
+    words.done()
+    for _ in range(times):
+        over(session.history, frame(session.tag))
+    return stand(session)
+
+
+@around.row("over-back", "[N]", key="ob", help="back to its last firing before, or to what opened it", reverse="over")
+def over_back_(session: Session, words: Words) -> Said:
+    times = words.count()
+    words.done()
+    history = session.history
+    for _ in range(times):
+        if history.position:
+            over_back(history, frame(history[history.position - 1].token.tag))
+    return stand(session)
+
+
+@around.row("out", key="f", help="on to where this activation has closed", reverse="out-back")
+def out_(session: Session, words: Words) -> Said:
+    words.done()
+    out(session.history, frame(session.tag))
+    return stand(session)
+
+
+@around.row("out-back", key="fb", help="back to before this activation opened", reverse="out")
+def out_back_(session: Session, words: Words) -> Said:
+    words.done()
+    out_back(session.history, frame(session.tag))
+    return stand(session)

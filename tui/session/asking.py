@@ -1,0 +1,96 @@
+"""Questions: why a node fired, who used what it sent, why it has not fired, and what else could happen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tag import ROOT, Tag
+from ...interp.questions.ask import tag_of
+from .command import Group
+from .reply import Said, cut
+from .said import token_data, token_said
+from .session import Session
+from .words import Words
+
+asking = Group("asking")
+MOST = 40
+
+
+def place(session: Session, words: Words) -> tuple[str, Tag]:
+    """A node, and a tag: the one that is given, or that of the node's last firing, or where one is."""
+    name, text = words.next("a node"), words.maybe()
+    words.done()
+    return name, tag_of(session.history.graph, text) if text is not None else last_tag(session, name)
+
+
+def last_tag(session: Session, name: str) -> Tag:
+    """Under which tag a node fired last; where it has not, one under which it could."""
+    run, node = session.run, session.history.graph.only(name)
+    numbers = run.firings(node)
+    if numbers:
+        return run.history[numbers[-1]].token.tag
+    lives = run.history.ask.index.contexts.get(node)
+    for tag in session.tag.steps():
+        if lives in (tag.site, dict(run.history.graph.calls).get(tag.site)):
+            return tag
+    return ROOT
+
+
+@asking.row("why", "NODE [TAG]", key="y", help="the firings behind a firing, as a tree")
+def why(session: Session, words: Words) -> Said:
+    name, tag = place(session, words)
+    ask = session.history.ask
+    links = [{"depth": link.depth, "said": str(link)} for link in ask.where_from(name, tag, 4)]
+    return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links[:MOST]})
+
+
+@asking.row("who", "NODE [TAG]", help="the firings that consumed what a firing sent")
+def who(session: Session, words: Words) -> Said:
+    name, tag = place(session, words)
+    links = [str(link) for link in session.history.ask.who_used(name, tag)]
+    return Said(cut(links, MOST) or ["nobody, up to here"], {"node": name, "tag": str(tag), "users": links})
+
+
+@asking.row(
+    "why-not", "NODE [TAG]", key="?", help="why a node has not fired: what is missing, and where it is or was lost"
+)
+def why_not(session: Session, words: Words) -> Said:
+    name, text = words.next("a node"), words.maybe()
+    words.done()
+    history = session.history
+    tag = tag_of(history.graph, text) if text is not None else _unfired_tag(session, name)
+    at_end = history.position == len(history)
+    answer = history.ask.why_not(name, tag, stopped=history.stopped if at_end else None)
+    return Said(str(answer).splitlines(), {"node": name, "tag": str(tag), "verdict": answer.verdict})
+
+
+def _unfired_tag(session: Session, name: str) -> Tag:
+    """A tag under which a node waits; where it waits under none, that of `last_tag`."""
+    node = session.history.graph.only(name)
+    waits = (tag for tag, record in session.history.state.records.items() if node in record.waiting)
+    return next(waits, None) or last_tag(session, name)
+
+
+@asking.row("flight", key="l", help="the tokens in flight by position; the next to be delivered has an arrow")
+def flight(session: Session, words: Words) -> Said:
+    words.done()
+    history = session.history
+    following = history.next_choice
+    lines = [
+        f"{'->' if number == following else '  '} {number}: {token_said(history.graph, token)}"
+        for number, token in enumerate(history.state.flight)
+    ]
+    tokens = [token_data(history.graph, token) for token in history.state.flight]
+    return Said(cut(lines, MOST, "tokens more") or ["nothing is in flight"], {"flight": tokens, "next": following})
+
+
+@asking.row("enabled", key="x", help="the firings that could go next: what `choose` chooses from")
+def enabled(session: Session, words: Words) -> Said:
+    words.done()
+    history = session.history
+    following, ready = history.next_choice, history.ask.could_fire()
+    lines, rows = list[str](), list[dict[str, Any]]()
+    for each in ready:
+        lines.append(f"{'->' if each.position == following else '  '} {each}")
+        rows.append({"position": each.position, "said": str(each)})
+    return Said(cut(lines, MOST) or ["nothing could fire next"], {"enabled": rows, "next": following})

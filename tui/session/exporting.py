@@ -1,0 +1,82 @@
+"""Files: programs and logs come in; logs, outcomes, graphs and tests go out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...core.errors import Usage, counted
+from ...core.text import print_graph
+from ...interp.documents import write_json
+from ...interp.log import SUFFIX
+from ..begin import Start
+from ..load import split_target
+from .command import Group
+from .keeping import test_of
+from .moving import stand
+from .reply import Said
+from .session import Session
+from .words import Words
+
+exporting = Group("files")
+
+
+@exporting.row("load", "FILE[:NAME] [ARGS]", help="begin the run of a program, and go to it")
+def load(session: Session, words: Words) -> Said:
+    target = words.next("a file")
+    session.load(Start(target, words.rest(), session.options))
+    return stand(session)
+
+
+@exporting.row("replay", f"FILE{SUFFIX}", help="a run from its log, checked event by event")
+def replay(session: Session, words: Words) -> Said:
+    file = words.next("a log")
+    words.done()
+    if not file.endswith(SUFFIX):
+        raise Usage("this is no log of events", required=f"a name that ends in {SUFFIX}", got=file)
+    session.load(Start(file, (), session.options))
+    return stand(session)
+
+
+@exporting.row("export", f"FILE{SUFFIX}|.json|.tl", help="write the log of the run, its outcome, or the graph")
+def export(session: Session, words: Words) -> Said:
+    file = _target(session, words)
+    history, suffix = session.history, file.suffix
+    if suffix == SUFFIX:
+        history.save(file)
+        said = f"the log of {counted(len(history), 'event')}"
+    elif suffix == ".json":
+        write_json(history.outcome(), file)
+        said = "the outcome"
+    elif suffix == ".tl":
+        _write(file, print_graph(history.graph))
+        said = "the graph"
+    else:
+        raise Usage("nothing is exported to such a file", required=words.usage, got=str(file))
+    return Said([f"{file} has {said}"], {"file": str(file)})
+
+
+@exporting.row("pytest", "FILE.py", key="P", help="write a test that goes here, and says what is true")
+def pytest(session: Session, words: Words) -> Said:
+    file = _target(session, words)
+    if file.suffix != ".py":
+        raise Usage("a test is a Python file", required=words.usage, got=str(file))
+    _write(file, test_of(session.run, file.parent))
+    return Said([f"{file} has a test of this moment"], {"file": str(file)})
+
+
+def _target(session: Session, words: Words) -> Path:
+    """Where to write: no file that a run began from."""
+    file = Path(words.next("a file"))
+    words.done()
+    starts = [run.start for run in session.situation.runs if run.start is not None]
+    sources = [Path(split_target(start.target)[0]) for start in starts]
+    if any(file.resolve() == source.resolve() for source in sources):
+        raise Usage("a run began from this file", required="another file", got=str(file))
+    return file
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise Usage("this file cannot be written", got=str(file), hint=error.strerror) from None

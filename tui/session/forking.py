@@ -1,0 +1,220 @@
+"""Forks: runs that have the past of another, and go on otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from ...core.errors import Usage, counted
+from ...core.literals import read
+from ...core.value import Value
+from ...interp.event import Token
+from ...interp.questions.ask import tag_of
+from ...interp.script import write_script
+from ...interp.travel.edit import Slot, type_of_port
+from ...interp.travel.history import History
+from .command import Group
+from .looking import tokens_said
+from .moving import stand
+from .reply import Said
+from .run import Run
+from .said import place_data, place_said, token_said, waiting
+from .session import Session
+from .words import Words, number
+
+forking = Group("forking")
+
+
+def adopt(session: Session, history: History, name: str | None = None) -> Run:
+    """Take a branch of the current run as a run, and go to it."""
+    parent = session.run
+    run = Run(session.fresh(name or history.name), history, parent.start, parent.name)
+    history.name = run.name
+    session.enter(run)
+    return run
+
+
+def announced(session: Session) -> Said:
+    """What to say of a fork that has just been made."""
+    said, run = stand(session), session.run
+    repeats = len(run.history.repeats)
+    lines = [f"{run.name} is a fork of {run.parent}, from event {run.history.branched_at} on"]
+    if run.history.edit is not None:
+        lines.append(f"  with {run.history.edit.told(run.history.graph)}")
+    if repeats:
+        lines.append(f"  {counted(repeats, 'effect')} of {run.parent} may happen again")
+    return Said([*lines, *said.text], {**said.data, "fork_of": run.parent, "repeats": repeats})
+
+
+@forking.row("fork", "[NAME]", key="k", help="a run with this past, that goes on by itself")
+def fork(session: Session, words: Words) -> Said:
+    name = words.maybe()
+    words.done()
+    _check_name(session, name)
+    adopt(session, session.history.branch(), name)
+    return announced(session)
+
+
+def _check_name(session: Session, name: str | None) -> None:
+    if name is not None and session.situation.named(name) is not None:
+        raise Usage(f"there is a run {name!r} already", required="another name", hint="`runs` lists them")
+
+
+@forking.row("choose", "POSITION", key="d", help="let the token at this position of the flight go next")
+def choose(session: Session, words: Words) -> Said:
+    wanted = words.number("a position of the flight")
+    words.done()
+    history = session.history
+    if wanted >= len(history.state.flight):
+        got = f"{counted(len(history.state.flight), 'token')} in flight"
+        raise Usage(f"no token is at position {wanted}", got=got, hint="`flight` lists them")
+    if wanted == history.next_choice:
+        history.forward()
+        return stand(session)
+    if history.position < len(history):
+        adopt(session, history.choose(wanted))
+        return announced(session)
+    history.deliver(wanted)
+    return stand(session)
+
+
+@forking.row("schedule", "FILE", help="save the choices of this run up to here, for --schedule hand:FILE")
+def schedule(session: Session, words: Words) -> Said:
+    file = words.next("a file")
+    words.done()
+    here = session.history.branch()
+    write_script(here.script(), file)
+    return Said([f"{file} has {counted(len(here), 'choice')}"], {"file": file, "choices": list(here.choices)})
+
+
+@forking.row(
+    "change", "POSITION VALUE | NODE PORT TAG VALUE", key="=", help="a fork in which a token has another value"
+)
+def change(session: Session, words: Words) -> Said:
+    history = session.history
+    given = words.rest()
+    if len(given) == 2:
+        position = number(given[0], 0, words.usage)
+        if position >= len(history.state.flight):
+            got = f"{counted(len(history.state.flight), 'token')} there"
+            raise Usage(f"no token is at position {position} of the flight", got=got)
+        token = history.state.flight[position]
+        adopt(session, history.change(position, _value(history, token, given[1])))
+        return announced(session)
+    slot, text = _slot(history, given, words)
+    adopt(session, history.change((str(history.graph.nodes[slot.node]), *slot[1:]), _value(history, _at(slot), text)))
+    return announced(session)
+
+
+@forking.row("inject", "NODE PORT TAG VALUE", key="+", help="a fork with one token more in flight, that nobody sent")
+def inject(session: Session, words: Words) -> Said:
+    history = session.history
+    slot, text = _slot(history, words.rest(), words)
+    name = str(history.graph.nodes[slot.node])
+    if not 0 <= slot.port < len(history.graph.nodes[slot.node].ports):
+        raise Usage(f"node {name} has no port {slot.port}")
+    adopt(session, history.inject(name, slot.port, slot.tag, _value(history, _at(slot), text)))
+    return announced(session)
+
+
+def _slot(history: History, given: tuple[str, ...], words: Words) -> tuple[Slot, str]:
+    """NODE PORT TAG VALUE."""
+    if len(given) != 4:
+        raise Usage("this names no token", required=words.usage, got=" ".join(given)[:80] or None)
+    name, port, tag, text = given
+    graph = history.graph
+    return Slot(graph.only(name), number(port, 0, words.usage), tag_of(graph, tag)), text
+
+
+def _at(slot: Slot) -> Token:
+    return Token(slot.node, slot.port, slot.tag, 0)
+
+
+def _value(history: History, token: Token, text: str) -> Value:
+    """A literal of the type of the port; raises Malformed where it is none."""
+    return read(text, type_of_port(history.graph, token))
+
+
+@forking.row("runs", key="rs", help="the runs, forks below what they are forks of")
+def runs(session: Session, words: Words) -> Said:
+    words.done()
+    situation = session.situation
+    lines = list(_tree(session, None, 0))
+    rows = [{**place_data(run.name, run.history), "fork_of": run.parent} for run in situation.runs]
+    return Said(lines or ["there are no runs"], {"runs": rows, "current": situation.current})
+
+
+def _tree(session: Session, parent: str | None, depth: int) -> Iterator[str]:
+    """The runs that are forks of this one, each with its own below it."""
+    for run in session.situation.runs:
+        if run.parent == parent:
+            arrow = "->" if run.name == session.situation.current else "  "
+            yield f"{arrow} {'  ' * depth}{_short(run)}"
+            yield from _tree(session, run.name, depth + 1)
+
+
+def _short(run: Run) -> str:
+    history = run.history
+    edit = "" if history.edit is None else f", with {history.edit.told(history.graph)}"
+    since = "" if run.parent is None else f", from {history.branched_at} on{edit}"
+    return f"{run.name}: at {history.position:,} of {counted(len(history), 'event')}{since}"
+
+
+@forking.row("switch", "NAME", key="m", help="go to another run")
+def switch(session: Session, words: Words) -> Said:
+    name = words.next("a run")
+    words.done()
+    session.change(current=session.named(name).name)
+    return stand(session)
+
+
+WIDTH = 58
+
+
+@forking.row("beside", "NAME", key="|", help="this run and another side by side, where each stands")
+def beside(session: Session, words: Words) -> Said:
+    name = words.next("a run")
+    words.done()
+    pair = (session.run, session.named(name))
+    sides = [side(run) for run in pair]
+    lines = list(columns(*sides))
+    return Said(lines, {"sides": [_side_data(run) for run in pair]})
+
+
+def side(run: Run) -> list[str]:
+    """What stands in a column."""
+    history = run.history
+    state, graph = history.state, history.graph
+    return [
+        *place_said(run.name, history),
+        "in flight:",
+        *tokens_said([token_said(graph, token) for token in state.flight]),
+        "waiting:",
+        *tokens_said([token_said(graph, token) for token in waiting(state)]),
+        "results:",
+        *(f"  {number}: {said}" for number, said in enumerate(place_data(run.name, history)["results"]) if said),
+    ]
+
+
+def _side_data(run: Run) -> dict[str, Any]:
+    history = run.history
+    return {
+        **place_data(run.name, history),
+        "in_flight": [token_said(history.graph, token) for token in history.state.flight],
+        "waiting": [token_said(history.graph, token) for token in waiting(history.state)],
+    }
+
+
+def columns(left: list[str], right: list[str]) -> Iterator[str]:
+    """Two texts beside each other; what is too long for its column is cut.
+
+    >>> list(columns(["a"], ["b", "c"]))[0].split()
+    ['a', '|', 'b']
+    """
+    for one, other in zip_longest(left, right, fillvalue=""):
+        yield f"{_fitted(one):{WIDTH}} | {_fitted(other)}".rstrip()
+
+
+def _fitted(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

@@ -1,0 +1,188 @@
+"""What there is where one stands: the place, the state, a node, the source, the activations."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...core.act import ROWS
+from ...core.control import CONTROL
+from ...core.tag import Tag
+from ...core.value import show
+from ...interp.activation import Record
+from ...interp.outcome import shown
+from ...interp.questions.ask import tag_of
+from ...interp.record import words as error_words
+from ...interp.state import State
+from ..report import stats_report
+from .asking import last_tag
+from .command import Group
+from .moving import stand
+from .reply import Said, cut
+from .said import results_data, token_data, token_said, values_of, waiting
+from .session import Session
+from .words import Words
+
+looking = Group("looking")
+MOST, AROUND = 40, 4
+
+
+def tokens_said(said: Sequence[str]) -> list[str]:
+    """A line for each, or that there are none."""
+    return cut([f"  {each}" for each in said], MOST, "more") or ["  none"]
+
+
+@looking.row("where", key="i", help="where one is: the last event, and its line of source")
+def where(session: Session, words: Words) -> Said:
+    words.done()
+    said = stand(session)
+    node = session.history.graph.nodes[session.node]
+    if node.location is None:
+        return said
+    line = linecache.getline(node.location.file, node.location.line).strip()
+    data = {**said.data, "line": node.location.line, "source": line}
+    return Said([*said.text, f"  {node.location}: {line}"] if line else said.text, data)
+
+
+@looking.row(
+    "state", "[TAG]", key="p", help="what is in flight, waits, is held and in cells; under TAG only what waits"
+)
+def state(session: Session, words: Words) -> Said:
+    text = words.maybe()
+    words.done()
+    graph, here = session.history.graph, session.history.state
+    if text is not None:
+        tag = tag_of(graph, text)
+        found = [token for token in waiting(here) if token.tag == tag]
+        lines = tokens_said([token_said(graph, token) for token in found])
+        return Said([f"waiting under {tag}:", *lines], {"waiting": [token_data(graph, token) for token in found]})
+    parts = {
+        "in flight": [token_said(graph, token) for token in here.flight],
+        "waiting": [token_said(graph, token) for token in waiting(here)],
+        "held": [token_said(graph, token) for entries in here.held.values() for _, token in entries],
+        "cells": list(_cells(session, here)),
+        "results": [f"{at}: {said}" for at, said in enumerate(results_data(session.history)) if said is not None],
+    }
+    lines = [line for name, said in parts.items() if said for line in (f"{name}:", *tokens_said(said))]
+    return Said(lines or ["nothing is left"], {name.replace(" ", "_"): said for name, said in parts.items()})
+
+
+def _cells(session: Session, here: State) -> Iterator[str]:
+    """A line for each array of cells: which are full, and at which tokens are parked."""
+    graph = session.history.graph
+    for handle, block in here.cells.blocks.items():
+        full = [f"{at}: {shown(graph, puts[0].inputs[2])}" for at, puts in sorted(block.puts.items())]
+        parked = [f"{len(tokens)} parked at {at}" for at, tokens in sorted(block.parked.items())]
+        said = ", ".join([*cut(full, 8, "full"), *cut(parked, 8)]) or "empty"
+        yield f"{shown(graph, handle)}, {handle.size} cells: {said}"
+
+
+@looking.row("inspect", "NODE [TAG]", key="a", help="a node: its op, what it holds under a tag, what it gave")
+def inspect(session: Session, words: Words) -> Said:
+    name, text = words.next("a node"), words.maybe()
+    words.done()
+    history = session.history
+    graph, number = history.graph, history.graph.only(name)
+    tag = tag_of(graph, text) if text is not None else last_tag(session, name)
+    node, record = graph.nodes[number], history.state.records.get(tag)
+    held = {} if record is None else record.waiting.get(number, {})
+    numbers = session.run.firings(number)
+    under = [at for at in numbers if history[at].token.tag == tag]
+    lines = [
+        f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
+        f"  under {tag}: {_held(session, number, held, bool(under))}",
+        f"  fired {len(numbers)} times" if len(numbers) != 1 else "  fired once",
+        *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
+    ]
+    data = {
+        "node": str(node),
+        "op": node.op,
+        "tag": str(tag),
+        "held": {str(port): shown(graph, value) for port, value in held.items()},
+        "firings": len(numbers),
+        "fired_here": bool(under),
+    }
+    return Said(lines, data)
+
+
+def _doc(op: str) -> str:
+    doc = CONTROL[op].doc if op in CONTROL else ROWS[op].doc
+    return doc.split(". ")[0].rstrip(".")
+
+
+def _held(session: Session, number: int, held: dict[int, Any], has_fired: bool) -> str:
+    """The ports of a node under a tag: literals, tokens that wait, and what is missing."""
+    graph = session.history.graph
+    if has_fired:
+        return "it has fired"
+    ports = graph.nodes[number].ports
+    said = [
+        f"port {port} is {show(literal.value)}"
+        if literal is not None
+        else f"port {port} holds {shown(graph, held[port])}"
+        if port in held
+        else f"port {port} has no token"
+        for port, literal in enumerate(ports)
+    ]
+    return ", ".join(said)
+
+
+@looking.row("source", key="z", help="the lines of source around the present node, with an arrow")
+def source(session: Session, words: Words) -> Said:
+    words.done()
+    location = session.history.graph.nodes[session.node].location
+    if location is None:
+        return Said(["this node was made by no line of source"], {"file": None, "lines": []})
+    linecache.checkcache(location.file)
+    text = linecache.getlines(location.file)
+    first = max(location.line - AROUND, 1)
+    numbered = list(enumerate(text[first - 1 : location.line + AROUND - 1], first))
+    lines = [f"{'->' if at == location.line else '  '} {at:4} {line.rstrip()}".rstrip() for at, line in numbered]
+    data = {"file": location.file, "line": location.line, "lines": [line.rstrip() for _, line in numbered]}
+    return Said([str(location), *lines] if numbered else [f"{location}: the file is not there"], data)
+
+
+@looking.row("tags", key="T", help="the activations that are open, as a tree")
+def tags(session: Session, words: Words) -> Said:
+    words.done()
+    records, here = session.history.state.records, session.tag
+    lines = list(_tree(records, here))
+    rows = [{"tag": str(tag), "tokens": record.tokens, "fired": len(record.fired)} for tag, record in records.items()]
+    return Said(cut(lines, MOST) or ["no activation is open"], {"open": rows, "here": str(here)})
+
+
+def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
+    """A line for each open activation, below the one around it. Without recursion: tags may be very deep."""
+    ahead = [tag for tag in reversed(records) if tag.parent not in records]
+    while ahead:
+        tag = ahead.pop()
+        record = records[tag]
+        arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
+        step = str(tag).rpartition("/")[2]
+        yield f"{arrow} {'  ' * depth}{step}: {record.tokens} tokens, {len(record.fired)} fired"
+        ahead.extend(child for child in reversed(record.children.values()))
+
+
+@looking.row("outcome", help="how the run ended, once it is over")
+def outcome(session: Session, words: Words) -> Said:
+    words.done()
+    found = session.history.outcome()
+    values = ", ".join("missing" if value is None else show(value) for value in found.results)
+    error = error_words(found.error).splitlines() if found.error is not None else []
+    data = {"status": found.status, "results": [None if value is None else show(value) for value in found.results]}
+    return Said([f"{found.status}: {values}", *error], {**data, "firings": found.firings})
+
+
+@looking.row("stats", help="what the run took, once it is over")
+def stats(session: Session, words: Words) -> Said:
+    words.done()
+    found = session.history.outcome()
+    data = {
+        "firings": found.stats.firings,
+        "steps": found.stats.steps,
+        "critical_path": found.stats.critical_path,
+        "largest_store": found.stats.largest_store,
+        "deepest_tag": found.stats.deepest_tag,
+    }
+    return Said(stats_report(found, unicode=False).splitlines(), data)
