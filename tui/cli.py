@@ -20,13 +20,11 @@ import typer
 from .. import __version__
 from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, labelled
-from ..core.graph import Graph
-from ..core.program import Program
-from ..core.text import Document, print_case, print_graph, print_program
+from ..core.text import Document, print_case
 from ..core.value import show as show_value
 from ..core.world import World
 from ..interp.corpus import try_cases, unclaimed
-from ..interp.documents import text_form, to_json
+from ..interp.documents import to_json
 from ..interp.explore import STATES, Choices, every_firing, every_token
 from ..interp.function import Function
 from ..interp.log import SUFFIX
@@ -35,9 +33,13 @@ from ..interp.outcome import Outcome
 from ..interp.record import record, with_critical_path, words
 from ..interp.reference import Limits, run_graph
 from ..interp.replay import open_log
-from .load import arguments, callbacks, document_of, find, forms, line_of_text, program_of, read_text, refuse
+from ..viz.collapse import LARGEST
+from .begin import Options, Start
+from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .report import stats_report
 from .schedules import explored
+from .show import FormWord, Wanted
+from .show import show as shown
 
 app = typer.Typer(
     add_completion=False,
@@ -54,11 +56,6 @@ class UntilWord(StrEnum):
     quiet = "quiet"
     result = "result"
     trap = "trap"
-
-
-class FormWord(StrEnum):
-    program = "program"
-    graph = "graph"
 
 
 Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
@@ -262,59 +259,36 @@ def _replayed(file: str) -> str:
     return f"{replay.schedule:10} agrees   {ending:10} {counted(events, 'event')} of {replay.state.graph.name}"
 
 
-@app.command()
+@app.command(context_settings=_LITERALS)
 def show(
     target: Target,
-    form: Annotated[FormWord, typer.Option(help="The structured program, or the flat graph.")] = FormWord.graph,
+    args: Arguments = None,
+    form: Annotated[FormWord, typer.Option(help="What of it.")] = FormWord.graph,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
     ] = None,
-) -> None:
-    """Draw a program or its graph, or print it in the text form."""
-    found = find(target)
-    subject: Program | Graph | None = program_of(found) if form is FormWord.program else forms(found)[1]
-    if subject is None:
-        raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
-    if output is None:
-        print(_text(subject), end="")
-        return
-    picture = _picture(subject, output.suffix.lower())
-    try:
-        output.write_bytes(picture)
-    except OSError as error:
-        raise Usage("this file cannot be written", got=output, hint=error.strerror) from None
-
-
-@app.command(context_settings=_LITERALS)
-def debug(
-    target: Annotated[
-        str | None, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log; none: `load` it later.")
-    ] = None,
-    args: Arguments = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
-    ] = False,
-    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a command.")] = False,
+    at: Annotated[int | None, typer.Option(help="After so many events of the run; without it, at its end.")] = None,
+    fold: Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")] = None,
+    most: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
+    dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
+        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
     ] = False,
-    max_firings: Firings = _DEFAULT.firings,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
-    timeout: Seconds = None,
+    max_firings: Firings = 1_000_000,
 ) -> None:
-    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
-    from .begin import Options, Start
-    from .debug import debug as debugged
+    """Draw a program, its graph, or a run of it; without a file, print the text form.
 
-    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target or "", tuple(args or []), Options(schedule, limits, seed, k, unchecked))
-    raise typer.Exit(debugged(start, headless=headless, commands=commands, as_json=as_json))
+    With ARGS, or of a log of events, it is run. Then --form graph has the tokens as they are after --at events, and the
+    other forms show the run up to there: unfolded (a box for each firing), beside (that and the graph), tags (the tree
+    of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
+    """
+    options = Options(schedule, Limits(firings=max_firings), seed, k, unchecked)
+    text = shown(Start(target, tuple(args or ()), options), Wanted(form, output, at, tuple(fold or ()), dark, most))
+    if text is not None:
+        print(text, end="")
 
 
 @app.command()
@@ -328,27 +302,6 @@ def explain(
     from .explain import listing
 
     print(listing() if rule is None else explained(rule))
-
-
-def _text(subject: Program | Graph) -> str:
-    return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
-
-
-def _picture(subject: Program | Graph, suffix: str) -> bytes:
-    from ..viz.dot import dot
-    from ..viz.flat import graph_view
-    from ..viz.render import render
-    from ..viz.structured import program_view
-
-    if suffix == ".tl":
-        return _text(subject).encode()
-    if suffix == ".json":
-        return text_form(subject).encode()
-    if suffix not in (".dot", ".svg", ".png", ".pdf"):
-        required = ".svg, .png, .pdf, .dot, .tl or .json"
-        raise Usage("no picture of this kind", got=suffix or "no suffix", required=required)
-    source = dot(graph_view(subject) if isinstance(subject, Graph) else program_view(subject))
-    return source.encode() if suffix == ".dot" else render(source, suffix[1:])
 
 
 def _unicode() -> bool:

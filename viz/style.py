@@ -147,6 +147,7 @@ SIGNS: dict[Mark, Sign] = {
     "fired": Sign("\u25b6", ">", YELLOW, "has just fired"),
     "ready": Sign("\u25b7", "r", YELLOW, "can fire next"),
     "trap": Sign("\u2717", "x", VERMILLION, "trapped"),
+    "open": Sign("\u2026", "~", ORANGE, "is open"),
     "came": Sign("\u2713", "=", GREEN, "has come"),
     "more": Sign("+", "+", GREY, "more"),
 }

@@ -26,7 +26,7 @@ def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event],
         kind: Kind = "iteration" if tag.site.kind == "loop" else "activation"
         view.outside.box(name, kind, tree.title(tag), tree.about(tag), f"{tag}: {tree.title(tag)}")
         if tag not in tree.closed:
-            badge = Badge("flight", "open", "", f"{tag} is open")
+            badge = Badge("open", "", "", f"{tag} is open")
             view.outside.boxes[name] = view.outside.boxes[name]._replace(badges=(badge,))
         if tag.parent is not None:
             view.arrow(names[tag.parent], name, "below")

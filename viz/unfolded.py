@@ -51,7 +51,7 @@ def beside(left: View, right: View) -> View:
         _copy(view.outside, made.outside, prefix)
         made.above += [(prefix + upper, prefix + lower) for upper, lower in view.above]
         for arrow in view.arrows:
-            into = prefix + arrow.into if arrow.into else ""
+            into = _renamed(arrow.into, prefix)
             made.arrows.append(arrow._replace(tail=prefix + arrow.tail, head=prefix + arrow.head, into=into))
     return made
 
@@ -60,9 +60,14 @@ def _copy(source: Cluster, target: Cluster, prefix: str) -> None:
     for box in source.boxes.values():
         target.boxes[prefix + box.name] = box._replace(name=prefix + box.name)
     for inner in source.clusters:
-        details = prefix + inner.name, inner.kind, inner.title, inner.tooltip, inner.subject
+        details = _renamed(inner.name, prefix), inner.kind, inner.title, inner.tooltip, inner.subject
         target.clusters.append(Cluster(*details, level=[prefix + name for name in inner.level]))
         _copy(inner, target.clusters[-1], prefix)
+
+
+def _renamed(cluster: str, prefix: str) -> str:
+    """The name of a cluster among those of another view: it begins as before, so that Graphviz draws a frame."""
+    return cluster.replace("cluster_", f"cluster_{prefix}", 1)
 
 
 def _numbers(arrow: Arrow) -> tuple[int, int] | None:

@@ -26,9 +26,10 @@ Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back
 Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch"]
 """What a cluster is, as far as looks go; a loop has parts, a cond branches."""
 
-Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "came", "more"]
+Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
 """What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a
-box that has just fired, that can fire next, that trapped; a result that has come; and that there is more."""
+box that has just fired, that can fire next, that trapped; an activation that is open; a result that has come; and that
+there is more."""
 
 
 class Badge(NamedTuple):

@@ -1,0 +1,166 @@
+"""What `tagloom show` does: a program, a graph or a run as a picture in a file, or as text.
+
+Of a program without arguments it shows what is static; with arguments, or of a log of events, it runs the program and
+shows the run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from ..core.errors import Usage
+from ..core.graph import Graph
+from ..core.program import Program
+from ..core.text import print_graph, print_program
+from ..core.world import World
+from ..interp.documents import text_form
+from ..interp.log import SUFFIX
+from ..interp.travel.history import History
+from ..viz.pictures import Picture, drawn, moment, picture, static
+from ..viz.style import DARK, LIGHT
+from .begin import Start
+from .load import find, forms, program_of
+
+
+class FormWord(StrEnum):
+    """What of it is shown."""
+
+    program = "program"
+    graph = "graph"
+    unfolded = "unfolded"
+    beside = "beside"
+    tags = "tags"
+    critical = "critical"
+    spacetime = "spacetime"
+    profile = "profile"
+
+
+STATIC = (FormWord.program, FormWord.graph)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be shown, and how. `at` is after how many events; None is the end."""
+
+    form: FormWord = FormWord.graph
+    output: Path | None = None
+    at: int | None = None
+    fold: tuple[str, ...] = ()
+    dark: bool = False
+    most: int | None = None
+
+
+def show(start: Start, wanted: Wanted) -> str | None:
+    """Draw it into its file; without one, its text form, which is returned.
+
+    Raises Usage where there is no such picture, or it cannot be written.
+    """
+    is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
+    if is_run or wanted.form not in STATIC:
+        history = start.history(World(_aside))
+        if wanted.form is FormWord.program:
+            raise Usage("a run is one of a graph", got="--form program", hint="leave out ARGS, or --form program")
+        if wanted.output is None:
+            raise Usage("the picture of a run goes into a file", hint="-o run.svg")
+        _write(wanted, lambda: _picture(of_run(history, wanted), wanted))
+        return None
+    subject = _static(start.target, wanted.form)
+    if wanted.output is None:
+        return _text(subject)
+    _write(wanted, lambda: _of_static(subject, wanted))
+    return None
+
+
+def of_run(history: History, wanted: Wanted) -> Picture:
+    """The picture of a run, up to the moment that is wanted."""
+    if wanted.at is None:
+        history.run()
+    else:
+        _go_to(history, wanted.at)
+    return moment(history) if wanted.form is FormWord.graph else picture(history, wanted.form)
+
+
+def _go_to(history: History, position: int) -> None:
+    """To where so many events have happened; raises Usage where the run is over before."""
+    if position < 0:
+        raise Usage("events are counted from 0", got=f"--at {position}")
+    if len(history) < position:
+        history.forward_to(lambda state, event: state.steps >= position)
+    if len(history) < position:
+        raise Usage("the run is over before", required=f"--at 0 to {len(history)}", got=f"--at {position}")
+    history.jump(position)
+
+
+def _aside(line: str) -> None:
+    """What a program prints while it is drawn."""
+    print(line, file=sys.stderr)
+
+
+def _static(target: str, form: FormWord) -> Program | Graph:
+    found = find(target)
+    subject = program_of(found) if form is FormWord.program else forms(found)[1]
+    if subject is None:
+        raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
+    return subject
+
+
+def _text(subject: Program | Graph) -> str:
+    return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
+
+
+def _of_static(subject: Program | Graph, wanted: Wanted) -> bytes:
+    suffix = _suffix(wanted)
+    if suffix == "tl":
+        return _text(subject).encode()
+    if suffix == "json":
+        return text_form(subject).encode()
+    return _picture(static(subject), wanted)
+
+
+def _picture(what: Picture, wanted: Wanted) -> bytes:
+    suffix = _suffix(wanted)
+    if suffix not in ("dot", "svg", "png", "pdf"):
+        only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
+        required = f".svg, .png, .pdf, .dot{only_static}"
+        raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
+    most = {} if wanted.most is None else {"most": wanted.most}
+    with _Progress() as progress:
+        theme = DARK if wanted.dark else LIGHT
+        return drawn(what, suffix, theme=theme, fold=wanted.fold, progress=progress.tell, **most)
+
+
+def _suffix(wanted: Wanted) -> str:
+    assert wanted.output is not None
+    return wanted.output.suffix.lower().removeprefix(".")
+
+
+def _write(wanted: Wanted, made: Callable[[], bytes]) -> None:
+    assert wanted.output is not None
+    picture = made()
+    try:
+        wanted.output.write_bytes(picture)
+    except OSError as error:
+        raise Usage("this file cannot be written", got=wanted.output, hint=error.strerror) from None
+
+
+class _Progress:
+    """A line on a terminal that says for how long a layout has gone on, and is wiped away after it."""
+
+    def __init__(self) -> None:
+        self.told = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def tell(self, seconds: float) -> None:
+        if sys.stderr.isatty() and seconds >= 1:
+            self.told = True
+            print(f"\rlaying out the picture: {seconds:.0f} s (Ctrl-C ends it)", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *error: object) -> None:
+        if self.told:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

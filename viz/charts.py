@@ -1,0 +1,144 @@
+"""Charts of a run: nodes by waves, and the profiles of parallelism and waiting. Pure functions to SVG."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..core.errors import Usage, counted
+from ..core.graph import Graph
+from ..interp.critical import dependences
+from ..interp.event import Event
+from .profile import binned
+from .style import GREY, LIGHT, LOOKS, ORANGE, SKY, Theme, kind_of
+from .svg import Sheet
+from .view import Kind
+
+COLUMNS = 160
+"""So many columns are drawn; where there are more waves, a column is several."""
+
+ROWS = 80
+"""Of more nodes than that, those of an op of a function share a row."""
+
+_CELL = 18
+_LEFT, _TOP, _RIGHT, _BELOW = 190, 46, 20, 46
+
+
+class Row(NamedTuple):
+    """A row of a space-time diagram: a node, or the nodes of an op in a function, and its firings by depth."""
+
+    name: str
+    kind: Kind
+    firings: Counter[int]
+
+
+def spacetime(graph: Graph, events: Sequence[Event]) -> list[Row]:
+    """For each node that fired, how often at each depth of dependence, from 1: without cells and bounds the wave of its
+    firing, whatever the schedule of the events was."""
+    rows: dict[str, Row] = {}
+    fired = {event.token.node for event in events if event.fired}
+    for number, dependence in dependences(graph, events).items():
+        node = graph.nodes[events[number].token.node]
+        name = str(node) if len(fired) <= ROWS else f"{node.function}: {node.op}"
+        row = rows.setdefault(name, Row(name, kind_of(node.op), Counter()))
+        row.firings[dependence.depth] += 1
+    return sorted(rows.values(), key=lambda row: (min(row.firings), row.name))
+
+
+def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -> str:
+    """The space-time diagram: a row for each node, from those that fire first, a column for each wave, and in each
+    cell how often it fired, with the letter of its kind. Raises Usage where nothing fired."""
+    rows = spacetime(graph, events)
+    if not rows:
+        raise Usage("nothing has fired, and there is nothing to draw")
+    waves = max(max(row.firings) for row in rows)
+    size = -(-waves // COLUMNS)
+    columns = -(-waves // size)
+    sheet = Sheet(_LEFT + columns * _CELL + _RIGHT, _TOP + len(rows) * _CELL + _BELOW, theme)
+    title = f"{graph.name}: nodes by waves, {counted(sum(row.firings.total() for row in rows), 'firing')}"
+    sheet.text(12, 24, title, size=14)
+    for place, row in enumerate(rows):
+        _row(sheet, row, _TOP + place * _CELL, size, columns)
+    _axis(sheet, _TOP + len(rows) * _CELL, waves, size)
+    return sheet.source(title)
+
+
+def _row(sheet: Sheet, row: Row, y: float, size: int, columns: int) -> None:
+    look = LOOKS[row.kind]
+    sheet.text(_LEFT - 22, y + _CELL - 5, _cut(row.name), size=11, anchor="end")
+    sheet.text(_LEFT - 10, y + _CELL - 5, look.letter, size=10, anchor="middle", faint=1)
+    sheet.line(_LEFT, y + _CELL / 2, _LEFT + columns * _CELL, y + _CELL / 2, sheet.theme.faint + "40", 0.5)
+    sums: Counter[int] = Counter()
+    for wave, count in row.firings.items():
+        sums[(wave - 1) // size] += count
+    for column, count in sorted(sums.items()):
+        first = column * size + 1
+        waves = f"wave {first}" if size == 1 else f"waves {first} to {first + size - 1}"
+        x = _LEFT + column * _CELL
+        sheet.bar(x + 1, y + 1, _CELL - 2, _CELL - 2, look.colour, f"{row.name}, {waves}: {counted(count, 'firing')}")
+        if 1 < count < 1000:
+            _number(sheet, x + _CELL / 2, y + _CELL - 5.5, count)
+
+
+def _number(sheet: Sheet, x: float, y: float, count: int) -> None:
+    sheet.bar(x - 7, y - 9.5, 14, 12, sheet.theme.paper)
+    sheet.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
+
+
+def _axis(sheet: Sheet, y: float, waves: int, size: int) -> None:
+    """The numbers of waves below the columns, and what they are."""
+    columns = -(-waves // size)
+    step = max(1, -(-columns // 16))
+    step = next((nice for nice in (1, 2, 5, 10, 20, 50) if nice >= step), step)
+    for column in range(columns):
+        first = column * size + 1
+        if column == 0 or (column + 1) % step == 0:
+            sheet.text(_LEFT + (column + 0.5) * _CELL, y + 14, f"{first:,}", size=9, anchor="middle", faint=1)
+    said = "wave" if size == 1 else f"wave; a column is {size} waves"
+    sheet.text(_LEFT + columns * _CELL / 2, y + 32, said, size=10, anchor="middle", faint=1)
+
+
+def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme: Theme = LIGHT) -> str:
+    """P(t), the firings in each wave, above, and W(t), the tokens that wait at its end, below. Where there are many
+    waves, a column is the mean of several. Raises Usage where nothing fired."""
+    if not profile:
+        raise Usage("nothing has fired, and there is nothing to draw")
+    waves = max(len(profile), len(waiting))
+    width, height = 640.0, 130.0
+    sheet = Sheet(70 + width + _RIGHT, 2 * height + 150, theme)
+    mean = sum(profile) / len(profile)
+    title = (
+        f"{name}: {counted(sum(profile), 'firing')} in {counted(len(profile), 'wave')}, {mean:.1f} in each on average"
+    )
+    sheet.text(12, 24, title, size=14)
+    padded = [*waiting, *[0] * (waves - len(waiting))]
+    _bars(sheet, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY))
+    _bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
+    size, _ = binned(profile, int(width // 3))
+    said = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
+    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", faint=1)
+    return sheet.source(title)
+
+
+def _bars(sheet: Sheet, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]) -> None:
+    """Bars in an area of this width and height, and what they are, with their colour."""
+    (width, height), (said, colour) = area, look
+    size, columns = binned(numbers, int(width // 3))
+    highest, step = max(*columns, Fraction(1)), width / len(columns)
+    sheet.text(70, y - 6 + 12, said, size=10)
+    y += 14
+    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", faint=1)
+    sheet.text(64, y + height, "0", size=9, anchor="end", faint=1)
+    gap = 1 if step > 4 else 0
+    for column, value in enumerate(columns):
+        tall = float(value / highest) * height
+        if tall:
+            tip = f"wave {column + 1}: {value}" if size == 1 else f"from wave {column * size + 1}: {float(value):.4g}"
+            sheet.bar(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
+    sheet.line(70, y + height, 70 + width, y + height, GREY)
+
+
+def _cut(name: str, longest: int = 26) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}\u2026"

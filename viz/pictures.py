@@ -1,0 +1,131 @@
+"""The pictures there are, by name, and what draws one into a file.
+
+Owns the names; the views and charts are made by the files around. Refuses to know where programs come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+from ..core.errors import Usage, counted
+from ..core.graph import Graph
+from ..core.program import Program
+from ..core.value import show
+from ..interp.travel.history import History
+from .charts import profile_svg, spacetime_svg
+from .collapse import LARGEST, collapsed, fitted, named
+from .dot import dot
+from .flat import graph_view
+from .moment import at_moment
+from .render import FORMATS, Progress, render
+from .structured import program_view
+from .style import LIGHT, Theme
+from .tags import tags_view
+from .unfolded import beside, critical_view, unfolded_view
+from .view import View
+
+Chart: TypeAlias = Callable[[Theme], str]
+"""A chart, which draws itself as SVG on some paper."""
+
+Picture: TypeAlias = View | Chart
+
+
+class Named(NamedTuple):
+    """A picture of a run, up to where its history stands: what it shows, and what makes it."""
+
+    doc: str
+    make: Callable[[History], Picture]
+
+
+def static(subject: Program | Graph) -> View:
+    """The picture of a program, or of a graph, that nobody has run."""
+    return graph_view(subject) if isinstance(subject, Graph) else program_view(subject)
+
+
+def moment(history: History) -> View:
+    """The graph, with the tokens where the history stands."""
+    position = history.position
+    view = at_moment(history.state, history[position - 1] if position else None)
+    view.caption = f"{_called(history)} after {position:,} of {counted(len(history), 'event')}, {history.schedule}"
+    return view
+
+
+MOST_FIRINGS = 20_000
+"""So many firings are unfolded at most: a box each, before any are folded."""
+
+
+def _unfolded(history: History) -> View:
+    firings = history.state.firings
+    if firings > MOST_FIRINGS:
+        hint = "a picture of tags or spacetime shows all of it; or draw an earlier moment"
+        raise Usage(
+            "too many firings for a box each", required=f"{MOST_FIRINGS:,} at most", got=f"{firings:,}", hint=hint
+        )
+    return unfolded_view(history.graph, history.arguments, history[: history.position])
+
+
+def _tags(history: History) -> View:
+    return tags_view(history.graph, history.arguments, history[: history.position])
+
+
+def _critical(history: History) -> View:
+    return critical_view(history.graph, history.arguments, history[: history.position])
+
+
+def _spacetime(history: History) -> Chart:
+    events = history[: history.position]
+    return lambda theme: spacetime_svg(history.graph, events, theme)
+
+
+def _profile(history: History) -> Chart:
+    stats = history.stats
+    if stats.profile is None or stats.waiting is None:
+        raise Usage("waves are counted under one schedule only", required="waves", got=history.schedule)
+    profile, waiting = stats.profile, stats.waiting
+    return lambda theme: profile_svg(_called(history), profile, waiting, theme)
+
+
+def _called(history: History) -> str:
+    return f"{history.graph.name}({', '.join(map(show, history.arguments))})"
+
+
+PICTURES: Mapping[str, Named] = {
+    "moment": Named("the graph, with the tokens where they are", moment),
+    "unfolded": Named("a box for each firing, in a cluster for each activation", _unfolded),
+    "beside": Named("the graph, and beside it what unfolded from it", lambda h: beside(static(h.graph), _unfolded(h))),
+    "tags": Named("the tree of tags: every call and iteration, what went in and what came out", _tags),
+    "critical": Named("the firings, with a critical path drawn bold", _critical),
+    "spacetime": Named("how often each node fired in each wave", _spacetime),
+    "profile": Named("how many nodes fired in each wave, and how many tokens waited", _profile),
+}
+"""The pictures of a run."""
+
+
+def picture(history: History, name: str) -> Picture:
+    """A picture of a run by name, up to where the history stands; raises Usage where there is none."""
+    if name not in PICTURES:
+        raise Usage("no picture of a run is called so", required=", ".join(PICTURES), got=repr(name))
+    return PICTURES[name].make(history)
+
+
+def drawn(
+    what: Picture,
+    format: str,
+    *,
+    theme: Theme = LIGHT,
+    fold: tuple[str, ...] = (),
+    most: int = LARGEST,
+    progress: Progress | None = None,
+) -> bytes:
+    """A picture as svg, png, pdf or dot. Functions and loops named in `fold` are a box each, and more of them where it
+    would have more than `most` boxes. Raises Usage for another format, for what cannot be laid out, and for a chart
+    that is to be anything but svg."""
+    if not isinstance(what, View):
+        if format != "svg":
+            raise Usage("charts are drawn as svg", got=format)
+        return what(theme).encode()
+    if format not in (*FORMATS, "dot"):
+        raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
+    source = dot(fitted(collapsed(what, named(what, fold)) if fold else what, most), theme)
+    return source.encode() if format == "dot" else render(source, format, progress=progress)
