@@ -87,7 +87,7 @@ def over_(session: Session, words: Words) -> Said:
     return stand(session)
 
 
-@around.row("over-back", "[N]", key="ob", help="back to its last firing before, or to what opened it", reverse="over")
+@around.row("over-back", "[N]", key="O", help="back to its last firing before, or to what opened it", reverse="over")
 def over_back_(session: Session, words: Words) -> Said:
     times = words.count()
     words.done()
@@ -105,7 +105,7 @@ def out_(session: Session, words: Words) -> Said:
     return stand(session)
 
 
-@around.row("out-back", key="fb", help="back to before this activation opened", reverse="out")
+@around.row("out-back", key="F", help="back to before this activation opened", reverse="out")
 def out_back_(session: Session, words: Words) -> Said:
     words.done()
     out_back(session.history, frame(session.tag))

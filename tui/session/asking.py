@@ -44,7 +44,7 @@ def why(session: Session, words: Words) -> Said:
     return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links[:MOST]})
 
 
-@asking.row("who", "NODE [TAG]", help="the firings that consumed what a firing sent")
+@asking.row("who", "NODE [TAG]", key="Y", help="the firings that consumed what a firing sent")
 def who(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
     links = [str(link) for link in session.history.ask.who_used(name, tag)]

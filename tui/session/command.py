@@ -61,6 +61,8 @@ class Group:
 
 def found(commands: Mapping[str, Command], word: str) -> Command:
     """The command of this name, or of this key; raises Usage, with what was probably meant, where there is none."""
+    if not word:
+        raise Usage("there is no command in this line", hint="`help` lists the commands")
     if word in commands:
         return commands[word]
     for command in commands.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -27,9 +28,11 @@ forking = Group("forking")
 
 
 def adopt(session: Session, history: History, name: str | None = None) -> Run:
-    """Take a branch of the current run as a run, and go to it."""
-    parent = session.run
-    run = Run(session.fresh(name or history.name), history, parent.start, parent.name)
+    """Take a branch of the current run as a run, and go to it. It is a fork of the run whose past it shares there."""
+    parent = next((run for run in session.situation.runs if run.history is history.parent), session.run)
+    told = "" if history.edit is None else history.edit.told(history.graph)
+    since = history.branched_at
+    run = Run(session.fresh(name or history.name), history, parent.start, parent.name, since, told)
     history.name = run.name
     session.enter(run)
     return run
@@ -39,9 +42,9 @@ def announced(session: Session) -> Said:
     """What to say of a fork that has just been made."""
     said, run = stand(session), session.run
     repeats = len(run.history.repeats)
-    lines = [f"{run.name} is a fork of {run.parent}, from event {run.history.branched_at} on"]
-    if run.history.edit is not None:
-        lines.append(f"  with {run.history.edit.told(run.history.graph)}")
+    lines = [f"{run.name} is a fork of {run.parent}, from event {run.since} on"]
+    if run.told:
+        lines.append(f"  with {run.told}")
     if repeats:
         lines.append(f"  {counted(repeats, 'effect')} of {run.parent} may happen again")
     return Said([*lines, *said.text], {**said.data, "fork_of": run.parent, "repeats": repeats})
@@ -75,8 +78,16 @@ def choose(session: Session, words: Words) -> Said:
     if history.position < len(history):
         adopt(session, history.choose(wanted))
         return announced(session)
-    history.deliver(wanted)
+    _deliver(session, wanted)
     return stand(session)
+
+
+def _deliver(session: Session, wanted: int) -> None:
+    """By hand, at the end: the run goes on as a branch of itself, so that it never happened once it is undone."""
+    run = session.run
+    made = replace(run, history=run.history.branch(run.history.name))
+    made.history.deliver(wanted)
+    session.change(runs=tuple(made if each is run else each for each in session.situation.runs))
 
 
 @forking.row("schedule", "FILE", help="save the choices of this run up to here, for --schedule hand:FILE")
@@ -136,7 +147,7 @@ def _value(history: History, token: Token, text: str) -> Value:
     return read(text, type_of_port(history.graph, token))
 
 
-@forking.row("runs", key="rs", help="the runs, forks below what they are forks of")
+@forking.row("runs", key="K", help="the runs, forks below what they are forks of")
 def runs(session: Session, words: Words) -> Said:
     words.done()
     situation = session.situation
@@ -155,9 +166,8 @@ def _tree(session: Session, parent: str | None, depth: int) -> Iterator[str]:
 
 
 def _short(run: Run) -> str:
-    history = run.history
-    edit = "" if history.edit is None else f", with {history.edit.told(history.graph)}"
-    since = "" if run.parent is None else f", from {history.branched_at} on{edit}"
+    history, edit = run.history, f", with {run.told}" if run.told else ""
+    since = "" if run.parent is None else f", from {run.since} on{edit}"
     return f"{run.name}: at {history.position:,} of {counted(len(history), 'event')}{since}"
 
 

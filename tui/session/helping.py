@@ -58,7 +58,11 @@ def listing(commands: Mapping[str, Command]) -> Iterator[str]:
         if command.group != group:
             group = command.group
             yield f"{group}:"
-        yield f"  {command.key:4}{command.usage:42} {command.help}"
+        if len(command.usage) > 28:
+            yield f"  {command.key:3}{command.usage}"
+            yield f"  {'':31} {command.help}"
+        else:
+            yield f"  {command.key:3}{command.usage:28} {command.help}"
 
 
 @helping.row("quit", key="q", help="leave")

@@ -143,7 +143,7 @@ def source(session: Session, words: Words) -> Said:
     return Said([str(location), *lines] if numbered else [f"{location}: the file is not there"], data)
 
 
-@looking.row("tags", key="T", help="the activations that are open, as a tree")
+@looking.row("tags", key="A", help="the activations that are open, as a tree")
 def tags(session: Session, words: Words) -> Said:
     words.done()
     records, here = session.history.state.records, session.tag

@@ -17,7 +17,7 @@ marking = Group("marking")
 FOUND = 20
 
 
-@marking.row("bookmark", "NAME [NOTE]", key="k@", help="give this place a name: `goto @NAME` comes back")
+@marking.row("bookmark", "NAME [NOTE]", key="M", help="give this place a name: `goto @NAME` comes back")
 def bookmark(session: Session, words: Words) -> Said:
     name, note = words.next("a name"), " ".join(words.rest())
     if not name.replace("-", "").replace("_", "").isalnum():
@@ -28,7 +28,7 @@ def bookmark(session: Session, words: Words) -> Said:
     return Said([_said(made)], {"bookmark": _data(made)})
 
 
-@marking.row("bookmarks", help="the places that have names")
+@marking.row("bookmarks", key="'", help="the places that have names")
 def bookmarks(session: Session, words: Words) -> Said:
     words.done()
     marks = session.situation.bookmarks

@@ -109,11 +109,11 @@ def _counted(name: str, back: str, kind: Kind, keys: tuple[str, str], what: str)
         return go(session, behind, kind, times)
 
 
-_counted("step", "back", is_firing, ("s", "b"), "firing")
-_counted("event", "event-back", is_any, ("e", "eb"), "event: one token is delivered")
-_counted("wave", "wave-back", ends_wave, ("w", "wb"), "end of a wave")
-_counted("result", "result-back", is_result, ("r", "rb"), "result that leaves the program")
-_counted("trap", "trap-back", is_trap, ("t", "tb"), "firing that trapped")
+_counted("step", "back", is_firing, ("s", "S"), "firing")
+_counted("event", "event-back", is_any, ("e", "E"), "event: one token is delivered")
+_counted("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave")
+_counted("result", "result-back", is_result, ("r", "R"), "result that leaves the program")
+_counted("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped")
 
 
 def _of_node(session: Session, words: Words) -> Kind:
@@ -130,7 +130,7 @@ def node(session: Session, words: Words) -> Said:
     return go(session, ahead, _of_node(session, words))
 
 
-@moving.row("node-back", "[NODE]", key="nb", help="back to its last firing before", reverse="node")
+@moving.row("node-back", "[NODE]", key="N", help="back to its last firing before", reverse="node")
 def node_back(session: Session, words: Words) -> Said:
     return go(session, behind, _of_node(session, words))
 
@@ -149,7 +149,7 @@ def tag(session: Session, words: Words) -> Said:
     return go(session, ahead, _under(session, words))
 
 
-@moving.row("tag-back", "[TAG]", key="gb", help="back to the last event under it", reverse="tag")
+@moving.row("tag-back", "[TAG]", key="G", help="back to the last event under it", reverse="tag")
 def tag_back(session: Session, words: Words) -> Said:
     return go(session, behind, _under(session, words))
 
@@ -194,14 +194,14 @@ def _to_bookmark(session: Session, name: str) -> None:
     session.history.jump(found.position)
 
 
-@moving.row("run", key="", help="on to the end of the run", reverse="start")
+@moving.row("run", key="$", help="on to the end of the run", reverse="start")
 def run(session: Session, words: Words) -> Said:
     words.done()
     to_end(session.history)
     return stand(session)
 
 
-@moving.row("start", key="", help="back to the beginning", reverse="run")
+@moving.row("start", key="^", help="back to the beginning", reverse="run")
 def start(session: Session, words: Words) -> Said:
     words.done()
     session.history.jump(0)
@@ -221,7 +221,7 @@ def go_on(session: Session, words: Words) -> Said:
     return replace(said, text=[*logged, *said.text, *hits], data={**said.data, "logged": logged, "hits": hits})
 
 
-@moving.row("reverse", key="cb", help="back to the last hit of a breakpoint", reverse="continue")
+@moving.row("reverse", key="C", help="back to the last hit of a breakpoint", reverse="continue")
 def reverse(session: Session, words: Words) -> Said:
     words.done()
     stops, history = session.run.stops.of(session.situation.points), session.history

@@ -19,9 +19,13 @@ class Run:
     start: Start | None
     """How it began: of a fork, as its parent did; None where no file is known."""
     parent: str | None = None
+    since: int = 0
+    """From which event on a fork is its own."""
+    told: str = ""
+    """What was changed there, in words."""
     stops: Stops = field(init=False)
-    _fired: dict[int, list[int]] = field(default_factory=dict)
-    _looked: int = 0
+    _fired: dict[int, list[int]] = field(init=False, default_factory=dict)
+    _looked: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.stops = Stops(self.history.graph)

@@ -30,7 +30,7 @@ def _data(point: Point) -> dict[str, Any]:
     return {name: getattr(point, name) for name in names}
 
 
-@stopping.row("break", "CONDITION [ignore N]", key="bp", help="stop where a condition holds, after N hits")
+@stopping.row("break", "CONDITION [ignore N]", key="b", help="stop where a condition holds, after N hits")
 def break_(session: Session, words: Words) -> Said:
     text = words.text
     if not text:
@@ -40,7 +40,7 @@ def break_(session: Session, words: Words) -> Said:
     return _set(session, condition, times)
 
 
-@stopping.row("log", 'CONDITION "TEXT"', key="lp", help="say a text, with {expressions}, where a condition holds")
+@stopping.row("log", 'CONDITION "TEXT"', key="L", help="say a text, with {expressions}, where a condition holds")
 def log(session: Session, words: Words) -> Said:
     found = _LOG.fullmatch(words.text)
     if found is None:
@@ -101,7 +101,7 @@ def delete(session: Session, words: Words) -> Said:
     return Said([f"deleted {point}"], {"breakpoint": _data(point)})
 
 
-@stopping.row("breaks", key="bl", help="the breakpoints, with how often each was hit up to here")
+@stopping.row("breaks", key="B", help="the breakpoints, with how often each was hit up to here")
 def breaks(session: Session, words: Words) -> Said:
     words.done()
     lines, rows = list[str](), list[dict[str, Any]]()

@@ -39,7 +39,7 @@ def watched(session: Session) -> tuple[list[str], dict[str, Any]]:
     return lines, data
 
 
-@watching.row("watch", "NODE", help="show the values of a node, across tags, after each motion")
+@watching.row("watch", "NODE", key="@", help="show the values of a node, across tags, after each motion")
 def watch(session: Session, words: Words) -> Said:
     name = words.next("a node")
     words.done()

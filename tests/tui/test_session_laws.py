@@ -1,0 +1,224 @@
+"""The laws of sessions hold on generated programs and on the corpus, and catch sessions that are wrong in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from acts_generator import act_cases
+from generator import Case, cases
+from handmade import counting_loop, stuck
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from moments import chain, fib, mixed
+from pytest import MonkeyPatch
+from session_laws import (
+    activation_violations,
+    begun,
+    motion_violations,
+    place_violations,
+    reply_violations,
+    walk_violations,
+)
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.interp.travel.history import History
+from tagloom.tui.session import forking, moving
+from tagloom.tui.session.commands import COMMANDS
+from tagloom.tui.session.session import Session
+
+SCHEDULES = ("fifo", "lifo", "waves", "random:1")
+SEEDS = st.integers(0, 2**20)
+RUNS: dict[str, tuple[Graph, list[Any]]] = {
+    "fib": (fib.graph, [4]),
+    "mixed": (mixed.graph, [2, 100, 0.1, True, [0.5, -1.0, 3.0]]),
+    "count": (counting_loop([("total", 0), ("trips", 1)]), [3]),
+    "stuck": (stuck(), [5]),
+    "chain": (chain.graph, [4]),
+}
+
+
+@settings(max_examples=12)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_session_is_where_replay_is(case: Case, schedule: str, seed: int) -> None:
+    """After any walk of commands every run is where replaying its choices and edits from zero leads, undo of a command
+    gives all back that was shown, redo does it again, and every reply is the JSON that it says."""
+    assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_of_all_sorts(name: str) -> None:
+    """The same with loops, traps, cells and bounds, and a graph that breaks the rules."""
+    graph, arguments = RUNS[name]
+    for seed in range(3):
+        assert list(walk_violations(begun(graph, arguments, "waves", unchecked=True), seed)) == []
+
+
+@settings(max_examples=15)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_motion_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
+    """From a stop, a motion and its reverse are the identity, and no motion passes over a stop."""
+    assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", ["fib", "mixed", "chain"])
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_over_and_out(name: str, schedule: str) -> None:
+    """Over and out are what the tags of the events say."""
+    graph, arguments = RUNS[name]
+    assert list(activation_violations(begun(graph, arguments, schedule))) == []
+
+
+WORDS = st.sampled_from([*COMMANDS, *(f"{name} " for name in COMMANDS)])
+PARTS = st.sampled_from(
+    [
+        *"'\"{}[]()=<>+-*/%,.@#\\:",
+        "node",
+        "fired",
+        "and",
+        "not",
+        "main/fib",
+        "add",
+        "fib.add",
+        "0",
+        "-1",
+        "9" * 30,
+        "\n",
+    ]
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.builds(lambda name, parts: name + " ".join(parts), WORDS, st.lists(PARTS | st.text()))))
+def test_any_line_is_answered(lines: list[str]) -> None:
+    """Whatever a line is, its reply is words: nothing is raised, nothing is evaluated by Python, and what fails changes
+    nothing. Commands that write or read files are left out here."""
+    session = begun(fib.graph, [3])
+    for line in lines:
+        if line.split(" ")[0] in ("load", "replay", "export", "pytest", "schedule", "compare"):
+            continue
+        before = session.situation
+        reply = session.do(line)
+        assert list(reply_violations(reply.form())) == []
+        assert reply.ok or session.situation == before
+    assert list(place_violations(session, "all of them")) == []
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["break", "log", "search"]), st.text() | st.lists(PARTS, max_size=12).map(" ".join))
+def test_any_condition_is_answered(name: str, text: str) -> None:
+    """Conditions and texts are read by the language of breakpoints, and by nothing else."""
+    session = begun(fib.graph, [3])
+    reply = session.do(f"{name} {text}")
+    assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
+    assert session.do("continue").ok and session.do("reverse").ok and session.do("breaks").ok
+
+
+def test_python_is_not_evaluated() -> None:
+    """What would be a call in Python is refused, wherever a value or a condition stands."""
+    session = begun(fib.graph, [3])
+    for line in (
+        "break __import__('os')",
+        "search exec('1')",
+        "change 0 __import__('os')",
+        'log fired "{().__class__}"',
+    ):
+        assert not session.do(line).ok
+
+
+@pytest.mark.heavy
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@given(cases() | act_cases(), st.sampled_from(SCHEDULES), SEEDS)
+@pytest.mark.timeout(1800)
+def test_many_walks(case: Case, schedule: str, seed: int) -> None:
+    """The same on more programs, with acts among them, and longer walks than a person waits for."""
+    graph = lower(case.program)
+    if any(node.op == "callback" for node in graph.nodes):
+        return
+    assert list(walk_violations(begun(graph, case.arguments, schedule), seed, 40)) == []
+    assert list(motion_violations(begun(graph, case.arguments, schedule), seed, 30)) == []
+
+
+# Sessions that are wrong in one line
+
+
+def stop_early(patch: MonkeyPatch) -> None:
+    """A motion on stops one event early."""
+    ahead = moving.ahead
+
+    def early(history: History, kind: moving.Kind) -> bool:
+        found = ahead(history, kind)
+        if found and history.position > 1:
+            history.back()
+        return found
+
+    patch.setattr(moving, "ahead", early)
+    _again(patch)
+
+
+def stop_here(patch: MonkeyPatch) -> None:
+    """A motion back takes where one is for the last stop before."""
+
+    def behind(history: History, kind: moving.Kind) -> bool:
+        for position in range(history.position, 0, -1):
+            if kind(history[position - 1]):
+                history.jump(position)
+                return True
+        history.jump(0)
+        return False
+
+    patch.setattr(moving, "behind", behind)
+    _again(patch)
+
+
+def _again(patch: MonkeyPatch) -> None:
+    """Motions look up both ways each time."""
+    go = moving.go
+
+    def going(session: Session, way: Any, kind: moving.Kind, times: int = 1) -> Any:
+        return go(session, getattr(moving, "ahead" if way.__name__ == "ahead" else "behind"), kind, times)
+
+    patch.setattr(moving, "go", going)
+
+
+def forget_the_run(patch: MonkeyPatch) -> None:
+    """undo forgets which run was the current one."""
+    _return = Session._return
+    patch.setattr(
+        Session, "_return", lambda self, to: _return(self, replace(to, current=self.situation.current or to.current))
+    )
+
+
+def forget_where_runs_stood(patch: MonkeyPatch) -> None:
+    """undo gives all back but the positions."""
+    patch.setattr(Session, "_return", lambda self, to: self.__setattr__("_now", to))
+
+
+def change_the_run_itself(patch: MonkeyPatch) -> None:
+    """A choice at the end is made in the run itself, where undo cannot take it back."""
+    patch.setattr(forking, "_deliver", lambda session, wanted: session.history.deliver(wanted))
+
+
+WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
+    stop_early,
+    stop_here,
+    forget_the_run,
+    forget_where_runs_stood,
+    change_the_run_itself,
+)
+
+
+def violations(seed: int) -> Iterator[str]:
+    """What the laws say on a walk over fib."""
+    yield from motion_violations(begun(fib.graph, [3]), seed, 3)
+    yield from walk_violations(begun(fib.graph, [3]), seed, 12)
+
+
+@pytest.mark.parametrize("how", WRONG, ids=lambda how: how.__name__)
+def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None]) -> None:
+    """A session that is wrong in one line breaks a law on some walk."""
+    with MonkeyPatch.context() as patch:
+        how(patch)
+        assert any(next(violations(seed), None) for seed in range(60)), f"no law caught this: {how.__doc__}"
