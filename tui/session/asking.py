@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.errors import Usage
 from ...core.tag import ROOT, Tag
 from ...interp.questions.ask import tag_of
 from .command import Group
@@ -20,12 +21,13 @@ def place(session: Session, words: Words) -> tuple[str, Tag]:
     """A node, and a tag: the one that is given, or that of the node's last firing, or where one is."""
     name, text = words.next("a node"), words.maybe()
     words.done()
+    session.find(name)
     return name, tag_of(session.history.graph, text) if text is not None else last_tag(session, name)
 
 
 def last_tag(session: Session, name: str) -> Tag:
     """Under which tag a node fired last; where it has not, one under which it could."""
-    run, node = session.run, session.history.graph.only(name)
+    run, node = session.run, session.find(name)
     numbers = run.firings(node)
     if numbers:
         return run.history[numbers[-1]].token.tag
@@ -40,13 +42,24 @@ def last_tag(session: Session, name: str) -> Tag:
 def why(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
     ask = session.history.ask
+    _check_fired(session, name, tag)
     links = [{"depth": link.depth, "said": str(link)} for link in ask.where_from(name, tag, 4)]
     return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links[:MOST]})
+
+
+def _check_fired(session: Session, name: str, tag: Tag) -> None:
+    """Raises Usage where a node has not fired under a tag."""
+    try:
+        session.history.ask.firing(name, tag)
+    except Usage as error:
+        error.hint = f"`why-not {name} {tag}` says why" if error.required is None else error.hint
+        raise
 
 
 @asking.row("who", "NODE [TAG]", key="Y", help="the firings that consumed what a firing sent")
 def who(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
+    _check_fired(session, name, tag)
     links = [str(link) for link in session.history.ask.who_used(name, tag)]
     return Said(cut(links, MOST) or ["nobody, up to here"], {"node": name, "tag": str(tag), "users": links})
 
@@ -66,7 +79,7 @@ def why_not(session: Session, words: Words) -> Said:
 
 def _unfired_tag(session: Session, name: str) -> Tag:
     """A tag under which a node waits; where it waits under none, that of `last_tag`."""
-    node = session.history.graph.only(name)
+    node = session.find(name)
     waits = (tag for tag, record in session.history.state.records.items() if node in record.waiting)
     return next(waits, None) or last_tag(session, name)
 

@@ -12,6 +12,7 @@ from ..begin import Start
 from ..load import split_target
 from .command import Group
 from .keeping import test_of
+from .looking import ended
 from .moving import stand
 from .reply import Said
 from .session import Session
@@ -45,7 +46,7 @@ def export(session: Session, words: Words) -> Said:
         history.save(file)
         said = f"the log of {counted(len(history), 'event')}"
     elif suffix == ".json":
-        write_json(history.outcome(), file)
+        write_json(ended(session), file)
         said = "the outcome"
     elif suffix == ".tl":
         _write(file, print_graph(history.graph))

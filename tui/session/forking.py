@@ -113,7 +113,7 @@ def change(session: Session, words: Words) -> Said:
         token = history.state.flight[position]
         adopt(session, history.change(position, _value(history, token, given[1])))
         return announced(session)
-    slot, text = _slot(history, given, words)
+    slot, text = _slot(session, given, words)
     adopt(session, history.change((str(history.graph.nodes[slot.node]), *slot[1:]), _value(history, _at(slot), text)))
     return announced(session)
 
@@ -121,7 +121,7 @@ def change(session: Session, words: Words) -> Said:
 @forking.row("inject", "NODE PORT TAG VALUE", key="+", help="a fork with one token more in flight, that nobody sent")
 def inject(session: Session, words: Words) -> Said:
     history = session.history
-    slot, text = _slot(history, words.rest(), words)
+    slot, text = _slot(session, words.rest(), words)
     name = str(history.graph.nodes[slot.node])
     if not 0 <= slot.port < len(history.graph.nodes[slot.node].ports):
         raise Usage(f"node {name} has no port {slot.port}")
@@ -129,13 +129,13 @@ def inject(session: Session, words: Words) -> Said:
     return announced(session)
 
 
-def _slot(history: History, given: tuple[str, ...], words: Words) -> tuple[Slot, str]:
+def _slot(session: Session, given: tuple[str, ...], words: Words) -> tuple[Slot, str]:
     """NODE PORT TAG VALUE."""
     if len(given) != 4:
         raise Usage("this names no token", required=words.usage, got=" ".join(given)[:80] or None)
     name, port, tag, text = given
-    graph = history.graph
-    return Slot(graph.only(name), number(port, 0, words.usage), tag_of(graph, tag)), text
+    graph = session.history.graph
+    return Slot(session.find(name), number(port, 0, words.usage), tag_of(graph, tag)), text
 
 
 def _at(slot: Slot) -> Token:

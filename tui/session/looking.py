@@ -8,10 +8,11 @@ from typing import Any
 
 from ...core.act import ROWS
 from ...core.control import CONTROL
+from ...core.errors import Usage, counted
 from ...core.tag import Tag
 from ...core.value import show
 from ...interp.activation import Record
-from ...interp.outcome import shown
+from ...interp.outcome import Outcome, shown
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
 from ...interp.state import State
@@ -83,7 +84,7 @@ def inspect(session: Session, words: Words) -> Said:
     name, text = words.next("a node"), words.maybe()
     words.done()
     history = session.history
-    graph, number = history.graph, history.graph.only(name)
+    graph, number = history.graph, session.find(name)
     tag = tag_of(graph, text) if text is not None else last_tag(session, name)
     node, record = graph.nodes[number], history.state.records.get(tag)
     held = {} if record is None else record.waiting.get(number, {})
@@ -92,7 +93,7 @@ def inspect(session: Session, words: Words) -> Said:
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
         f"  under {tag}: {_held(session, number, held, bool(under))}",
-        f"  fired {len(numbers)} times" if len(numbers) != 1 else "  fired once",
+        f"  {counted(len(numbers), 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
     ]
     data = {
@@ -160,14 +161,23 @@ def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
         record = records[tag]
         arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
         step = str(tag).rpartition("/")[2]
-        yield f"{arrow} {'  ' * depth}{step}: {record.tokens} tokens, {len(record.fired)} fired"
+        yield f"{arrow} {'  ' * depth}{step}: {counted(record.tokens, 'token')}, {len(record.fired)} fired"
         ahead.extend(child for child in reversed(record.children.values()))
+
+
+def ended(session: Session) -> Outcome:
+    """How the run ended; raises Usage where it is not over."""
+    try:
+        return session.history.outcome()
+    except Usage as error:
+        error.hint = "`run` goes on to the end"
+        raise
 
 
 @looking.row("outcome", help="how the run ended, once it is over")
 def outcome(session: Session, words: Words) -> Said:
     words.done()
-    found = session.history.outcome()
+    found = ended(session)
     values = ", ".join("missing" if value is None else show(value) for value in found.results)
     error = error_words(found.error).splitlines() if found.error is not None else []
     data = {"status": found.status, "results": [None if value is None else show(value) for value in found.results]}
@@ -177,7 +187,7 @@ def outcome(session: Session, words: Words) -> Said:
 @looking.row("stats", help="what the run took, once it is over")
 def stats(session: Session, words: Words) -> Said:
     words.done()
-    found = session.history.outcome()
+    found = ended(session)
     data = {
         "firings": found.stats.firings,
         "steps": found.stats.steps,

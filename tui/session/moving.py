@@ -119,7 +119,7 @@ _counted("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped")
 def _of_node(session: Session, words: Words) -> Kind:
     name = words.maybe()
     words.done()
-    node = session.node if name is None else session.history.graph.only(name)
+    node = session.node if name is None else session.find(name)
     return lambda event: event.fired and event.token.node == node
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from ...core.errors import TagloomError, Usage
@@ -172,6 +173,17 @@ class Session:
         while tag is not None and tag not in history.state.records:
             tag = tag.parent
         return tag or ROOT
+
+    def find(self, name: str) -> int:
+        """The number of the node of this name; raises Usage, with what was probably meant, where there is none."""
+        graph = self.history.graph
+        try:
+            return graph.only(name)
+        except Usage as error:
+            names = [known for node in graph.nodes for known in (node.name, str(node))]
+            close = get_close_matches(name, names, 3, 0.6) if error.required is None else []
+            error.hint = f"do you mean {' or '.join(close)}?" if close else error.hint
+            raise
 
     @property
     def node(self) -> int:

@@ -44,7 +44,7 @@ def watch(session: Session, words: Words) -> Said:
     name = words.next("a node")
     words.done()
     graph, watches = session.history.graph, session.situation.watches
-    full = str(graph.nodes[graph.only(name)])
+    full = str(graph.nodes[session.find(name)])
     session.change(watches=(*(each for each in watches if each != full), full))
     return _listed(session)
 
@@ -56,7 +56,7 @@ def unwatch(session: Session, words: Words) -> Said:
     if name is None:
         session.change(watches=())
         return _listed(session)
-    full = str(session.history.graph.nodes[session.history.graph.only(name)])
+    full = str(session.history.graph.nodes[session.find(name)])
     session.change(watches=tuple(each for each in session.situation.watches if each != full))
     return _listed(session)
 
@@ -77,7 +77,7 @@ def values_command(session: Session, words: Words) -> Said:
     name = words.next("a node")
     most = words.number("N", 1) if words else 20
     words.done()
-    number = session.history.graph.only(name)
+    number = session.find(name)
     found = values(session, number, min(most, MOST))
     lines = [f"  event {each['event']}, {each['tag']}: {each['value']}" for each in found]
     return Said(lines or ["it has not fired"], {"node": str(session.history.graph.nodes[number]), "values": found})
