@@ -68,7 +68,7 @@ def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -
 def _row(sheet: Sheet, row: Row, y: float, size: int, columns: int) -> None:
     look = LOOKS[row.kind]
     sheet.text(_LEFT - 22, y + _CELL - 5, _cut(row.name), size=11, anchor="end")
-    sheet.text(_LEFT - 10, y + _CELL - 5, look.letter, size=10, anchor="middle", faint=1)
+    sheet.text(_LEFT - 10, y + _CELL - 5, look.letter, size=10, anchor="middle", faint=True)
     sheet.line(_LEFT, y + _CELL / 2, _LEFT + columns * _CELL, y + _CELL / 2, sheet.theme.faint + "40", 0.5)
     sums: Counter[int] = Counter()
     for wave, count in row.firings.items():
@@ -95,9 +95,9 @@ def _axis(sheet: Sheet, y: float, waves: int, size: int) -> None:
     for column in range(columns):
         first = column * size + 1
         if column == 0 or (column + 1) % step == 0:
-            sheet.text(_LEFT + (column + 0.5) * _CELL, y + 14, f"{first:,}", size=9, anchor="middle", faint=1)
+            sheet.text(_LEFT + (column + 0.5) * _CELL, y + 14, f"{first:,}", size=9, anchor="middle", faint=True)
     said = "wave" if size == 1 else f"wave; a column is {size} waves"
-    sheet.text(_LEFT + columns * _CELL / 2, y + 32, said, size=10, anchor="middle", faint=1)
+    sheet.text(_LEFT + columns * _CELL / 2, y + 32, said, size=10, anchor="middle", faint=True)
 
 
 def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme: Theme = LIGHT) -> str:
@@ -118,7 +118,7 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
     _bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
     size, _ = binned(profile, int(width // 3))
     said = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
-    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", faint=1)
+    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", faint=True)
     return sheet.source(title)
 
 
@@ -129,8 +129,8 @@ def _bars(sheet: Sheet, y: float, area: tuple[float, float], numbers: Sequence[i
     highest, step = max(*columns, Fraction(1)), width / len(columns)
     sheet.text(70, y - 6 + 12, said, size=10)
     y += 14
-    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", faint=1)
-    sheet.text(64, y + height, "0", size=9, anchor="end", faint=1)
+    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", faint=True)
+    sheet.text(64, y + height, "0", size=9, anchor="end", faint=True)
     gap = 1 if step > 4 else 0
     for column, value in enumerate(columns):
         tall = float(value / highest) * height

@@ -14,17 +14,18 @@ class Sheet:
         self.width, self.height, self.theme = width, height, theme
         self._parts: list[str] = []
 
-    def text(self, x: float, y: float, said: str, *, size: float = 12, anchor: str = "start", faint: int = 0) -> None:
+    def text(
+        self, x: float, y: float, said: str, *, size: float = 12, anchor: str = "start", faint: bool = False
+    ) -> None:
         """A line of text on a base line; `anchor` is start, middle or end."""
         colour = self.theme.faint if faint else self.theme.ink
-        printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in said)
         details = f'font-size="{_n(size)}" text-anchor="{anchor}" fill="{colour}"'
-        self._parts.append(f'<text x="{_n(x)}" y="{_n(y)}" {details}>{escape(printable)}</text>')
+        self._parts.append(f'<text x="{_n(x)}" y="{_n(y)}" {details}>{_said(said)}</text>')
 
     def bar(self, x: float, y: float, width: float, height: float, colour: str, tip: str = "") -> None:
         """A filled rectangle, with what is said where one points at it."""
         place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
-        title = f"<title>{escape(tip)}</title>" if tip else ""
+        title = f"<title>{_said(tip)}</title>" if tip else ""
         self._parts.append(f'<rect {place} fill="{self.theme.colour(colour)}">{title}</rect>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1) -> None:
@@ -37,7 +38,12 @@ class Sheet:
         box = f'viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} font-family="{escape(FONT)}" role="img">'
         paper = f'<rect width="100%" height="100%" fill="{self.theme.paper}"/>'
-        return "\n".join([head, f"<title>{escape(title)}</title>", paper, *self._parts, "</svg>", ""])
+        return "\n".join([head, f"<title>{_said(title)}</title>", paper, *self._parts, "</svg>", ""])
+
+
+def _said(text: str) -> str:
+    """Text as it stands in SVG; what cannot be printed as Python writes it."""
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _n(number: float) -> str:

@@ -1,0 +1,147 @@
+"""Folding clusters: what is inside is one box, and nothing else changes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import tagloom as tl
+from drawings import main, nested
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tagloom.interp.travel.history import History
+from tagloom.viz import collapse
+from tagloom.viz.collapse import collapsed, fitted, named
+from tagloom.viz.dot import dot
+from tagloom.viz.flat import graph_view
+from tagloom.viz.moment import at_moment
+from tagloom.viz.render import render
+from tagloom.viz.unfolded import unfolded_view
+from tagloom.viz.view import View
+from view_laws import badges, runs, view_violations
+
+
+def fold_violations(view: View, names: set[str]) -> Iterator[str]:
+    made = collapsed(view, names)
+    yield from view_violations(made)
+    clusters = {cluster.name: cluster for cluster in view.outside.all()}
+    stands = {}
+    for name in names:
+        for inner in clusters[name].all():
+            stands.update(dict.fromkeys(inner.boxes, name))
+    for name in names:  # of two that are folded, the outer one stands for all
+        stands.update(
+            {box: name for inner in clusters[name].all() for box in inner.boxes if _is_outer(view, name, names)}
+        )
+    kept = {name for name in view.boxes if name not in stands}
+    if kept | {stands[name] for name in stands} != set(made.boxes):
+        yield "not the boxes that are left"
+    sizes = Counter(stands.values())
+    if any(int(made.boxes[name].second.split()[0].replace(",", "")) != size for name, size in sizes.items()):
+        yield "a folded box does not say how many are in it"
+    ends = {(stands.get(a.tail, a.tail), stands.get(a.head, a.head), a.link) for a in view.arrows}
+    wanted = {end for end in ends if end[0] != end[1]} | {
+        (a.tail, a.head, a.link) for a in view.arrows if a.tail == a.head
+    }
+    if {(arrow.tail, arrow.head, arrow.link) for arrow in made.arrows} != wanted:
+        yield "not the arrows that are left"
+    inside = sum(int(badge.text) for name in sizes for badge in made.boxes[name].badges)
+    if sum(badges(made).values()) - sum(len(made.boxes[name].badges) for name in sizes) + inside != _weight(
+        view, stands
+    ):
+        yield "badges are lost"
+
+
+def _is_outer(view: View, name: str, names: set[str]) -> bool:
+    around = [each for each in view.outside.all() if each.name in names and each.name != name]
+    return not any(name in {inner.name for inner in each.all()} for each in around)
+
+
+def _weight(view: View, stands: dict[str, str]) -> int:
+    """How many badges there are, where a number inside of what is folded counts as many."""
+    total = 0
+    for box in view.boxes.values():
+        total += sum(_many(b.text) if box.name in stands and b.mark == "ready" else 1 for b in box.badges)
+    for arrow in view.arrows:
+        total += len(arrow.badges)
+    return total
+
+
+def _many(text: str) -> int:
+    return int(text) if text.isdigit() else 1
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(runs(), st.integers(0, 2**32), st.booleans())
+def test_folding_changes_nothing_else(history: History, seed: int, unfolded: bool) -> None:
+    """Boxes outside stay; each folded cluster is a box with their number; arrows that cross its border end at it; no
+    token is lost. For the graph at a moment, and for what unfolded from it."""
+    dice = random.Random(seed)
+    events = history[: history.position]
+    view = (
+        unfolded_view(history.graph, history.arguments, events)
+        if unfolded
+        else at_moment(history.state, events[-1] if events else None, most=10_000)
+    )
+    clusters = [cluster.name for cluster in view.outside.all()][1:]
+    names = set(dice.sample(clusters, dice.randint(0, len(clusters))))
+    assert list(fold_violations(view, names)) == []
+    for most in (1, 20, 60):
+        small = fitted(view, most)
+        assert len(small.boxes) <= most or not set(clusters) & {each.name for each in small.outside.all()}
+        assert (small is view) == (len(view.boxes) <= most)
+        assert list(view_violations(small)) == []
+
+
+def test_a_fold_that_loses_tokens_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law above catches a fold that does not count what is inside."""
+    monkeypatch.setattr(collapse, "_count_inside", lambda view, made, stands: None)
+    history = nested.history(3)
+    history.run()
+    history.jump(60)
+    view = at_moment(history.state, most=1000)
+    assert list(fold_violations(view, {view.outside.clusters[0].clusters[0].name}))
+
+
+def test_by_name() -> None:
+    """Functions and loops go by the names that people use."""
+    view = graph_view(main.graph)
+    titles = {
+        name: [c.title for c in view.outside.all() if c.name in named(view, [name])] for name in ("square", "loop")
+    }
+    assert titles == {"square": ["square"], "loop": ["while loop"]}
+    assert named(view, ["main.loop"]) == named(view, ["loop"]) and named(view, []) == set()
+    with pytest.raises(tl.Usage, match="no function or loop is called so"):
+        named(view, ["squares"])
+    small = collapsed(view, named(view, ["square"]))
+    assert [box.first for box in small.boxes.values() if box.kind == "folded"] == ["square"]
+
+
+LOOPS = 900
+
+
+def test_ten_thousand_nodes_fit() -> None:
+    """A graph of 10,000 nodes in many loops is folded to what can be looked at, says so, and is laid out."""
+    body = "\n".join(
+        f"""
+  i{n}, s{n} = while_loop 0, {f"s{n - 1}" if n else "n"} {{
+    while(i: int64, s: int64) {{
+      c = less i, 3
+      yield c
+    }}
+    do(i: int64, s: int64) {{
+      j = add i, 1
+      t = add s, i
+      u = add t, 1
+      yield j, u
+    }}
+  }}"""
+        for n in range(LOOPS)
+    )
+    graph = tl.lower(tl.parse_program(f"func main(n: int64) -> int64 {{{body}\n  return s{LOOPS - 1}\n}}"))
+    assert len(graph.nodes) > 10_000
+    view = fitted(graph_view(graph))
+    assert len(view.boxes) <= collapse.LARGEST and "are folded" in view.caption
+    assert render(dot(view), "svg").startswith(b"<?xml")

@@ -1,0 +1,196 @@
+"""The unfolded graph of a run, its critical path, its tags, and its charts: what they show is what happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import tagloom as tl
+from drawings import fib, nested
+from hypothesis import HealthCheck, given, settings
+from tagloom.core.tag import ROOT
+from tagloom.interp.critical import dependences
+from tagloom.interp.travel.history import History
+from tagloom.viz import unfolded
+from tagloom.viz.charts import COLUMNS, profile_svg, spacetime, spacetime_svg
+from tagloom.viz.dot import dot
+from tagloom.viz.flat import graph_view
+from tagloom.viz.render import render
+from tagloom.viz.style import DARK, LIGHT
+from tagloom.viz.tags import tags_view
+from tagloom.viz.unfolded import beside, critical_view, unfolded_view
+from tagloom.viz.view import Cluster, View
+from view_laws import runs, view_violations
+
+
+def unfolding_violations(history: History) -> Iterator[str]:
+    events = history[: history.position]
+    view = unfolded_view(history.graph, history.arguments, events)
+    yield from view_violations(view)
+    found = dependences(history.graph, events)
+    if {name for name in view.boxes if name[0] == "e"} != {f"e{number}" for number in found}:
+        yield "the boxes are not the firings"
+    wanted = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.makers)
+    drawn = Counter((arrow.tail, arrow.head) for arrow in view.arrows if {arrow.tail[0], arrow.head[0]} == {"e"})
+    if drawn != wanted:
+        yield "the arrows are not the dependences"
+    if any(int(tail[1:]) >= int(head[1:]) for tail, head in drawn):
+        yield "what is made comes before its maker"
+    for cluster in view.outside.all():
+        tags = {str(events[int(name[1:])].token.tag) for name in cluster.boxes if name[0] == "e"}
+        if tags - {cluster.subject}:
+            yield f"{tags} stand in the cluster of {cluster.subject}"
+    critical = critical_view(history.graph, history.arguments, events)
+    bold = [name for name, box in critical.boxes.items() if box.strong]
+    if len(bold) != max((each.depth for each in found.values()), default=0):
+        yield "the critical path has another length"
+    steps = {(arrow.tail, arrow.head) for arrow in critical.arrows if arrow.strong}
+    if steps != set(pairwise(sorted(bold, key=lambda name: int(name[1:])))):
+        yield "the critical path is no chain"
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_boxes_are_firings_and_arrows_dependences(history: History) -> None:
+    """Every firing is a box in the cluster of its tag, every dependence an arrow, and none goes back; the critical path
+    is a chain as long as the deepest firing is deep."""
+    assert list(unfolding_violations(history)) == []
+
+
+def test_an_unfolding_that_mistakes_senders_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law above catches arrows from another firing than the one that sent."""
+    history = fib.history(4)
+    history.run()
+    true = unfolded.Index.operands
+    monkeypatch.setattr(
+        unfolded.Index,
+        "operands",
+        lambda self, number: tuple((port, max(sender - 1, -1)) for port, sender in true(self, number)),
+    )
+    assert list(unfolding_violations(history))
+
+
+def test_every_schedule_unfolds_the_same() -> None:
+    """But for the numbers of events, the unfolded graph belongs to the program and its arguments."""
+    shapes = set()
+    for schedule in ("waves", "lifo", "random:5"):
+        history = nested.history(3, schedule=schedule)
+        history.run()
+        view = unfolded_view(history.graph, history.arguments, history[:])
+        shapes.add(frozenset(Counter((box.first, box.second) for box in view.boxes.values()).items()))
+    assert len(shapes) == 1
+
+
+def test_two_views_beside_each_other() -> None:
+    """Both are whole, and no name of one is a name of the other."""
+    history = fib.history(3)
+    history.run()
+    left, right = graph_view(history.graph), unfolded_view(history.graph, history.arguments, history[:])
+    both = beside(left, right)
+    assert list(view_violations(both)) == []
+    assert len(both.boxes) == len(left.boxes) + len(right.boxes)
+    assert len(both.arrows) == len(left.arrows) + len(right.arrows)
+    assert render(dot(both), "svg").count(b'class="cluster ') == len(_frames(left)) + len(_frames(right))
+
+
+def _frames(view: View) -> list[Cluster]:
+    return list(view.outside.all())[1:]
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
+    """There is a box for each activation that was opened, marked if it is open still, below that of its parent; their
+    firings sum up to those of the run. A tree cut short says how many more there are."""
+    state, events = history.state, history[: history.position]
+    view = tags_view(history.graph, history.arguments, events, most=10_000)
+    assert list(view_violations(view)) == []
+    assert len(view.boxes) == 1 + sum(state.opened.values())
+    marked = {box.tooltip.split(": ")[0] for box in view.boxes.values() if box.badges}
+    assert marked == {str(tag) for tag in state.records}
+    assert len(view.arrows) == len(view.boxes) - 1
+    assert sum(int(box.second.split(", ")[-1].split()[0]) for box in view.boxes.values()) == state.firings
+    cut = tags_view(history.graph, history.arguments, events, most=3)
+    assert list(view_violations(cut)) == [] and sum(box.kind != "folded" for box in cut.boxes.values()) <= 3
+
+
+def test_activations_are_told_as_calls() -> None:
+    """A call has its arguments and its result, an iteration its variables."""
+    history = fib.history(3)
+    history.run()
+    titles = [box.first for box in tags_view(history.graph, history.arguments, history[:]).boxes.values()]
+    assert titles == ["fib(3) = 3", "fib(2) = 2", "fib(1) = 1", "fib(1) = 1", "fib(0) = 1"]
+    history = nested.history(2)
+    history.run()
+    view = tags_view(history.graph, history.arguments, history[:])
+    titles = [box.first for box in view.boxes.values()]
+    assert titles[:2] == ["nested(2) = 0", "loop[0]: i = 0, s = 0, n = 2"]
+    assert {box.kind for box in view.boxes.values()} == {"activation", "iteration"}
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_space_time_counts_every_firing_once(history: History) -> None:
+    """Its rows sum up to the firings, its columns to those of each depth."""
+    events = history[: history.position]
+    rows = spacetime(history.graph, events)
+    depths = Counter(each.depth for each in dependences(history.graph, events).values())
+    assert sum((row.firings for row in rows), Counter[int]()) == depths
+    if not rows:
+        with pytest.raises(tl.Usage, match="nothing has fired"):
+            spacetime_svg(history.graph, events)
+        return
+    for theme in (LIGHT, DARK):
+        texts = _texts(spacetime_svg(history.graph, events, theme))
+        assert f"{history.graph.name}: nodes by waves" in texts[0]
+
+
+def test_columns_of_space_time_are_the_profile() -> None:
+    """Without cells and bounds a column is a wave."""
+    history = fib.history(6)
+    out = history.run()
+    total = sum((row.firings for row in spacetime(history.graph, history[:])), Counter[int]())
+    assert [total[wave + 1] for wave in range(len(total))] == list(out.stats.profile or ())
+
+
+def _texts(svg: str) -> list[str]:
+    """What is written in an SVG, which is well formed."""
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_long_runs_are_drawn_in_few_columns() -> None:
+    """More waves than there is room for share columns, and the chart says so."""
+    history = fib.history(12, schedule="waves")
+    out = history.run()
+    graph = nested.history(40)
+    graph.run()
+    assert max(max(row.firings) for row in spacetime(graph.graph, graph[:])) > COLUMNS
+    assert any("a column is" in text for text in _texts(spacetime_svg(graph.graph, graph[:])))
+    profile = out.stats.profile or ()
+    assert len(_texts(profile_svg("fib", profile, out.stats.waiting or ()))) == 8
+    assert any("mean of" in text for text in _texts(profile_svg("fib", profile * 9, profile * 9)))
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&b", "\x00\u202e"])
+def test_strange_names_are_text(name: str) -> None:
+    """A name is never markup."""
+    svg = profile_svg(name, [1, 2], [0, 1])
+    assert "<script" not in svg and _texts(svg)
+
+
+def test_a_tag_is_a_path_of_clusters() -> None:
+    """The cluster of an activation lies in that of its parent."""
+    history = fib.history(3)
+    history.run()
+    view = unfolded_view(history.graph, history.arguments, history[:])
+    (outer,) = view.outside.clusters
+    assert outer.subject == str(ROOT)
+
+    def subjects(cluster: Cluster) -> Any:
+        return {inner.subject: subjects(inner) for inner in cluster.clusters}
+
+    assert subjects(outer) == {"main/fib": {"main/fib/fib": {}, "main/fib/fib_1": {}}, "main/fib_1": {}}
