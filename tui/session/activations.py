@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.tag import Site, Tag
+from ...core.tag import ROOT, Site, Tag
 from ...interp.event import Event
 from ...interp.state import State
 from ...interp.travel.history import History
@@ -43,6 +43,14 @@ class Frame(NamedTuple):
 
 def frame(tag: Tag) -> Frame:
     return Frame(tag.parent, tag.site, tag)
+
+
+def standing(session: Session) -> Frame:
+    """The innermost activation around the last event that is open."""
+    history = session.history
+    last = history[history.position - 1].token.tag if history.position else ROOT
+    around = map(frame, last.steps())
+    return next((each for each in around if each.is_open(history.state)), frame(ROOT))
 
 
 def over(history: History, here: Frame) -> None:
@@ -83,7 +91,7 @@ def over_(session: Session, words: Words) -> Said:
     times = words.count()
     words.done()
     for _ in range(times):
-        over(session.history, frame(session.tag))
+        over(session.history, standing(session))
     return stand(session)
 
 
@@ -101,12 +109,12 @@ def over_back_(session: Session, words: Words) -> Said:
 @around.row("out", key="f", help="on to where this activation has closed", reverse="out-back")
 def out_(session: Session, words: Words) -> Said:
     words.done()
-    out(session.history, frame(session.tag))
+    out(session.history, standing(session))
     return stand(session)
 
 
 @around.row("out-back", key="F", help="back to before this activation opened", reverse="out")
 def out_back_(session: Session, words: Words) -> Said:
     words.done()
-    out_back(session.history, frame(session.tag))
+    out_back(session.history, standing(session))
     return stand(session)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import count, zip_longest
 from typing import Any
 
 from ...core.errors import Usage, counted
@@ -32,7 +32,9 @@ def adopt(session: Session, history: History, name: str | None = None) -> Run:
     parent = next((run for run in session.situation.runs if run.history is history.parent), session.run)
     told = "" if history.edit is None else history.edit.told(history.graph)
     since = history.branched_at
-    run = Run(session.fresh(name or history.name), history, parent.start, parent.name, since, told)
+    numbered = (f"{parent.name}.{number}" for number in count(1))
+    free = next(each for each in numbered if session.situation.named(each) is None)
+    run = Run(name or free, history, parent.start, parent.name, since, told)
     history.name = run.name
     session.enter(run)
     return run

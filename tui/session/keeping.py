@@ -111,7 +111,7 @@ def _beginning(run: Run, folder: Path) -> tuple[str, list[str]]:
         values = ", ".join(map(_python, history.arguments))
         return "tl.History", ["tl.parse_graph(GRAPH)", f"[{values}]", *named]
     assert start is not None
-    return "tl.load_run", [_path(start, folder), *map(_repr, _words(start, folder)), *named]
+    return "tl.load_run", [_path(start, folder), *(_word(word, folder) for word in start.words), *named]
 
 
 def _then(history: History) -> str:
@@ -122,18 +122,19 @@ def _then(history: History) -> str:
 def _path(start: Start, folder: Path) -> str:
     """The file beside the test, or from there; and the name in it."""
     file, name = split_target(start.target)
-    inside = _relative(file, folder)
-    return f'f"{{HERE / {_repr(inside)}}}:{name}"'.replace('"', "'", 0) if name else f"str(HERE / {_repr(inside)})"
+    path = f"str(HERE / {_repr(_relative(file, folder))})"
+    return f'{path} + ":{name}"' if name else path
 
 
 def _relative(file: str, folder: Path) -> str:
     return Path(os.path.relpath(Path(file).resolve(), folder.resolve())).as_posix()
 
 
-def _words(start: Start, folder: Path) -> Iterator[str]:
-    """The arguments; files of arrays by where they are."""
-    for word in start.words:
-        yield f"@{Path(word[1:]).resolve()}" if word.startswith("@") else word
+def _word(word: str, folder: Path) -> str:
+    """An argument; a file of an array by where it is from the test."""
+    if not word.startswith("@"):
+        return _repr(word)
+    return f'"@" + str(HERE / {_repr(_relative(word[1:], folder))})'
 
 
 def _way(history: History) -> Iterator[str]:

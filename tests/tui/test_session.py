@@ -1,0 +1,400 @@
+"""The session, command by command: what each does, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.interp.reference import Limits
+from tagloom.tui.begin import Options, Start
+from tagloom.tui.prompt import completions, converse
+from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.session import Session
+
+
+def begun(target: str, *words: str, **options: Any) -> Session:
+    """A session in which this run stands at its beginning."""
+    session = new_session(Options(**options))
+    session.load(Start(target, words, session.options))
+    return session
+
+
+def done(session: Session, *lines: str) -> Any:
+    """The data of the last of some commands, all of which can be done."""
+    for line in lines:
+        reply = session.do(line)
+        assert reply.ok, reply
+    return reply.data
+
+
+def refused(session: Session, line: str) -> str:
+    """What is said of a command that cannot be done; it changes nothing."""
+    before = session.situation
+    reply = session.do(line)
+    assert not reply.ok and session.situation == before
+    return "\n".join(reply.text)
+
+
+# The registry
+
+
+def test_the_registry() -> None:
+    """Names, keys and helps are there and are not given twice; a reverse is a command whose reverse it is."""
+    keys = [command.key for command in COMMANDS.values() if command.key]
+    assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS)
+    for name, command in COMMANDS.items():
+        assert name == command.name and command.help and len(command.key) <= 1
+        if command.reverse is not None:
+            assert COMMANDS[command.reverse].reverse == name
+
+
+def test_keys_and_names_mean_the_same(folder: Path) -> None:
+    """A key is a short name; help tells a command, and what is nearly a name is told."""
+    session = begun("fib.py:fib", "3")
+    assert done(session, "s")["position"] == 1 and done(session, "S")["position"] == 0
+    assert session.do("help step").text[0] == "step [N]"
+    assert "do you mean step" in refused(session, "stpe") and "do you mean back" in refused(session, "bac")
+    assert "no command" in refused(session, "  ")
+
+
+def test_before_any_run() -> None:
+    """Every command can be given before there is a run, and says so."""
+    for name in COMMANDS:
+        reply = new_session().do(f"{name} 1")
+        assert reply.ok or reply.data["error"] in ("Usage", "Malformed"), reply
+
+
+# Motions
+
+
+def test_goto(folder: Path) -> None:
+    """To a number, known or not; a number beyond the end is refused; to the start, the end, a bookmark."""
+    session = begun("fib.py:fib", "3")
+    assert done(session, "goto 20")["known"] == 20
+    assert done(session, "bookmark here a note", "goto 7", "goto @here")["position"] == 20
+    assert "55 events" in refused(session, "goto 1,000")
+    assert done(session, "goto end")["position"] == 55
+    assert done(session, "goto start")["position"] == 0
+    assert "there is no bookmark 'x'" in refused(session, "goto @x")
+    assert done(session, "bookmarks")["bookmarks"] == [{"name": "here", "run": "fib", "position": 20, "note": "a note"}]
+
+
+def test_over_goes_over_calls(folder: Path) -> None:
+    """From the last call of an activation, `over` goes to where what was called has returned to it: here, its `add`."""
+    session = begun("fib.py:fib", "4")
+    tags, ops = [], []
+    while True:
+        data = done(session, "over")
+        if data["over"]:
+            break
+        tags.append(data["last"]["tag"])
+        ops.append(data["last"]["op"])
+    assert set(tags) == {"main"} and ops[-4:-1] == ["call", "call", "add"]
+
+
+def test_over_goes_from_iteration_to_iteration(folder: Path) -> None:
+    """In a loop, `over` stays in the loop, and `out` leaves it; `out-back` is before it."""
+    session = begun("acts.py:told", "3")
+    tag = done(session, "goto 20")["last"]["tag"]
+    assert tag.startswith("main/loop")
+    seen = {done(session, "over")["last"]["tag"] for _ in range(12)}
+    assert len(seen) > 1 and all(each.startswith("main/loop") for each in seen)
+    after = done(session, "out")
+    assert not any("loop" in row["tag"] for row in done(session, "tags")["open"])
+    assert done(session, "goto 20", "out-back")["position"] < 20 < after["position"]
+    assert not any("loop" in row["tag"] for row in done(session, "tags")["open"])
+
+
+def test_limits_end_a_motion(folder: Path) -> None:
+    """A motion over a run that does not end stops at a limit, says so, and the session goes on."""
+    session = begun("ends.py:endless", "1", limits=Limits(firings=200))
+    assert "firings" in session.do("run").text[0]
+    assert done(session, "back", "where")["position"] > 0
+    assert "never reached" in refused(session, "goto 9999")
+
+
+@pytest.mark.timeout(60)
+def test_ctrl_c_ends_a_motion(folder: Path) -> None:
+    """Ctrl-C ends a motion over new events where it has come to, and the session can be used; a command that is no
+    motion changes nothing then."""
+    session = begun("ends.py:endless", "1")
+    for line, stays in (("run", True), ("compare --schedule lifo", False)):
+        before = session.situation
+        threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+        reply = session.do(line)
+        assert not reply.ok and "interrupted" in reply.text[0]
+        assert (session.situation != before) is stays
+        assert done(session, "step")["position"] > 100
+    assert done(session, "undo", "undo")["position"] > 100
+    assert done(session, "undo")["position"] == 0
+
+
+# Breakpoints and watches
+
+
+def test_breakpoints(folder: Path) -> None:
+    """Stops, ignored hits, disabled ones, log points, and hits that are those up to where one stands."""
+    session = begun("fib.py:fib", "4")
+    done(session, "break node == 'add' and fired ignore 1", "log node == 'add' and fired \"{tag}: {value}\"")
+    data = done(session, "continue")
+    assert data["last"]["outputs"] == {"0": "2"} and data["logged"] == ["main/fib_1: 2", "main/fib/fib: 2"]
+    assert [row["hits"] for row in done(session, "breaks")["breakpoints"]] == [2, 2]
+    assert done(session, "reverse")["position"] == 0
+    assert [row["hits"] for row in done(session, "breaks")["breakpoints"]] == [0, 0]
+    done(session, "ignore 1 3", "delete 2")
+    assert done(session, "continue")["last"]["outputs"] == {"0": "5"}
+    assert done(session, "disable 1", "start", "continue")["over"]
+    assert done(session, "enable 1", "reverse")["last"]["node"] == "fib.add"
+    assert "there is no breakpoint 7" in refused(session, "delete 7")
+    assert "no node 'nix'" in refused(session, "break node == 'nix'")
+
+
+def test_hits_are_those_of_the_run(folder: Path) -> None:
+    """A fork has the hits of its own past, whatever happened in the run that it is a fork of."""
+    session = begun("fib.py:fib", "4")
+    done(session, "break node == 'add' and fired ignore 1", "run", "goto 80", "fork mine")
+    assert done(session, "breaks")["breakpoints"][0]["hits"] == 1
+    assert done(session, "continue")["last"]["tag"] == "main/fib/fib"
+    assert done(session, "switch fib", "breaks")["breakpoints"][0]["hits"] == 1
+
+
+def test_the_programs_own_breakpoints(folder: Path) -> None:
+    """What the program calls a breakpoint is the first of the session, and can be disabled like any other."""
+    (folder / "own.py").write_text(
+        "import tagloom as tl\n\n@tl.function\ndef f(n: tl.int64) -> tl.int64:\n"
+        "    return tl.while_loop(lambda i: i < n, lambda i: (tl.breakpoint(i == 2), i + 1)[1], 0)[0]\n"
+    )
+    session = begun("own.py", "4")
+    assert done(session, "continue")["last"]["tag"] == "main/loop[2]"
+    assert done(session, "start", "disable 1", "continue")["over"]
+
+
+def test_watches(folder: Path) -> None:
+    """A watch has the values of a node across tags up to where one stands, the last at the end."""
+    session = begun("fib.py:fib", "4")
+    done(session, "watch add")
+    values = [each["value"] for each in done(session, "run")["watches"]["fib.add"]]
+    assert values == ["2", "2", "3", "5"]
+    assert [each["value"] for each in done(session, "goto 93")["watches"]["fib.add"]] == ["2", "2"]
+    assert len(done(session, "run", "values add 3")["values"]) == 3
+    assert done(session, "unwatch add")["watches"] == {}
+    assert "do you mean add" in refused(session, "watch addd")
+
+
+# Questions
+
+
+def test_questions(folder: Path) -> None:
+    """Why, who, why-not; without a tag they are about the last firing, or about where the node waits."""
+    session = begun("fib.py:fib", "4")
+    done(session, "run")
+    assert done(session, "why add")["tag"] == "main"
+    assert any("fib.cond" in said for said in done(session, "who add main/fib")["users"])
+    assert done(session, "why-not add")["verdict"] == "fired"
+    done(session, "start")
+    assert "`why-not add main` says why" in refused(session, "why add main")
+    assert done(session, "why-not add main")["verdict"] == "pending"
+    assert done(session, "goto 20", "inspect cond.switch_n main/fib_1")["held"] == {"0": "2"}
+    assert done(session, "state")["waiting"] and done(session, "state main/fib_1")["waiting"]
+    assert "has no call or loop" in refused(session, "why-not add main/fib/loop")
+    source = done(session, "source")
+    assert any("tl.cond" in line for line in source["lines"])
+
+
+# What if
+
+
+def test_choose(folder: Path) -> None:
+    """Another token than the schedule's goes next; in the past that makes a fork; undone, it never happened."""
+    session = begun("fib.py:fib", "4")
+    done(session, "goto 12")
+    following = done(session, "flight")["next"]
+    other = next(row["position"] for row in done(session, "enabled")["enabled"] if row["position"] != following)
+    data = done(session, f"choose {other}")
+    assert data["run"] == "fib" and data["position"] == 13
+    assert done(session, "undo", "flight")["next"] == following
+    assert done(session, "step", "back", "runs")["runs"][0]["run"] == "fib"
+    made = done(session, "run", "goto 12", f"choose {other}")
+    assert made["fork_of"] == "fib" and made["run"] == "fib.1"
+    assert done(session, "run")["results"] == ["5"]
+    assert "no token is at position 99" in refused(session, "choose 99")
+
+
+def test_a_schedule_is_saved(folder: Path) -> None:
+    """What was chosen up to here is a script with which the run is the same."""
+    session = begun("fib.py:fib", "4", schedule="lifo")
+    done(session, "step 9", "choose 0", "step 4", "schedule mine.json")
+    here = str(session.history.moment())
+    again = begun("fib.py:fib", "4", schedule="hand:mine.json")
+    done(again, f"goto {session.history.position}")
+    assert str(again.history.moment()) == here
+
+
+def test_change_and_inject(folder: Path) -> None:
+    """A fork in which a token is another, or one more; values are of the type of the port."""
+    session = begun("fib.py:fib", "4")
+    done(session, "step 6")
+    number = next(at for at, token in enumerate(done(session, "flight")["flight"]) if token["value"] == "3")
+    assert done(session, f"change {number} 1", "run")["results"] == ["3"]
+    done(session, "switch fib", "inject add 0 main 40")
+    assert "nobody sent" in "\n".join(session.do("runs").text)
+    assert "a second token" in session.do("run").text[0] and session.history.outcome().status == "Broken"
+    assert "not a literal of this type" in refused(session, "inject add 0 main 1.5")
+    assert "not a literal" in refused(session, "change add 0 main true")
+    assert "a what-if is no run of a machine" in refused(session, "export x.jsonl")
+
+
+def test_effects_are_not_repeated(folder: Path) -> None:
+    """Going over what is known prints nothing; a fork says how many effects may happen again, and does them."""
+    session = begun("acts.py:told", "3")
+    assert done(session, "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
+    assert done(session, "start", "run")["printed"] == []
+    made = done(session, "goto 30", "fork")
+    assert made["repeats"] == 2 and done(session, "run")["printed"] == ["i is 1", "i is 2"]
+
+
+def test_runs_beside_each_other(folder: Path) -> None:
+    """Two runs in two columns, and as data; names are not given twice."""
+    session = begun("fib.py:fib", "4")
+    sides = done(session, "step 5", "fork mine", "step 2", "beside fib")["sides"]
+    assert [side["run"] for side in sides] == ["mine", "fib"] and sides[0]["position"] > sides[1]["position"]
+    assert "there is a run 'mine' already" in refused(session, "fork mine")
+    assert done(session, "load fib.py:fib 3")["run"] == "fib-2"
+
+
+# Comparing
+
+
+def test_compare(folder: Path) -> None:
+    """Schedules agree; arguments and edited programs differ, and `difference` goes there in both runs."""
+    session = begun("fib.py:fib", "4")
+    assert done(session, "goto 9", "compare --schedule lifo")["differs"] is False
+    assert done(session, "where")["position"] == 9
+    assert done(session, "compare --args 5")["arguments"] == ["argument n is 4 in the first, 5 in the second"]
+    (folder / "edited.py").write_text((folder / "fib.py").read_text().replace("lambda: 1", "lambda: 2"))
+    assert done(session, "compare edited.py:fib")["kind"] == "operands"
+    sides = done(session, "difference")["sides"]
+    assert sides[0]["last"]["node"] == sides[1]["last"]["node"]
+    assert done(session, "compare fib-lifo", "undo")["run"] == "fib"
+    assert "no engine is called 'x'" in refused(session, "compare --engine x")
+    assert "nothing says with what" in refused(session, "compare")
+    assert done(session, "compare --engine reference")["differs"] is False
+
+
+def test_search(folder: Path) -> None:
+    """The known events for which a condition holds, by number."""
+    session = begun("fib.py:fib", "4")
+    assert done(session, "search node == 'add' and fired")["events"] == []
+    numbers = [event["event"] for event in done(session, "run", "search node == 'add' and fired")["events"]]
+    assert [session.history[number].outputs[0][1] for number in numbers] == [2, 2, 3, 5]
+
+
+# Files
+
+
+def test_export_and_replay(folder: Path) -> None:
+    """A log, an outcome and a graph are written, and a log is a run again; nothing is written over a program."""
+    session = begun("fib.py:fib", "4")
+    assert "the run of fib is not over" in refused(session, "export a.json")
+    done(session, "run", "export a.jsonl", "export a.json", "export a.tl")
+    assert tl.read_json("a.json").status == "Returned"
+    assert done(session, "replay a.jsonl")["run"] == "fib-2" and done(session, "goto 8")["position"] == 8
+    assert "a run began from this file" in refused(session, "pytest fib.py")
+    assert "cannot be read" in refused(session, "replay none.jsonl")
+    assert "cannot be written" in refused(session, "export nowhere/a.tl")
+
+
+MOMENTS: dict[str, tuple[str, Sequence[str], dict[str, Any], Sequence[str]]] = {
+    "plain": ("fib.py:fib", ["4"], {}, ["step 20"]),
+    "start": ("fib.py:main", ["4"], {"schedule": "random:7", "seed": 3}, []),
+    "over": ("add.py", ["2", "3"], {"schedule": "lifo"}, ["run"]),
+    "held": ("acts.py:chain", ["6"], {"k": 5}, ["run", "back 9"]),
+    "traps": ("ends.py:partly", ["0"], {}, ["run"]),
+    "array": ("kinds.py:doubled", ["@numbers.npy"], {}, ["run"]),
+    "by hand": ("fib.py:fib", ["5"], {}, ["step 10", "choose 2", "step 9", "choose 1", "step 5"]),
+    "edited": ("fib.py:fib", ["4"], {}, ["step 6", "change 1 1", "step 9", "inject add 0 main 5", "step"]),
+    "a log": ("fib.py:fib", ["3"], {}, ["run", "export run.jsonl", "replay run.jsonl", "goto 12"]),
+    "graph": ("graphs.py:stuck", ["5"], {"unchecked": True}, ["run"]),
+}
+
+
+def test_a_test_of_a_moment(folder: Path) -> None:
+    """`pytest FILE` writes a test that ruff has nothing to say of, and that passes; it fails once the program is
+    otherwise at that moment. All sorts of moments are tried in one go."""
+    names = []
+    for number, (target, words, options, lines) in enumerate(MOMENTS.values()):
+        session = begun(target, *words, **options)
+        names.append(f"test_moment_{number}.py")
+        done(session, *lines, f"pytest {names[-1]}")
+    for ruff in (["check"], ["format", "--check"]):
+        ran = subprocess.run(["ruff", *ruff, "--isolated", "--no-cache", *names], capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout
+    assert _passed(names) == (len(names), 0)
+    for file in ("fib.py", "add.py", "acts.py", "kinds.py"):
+        changed = (folder / file).read_text().replace("n - 1", "n - 3").replace("x + y", "x - y")
+        (folder / file).write_text(changed.replace("2 * a", "3 * a").replace("v + v", "v * v"))
+    assert _passed(names) == (4, len(names) - 4)
+
+
+def _passed(names: Sequence[str]) -> tuple[int, int]:
+    """How many of these tests pass, and how many do not. They run in this process, as functions."""
+    passed = 0
+    for name in names:
+        space: dict[str, Any] = {"__file__": str(Path(name).resolve())}
+        exec(compile(Path(name).read_text(), name, "exec"), space)
+        (test,) = [value for key, value in space.items() if key.startswith("test_")]
+        try:
+            test()
+            passed += 1
+        except (AssertionError, tl.TagloomError):
+            pass
+    return passed, len(names) - passed
+
+
+# The prompt
+
+
+def test_the_prompt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A person's lines are done one by one; Ctrl-C at the prompt begins a new line, and Ctrl-D leaves."""
+    lines = iter(["step", KeyboardInterrupt(), "", "nonsense", EOFError(), "step"])
+
+    def typed(prompt: str) -> str:
+        line = next(lines)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+    monkeypatch.setattr("builtins.input", typed)
+    session = begun("fib.py:fib", "3")
+    assert converse(session) == 0 and session.history.position == 1
+    said = capsys.readouterr().out
+    assert "after 1 event" in said and "there is no such command" in said
+
+
+def test_completion(folder: Path) -> None:
+    """Tab knows the commands, and after one the nodes, runs and bookmarks."""
+    session = begun("fib.py:fib", "3")
+    done(session, "bookmark here")
+    assert "step" in set(completions(session, "st"))
+    assert {"fib", "add", "fib.add", "@here"} <= set(completions(session, "goto "))
+
+
+def test_replies_are_json(folder: Path) -> None:
+    """What a reply says is JSON, values that JSON has no number for among it."""
+    session = begun("kinds.py:half", "nan")
+    done(session, "run")
+    assert json.loads(json.dumps(session.do("where").form(), allow_nan=False))["data"]["results"] == ["nan"]
+
+
+def test_nothing_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Programs, log points and commands print nothing themselves: all is in the replies."""
+    session = begun("acts.py:told", "2")
+    done(session, 'log fired "x"', "continue", "runs", "help")
+    assert capsys.readouterr() == ("", "")
