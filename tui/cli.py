@@ -41,6 +41,7 @@ from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
 from .show import show as shown
+from .terminal import has_unicode
 
 app = typer.Typer(
     add_completion=False,
@@ -137,7 +138,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
     if len(complaints) > 4:
         print(f"and {counted(len(complaints) - 4, 'more trap')}", file=sys.stderr)
     if stats and not as_document:
-        print(stats_report(outcome, unicode=_unicode()))
+        print(stats_report(outcome, unicode=has_unicode()))
 
 
 @app.command(context_settings=_LITERALS)
@@ -269,9 +270,11 @@ def show(
         Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
     ] = None,
     at: Annotated[int | None, typer.Option(help="After so many events of the run; without it, at its end.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A function, or loop, that alone is drawn.")] = None,
     fold: Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")] = None,
     most: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
+    ascii: Annotated[bool, typer.Option("--ascii", help="Draw it in the characters of this terminal.")] = False,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -287,7 +290,8 @@ def show(
     of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
     """
     options = Options(schedule, Limits(firings=max_firings), seed, k, unchecked)
-    text = shown(Start(target, tuple(args or ()), options), Wanted(form, output, at, tuple(fold or ()), dark, most))
+    wanted = Wanted(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
+    text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:
         print(text, end="")
 
@@ -332,11 +336,6 @@ def explain(
     from .explain import listing
 
     print(listing() if rule is None else explained(rule))
-
-
-def _unicode() -> bool:
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
-    return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 
 def _complain(error: TagloomError) -> None:

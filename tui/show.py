@@ -20,10 +20,13 @@ from ..core.world import World
 from ..interp.documents import text_form
 from ..interp.log import SUFFIX
 from ..interp.travel.history import History
+from ..viz.collapse import LARGEST, collapsed, fitted, named
 from ..viz.pictures import Picture, drawn, moment, picture, static
 from ..viz.style import DARK, LIGHT
+from ..viz.view import View
 from .begin import Start
 from .load import find, forms, program_of
+from .terminal import in_cells
 
 
 class FormWord(StrEnum):
@@ -49,9 +52,12 @@ class Wanted:
     form: FormWord = FormWord.graph
     output: Path | None = None
     at: int | None = None
+    only: tuple[str, ...] = ()
     fold: tuple[str, ...] = ()
     dark: bool = False
     most: int | None = None
+    cells: bool = False
+    """In the characters of a terminal."""
 
 
 def show(start: Start, wanted: Wanted) -> str | None:
@@ -64,11 +70,15 @@ def show(start: Start, wanted: Wanted) -> str | None:
         history = start.history(World(_aside))
         if wanted.form is FormWord.program:
             raise Usage("a run is one of a graph", got="--form program", hint="leave out ARGS, or --form program")
+        if wanted.cells:
+            return _in_cells(of_run(history, wanted), wanted)
         if wanted.output is None:
             raise Usage("the picture of a run goes into a file", hint="-o run.svg")
         _write(wanted, lambda: _picture(of_run(history, wanted), wanted))
         return None
     subject = _static(start.target, wanted.form)
+    if wanted.cells:
+        return _in_cells(static(subject), wanted)
     if wanted.output is None:
         return _text(subject)
     _write(wanted, lambda: _of_static(subject, wanted))
@@ -130,7 +140,16 @@ def _picture(what: Picture, wanted: Wanted) -> bytes:
     most = {} if wanted.most is None else {"most": wanted.most}
     with _Progress() as progress:
         theme = DARK if wanted.dark else LIGHT
-        return drawn(what, suffix, theme=theme, fold=wanted.fold, progress=progress.tell, **most)
+        return drawn(what, suffix, theme=theme, only=wanted.only, fold=wanted.fold, progress=progress.tell, **most)
+
+
+def _in_cells(what: Picture, wanted: Wanted) -> str:
+    if wanted.output is not None:
+        raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
+    if not isinstance(what, View):
+        raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
+    view = collapsed(what, named(what, wanted.fold)) if wanted.fold else what
+    return in_cells(fitted(view, wanted.most or LARGEST))
 
 
 def _suffix(wanted: Wanted) -> str:

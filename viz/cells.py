@@ -1,0 +1,155 @@
+"""The view in the character cells of a terminal, laid out by Graphviz.
+
+Ranks are rows, with a channel between each and the next, in which arrows run along. What is drawn is data: rows of
+cells, each with a character, the same in ASCII, a look, and what of the view it belongs to.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .ansi import printed
+from .apart import Span
+from .badges import places, put_badges
+from .grid import Cell
+from .layout import Layout, layout
+from .legend import legend
+from .paint import Canvas, paint
+from .plates import Plate, Writing, opened, plates
+from .routes import Narrow, Routes, route
+from .seams import carved
+from .tracks import Border, rows_of
+from .view import View
+
+
+class Drawing(NamedTuple):
+    """A view in cells."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    legend: tuple[tuple[Cell, ...], ...]
+    """What its signs mean."""
+    fits: bool
+    """Whether it has the size that was wanted."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return max(map(len, self.rows), default=0), len(self.rows)
+
+    def text(self, *, unicode: bool = True, colours: bool = False) -> str:
+        """All characters, without blanks at the ends of lines."""
+        return printed(self.rows, unicode=unicode, colours=colours)
+
+    def places(self) -> dict[str | int, list[tuple[int, int]]]:
+        """For each box and frame, by name, and each arrow, by its number in the view, its cells: rows and columns."""
+        return places(self.rows)
+
+
+@dataclass(slots=True)
+class Plan:
+    """Where everything is, before anything is painted."""
+
+    view: View
+    plates: list[Plate]
+    layout: Layout
+    routes: Routes
+    borders: dict[int, list[Border]]
+    heights: list[int]
+    """Rows of each channel; channel k lies above rank k."""
+
+    @property
+    def rows(self) -> int:
+        """How many it takes."""
+        return sum(self.heights) + self.layout.ranks
+
+    def row_of(self, rank: int) -> int:
+        """The row in which the boxes of a rank stand."""
+        return sum(self.heights[: rank + 1]) + rank
+
+
+_WRITINGS = (
+    Writing(),
+    Writing(joined=2),
+    Writing(letters=True, longest=18),
+    Writing(letters=True, longest=12, joined=2),
+    Writing(letters=True, longest=8, joined=3),
+)
+"""Ways to write a view, the more legible first."""
+
+
+WIDTH, HEIGHT = 120, 40
+"""Columns and rows of a terminal that nobody knows."""
+
+_FAR = 2.0
+"""Where a drawing has more columns, or rows, by this factor than are wanted, it is not made less legible in vain."""
+
+
+def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
+    """A view drawn in so many columns and rows; where it cannot be, larger, and the drawing says so.
+
+    Raises Usage where Graphviz cannot lay it out.
+    """
+    found: list[Drawing] = []
+    for writing in _WRITINGS:
+        drawing = _drawn(view, writing, width, height)
+        if drawing.fits:
+            return drawing
+        if _excess(drawing.size, width, height) > _FAR:
+            return _drawn(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False)
+        found.append(drawing)
+    return min(found, key=lambda drawing: _excess(drawing.size, width, height))
+
+
+def _excess(size: tuple[int, int], width: int, height: int) -> float:
+    return max(size[0] / max(width, 1), size[1] / max(height, 1))
+
+
+def _drawn(view: View, writing: Writing, width: int, height: int) -> Drawing:
+    plan = planned(view, writing, height)
+    canvas = Canvas()
+    paint(canvas, plan)
+    grid = carved(canvas.grid(), width, height)
+    put_badges(grid, view)
+    fits = len(grid) <= height and len(grid[0] if grid else ()) <= width
+    return Drawing(tuple(map(tuple, grid)), legend(view, writing, width), fits)
+
+
+def planned(view: View, writing: Writing, height: int) -> Plan:
+    """Where everything is, if it is written so, in so many rows if it can be."""
+    shown = opened(view)
+    wider = Counter[str]()
+    while True:
+        rows = plates(shown, writing, wider)
+        found = layout(shown, rows)
+        try:
+            routes = route(shown, rows, found)
+            break
+        except Narrow as narrow:
+            wider.update(narrow.boxes)
+    borders = _borders(shown, found)
+    channels = [
+        ([branch for branch in routes.branches if branch.channel == channel], borders.get(channel, []))
+        for channel in range(found.ranks + 1)
+    ]
+    heights = rows_of(channels, height - found.ranks)
+    return Plan(shown, rows, found, routes, borders, heights)
+
+
+def _borders(view: View, found: Layout) -> dict[int, list[Border]]:
+    """Upper and lower sides of frames, by channel."""
+    borders: dict[int, list[Border]] = {}
+    inner_first = [cluster for cluster in view.outside.all() if cluster.name in found.frames][::-1]
+    for cluster in inner_first:
+        span = found.frames[cluster.name]
+        for upper, channel in ((True, span.first), (False, span.last + 1)):
+            others = borders.setdefault(channel, [])
+            inside = [other.depth + 1 for other in others if other.upper == upper and _within(other, span)]
+            others.append(Border(cluster.name, span.left, span.right, upper, max(inside, default=0)))
+    return borders
+
+
+def _within(border: Border, span: Span) -> bool:
+    return span.left < border.left and border.right < span.right

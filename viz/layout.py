@@ -1,0 +1,146 @@
+"""Where everything stands, in cells of a terminal, as Graphviz lays it out.
+
+Graphviz is given boxes of the size that they have in cells, and says in which order they stand, where, and where
+arrows run between them. Nothing of it draws.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from .apart import Span, Stand, apart
+from .plates import JOINT, Plate
+from .render import COORDINATES, render
+from .view import Arrow, Cluster, View
+
+_CELL = 10
+"""Points in the layout that a column is."""
+
+Point = tuple[float, float]
+
+
+class Layout(NamedTuple):
+    """The layout of a view; plates and clusters by their names."""
+
+    plates: dict[str, Stand]
+    frames: dict[str, Span]
+    courses: dict[int, dict[int, float]]
+    """For each arrow, by its number in the view, the column at which it passes each rank."""
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+        return max((stand.rank for stand in self.plates.values()), default=-1) + 1
+
+
+def layout(view: View, plates: Sequence[Plate], *, timeout: float = 120) -> Layout:
+    """The layout of plates, which have the boxes of the view, each once.
+
+    Raises Usage where Graphviz does, as `render`.
+    """
+    said = json.loads(render(_dot(view, plates), COORDINATES, timeout=timeout))
+    objects = {thing["name"]: thing for thing in said.get("objects", ())}
+    middles = {
+        plate.name: tuple(map(float, objects[f"p{number}"]["pos"].split(","))) for number, plate in enumerate(plates)
+    }
+    heights = sorted({y for _, y in middles.values()}, reverse=True)
+    rank = {y: number for number, y in enumerate(heights)}
+    wanted = {
+        plate.name: Stand(rank[middles[plate.name][1]], round(middles[plate.name][0] / _CELL - plate.width / 2))
+        for plate in plates
+    }
+    courses = {int(edge["arrow"]): _course(edge["pos"], heights) for edge in said.get("edges", ()) if "arrow" in edge}
+    stands, frames = apart(view, plates, wanted, courses)
+    return Layout(stands, frames, courses)
+
+
+def _dot(view: View, plates: Sequence[Plate]) -> str:
+    """DOT source of plates: tables of fixed size, with a port for each box and each outlet of it."""
+    node_of = {slot.box: f"p{number}" for number, plate in enumerate(plates) for slot in plate.slots}
+    joined = {joint for plate in plates for joint in plate.joints}
+    lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
+    lines += [f"p{number} [label=<{_table(plate)}>]" for number, plate in enumerate(plates)]
+    lines += _inside(view.outside, node_of, plates)
+    for number, arrow in enumerate(view.arrows):
+        if number not in joined and arrow.tail in node_of and arrow.head in node_of:
+            lines.append(_edge(number, arrow, node_of, plates))
+    lines += [
+        f"{node_of[upper]} -> {node_of[lower]} [style=invis weight=0]"
+        for upper, lower in view.above
+        if node_of[upper] != node_of[lower]
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _table(plate: Plate) -> str:
+    cells = ""
+    for number, slot in enumerate(plate.slots):
+        outlets = sorted((columns.start, columns.stop, label) for label, columns in slot.outlets.items() if label)
+        start = outlets[0][0] if outlets else len(slot.text)
+        cells += _space(JOINT) if number else ""
+        cells += _space(start, f"b{number}")
+        for place, (start, _, _) in enumerate(outlets):
+            end = outlets[place + 1][0] if place + 1 < len(outlets) else len(slot.text)
+            cells += _space(end - start, f"b{number}o{place}")
+    return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>{cells}</tr></table>'
+
+
+def _space(columns: int, port: str = "") -> str:
+    named = f' port="{port}"' if port else ""
+    return f'<td{named} fixedsize="true" width="{columns * _CELL}" height="{_CELL}"></td>'
+
+
+def _edge(number: int, arrow: Arrow, node_of: dict[str, str], plates: Sequence[Plate]) -> str:
+    ends = []
+    for box, label in ((arrow.tail, arrow.label), (arrow.head, "")):
+        node = node_of[box]
+        slots = plates[int(node[1:])].slots
+        position = next(position for position, slot in enumerate(slots) if slot.box == box)
+        labels = sorted((columns.start, name) for name, columns in slots[position].outlets.items() if name)
+        outlet = next((f"o{place}" for place, (_, name) in enumerate(labels) if name == label), "") if label else ""
+        ends.append(f"{node}:b{position}{outlet}")
+    if arrow.turned:
+        ends.reverse()
+    free = " constraint=false" if arrow.free else ""
+    return f"{ends[0]} -> {ends[1]} [arrow={number} dir=none{free}]"
+
+
+def _inside(cluster: Cluster, node_of: dict[str, str], plates: Sequence[Plate]) -> list[str]:
+    lines = [f"{node}" for node in dict.fromkeys(node_of[name] for name in cluster.boxes)]
+    level = list(dict.fromkeys(node_of[name] for name in cluster.level))
+    if len(level) > 1:
+        lines.append(f"{{rank=same; {'; '.join(level)}}}")
+    for inner in cluster.clusters:
+        lines += [f"subgraph {_name(inner)} {{ margin={_CELL}", *_inside(inner, node_of, plates), "}"]
+    return lines
+
+
+def _name(cluster: Cluster) -> str:
+    return "cluster" + re.sub(r"\W", "_", cluster.name.removeprefix("cluster"))
+
+
+def _course(pos: str, heights: Sequence[float]) -> dict[int, float]:
+    """The columns at which a spline crosses the heights of ranks."""
+    points: list[Point] = []
+    for word in pos.split():
+        parts = word.split(",")
+        if parts[0] not in "es":
+            points.append((float(parts[0]), float(parts[1])))
+    path = [_on_curve(points[at : at + 4], step / 8) for at in range(0, len(points) - 3, 3) for step in range(9)]
+    found: dict[int, float] = {}
+    for (x, y), (further, lower) in pairwise(path):
+        for rank, height in enumerate(heights):
+            if min(y, lower) <= height <= max(y, lower) and y != lower:
+                found.setdefault(rank, (x + (further - x) * (height - y) / (lower - y)) / _CELL)
+    return found
+
+
+def _on_curve(points: Sequence[Point], t: float) -> Point:
+    """A point of a Bezier curve."""
+    a, b, c, d = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = points
+    return a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3

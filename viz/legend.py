@@ -1,0 +1,64 @@
+"""What the signs of a drawing in cells mean: those that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .grid import Cell
+from .plates import Writing, stroke
+from .strokes import HEADS, STROKES
+from .style import LINES, LOOKS, SIGNS
+from .view import Arrow, Link, View
+
+MEANINGS: dict[Link, str] = {
+    "data": "data",
+    "predicate": "predicate",
+    "trigger": "trigger",
+    "order": "order of effects",
+    "call": "call, return",
+    "back": "next iteration",
+    "control": "decides",
+    "below": "is below",
+}
+"""What arrows mean."""
+
+
+def legend(view: View, writing: Writing, width: int) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of cells, no wider than `width` if that can be, that say what arrows, letters and badges mean."""
+    said = [*_of_arrows(view), *_of_badges(view), *(_of_letters(view) if writing.letters else ())]
+    rows: list[list[Cell]] = []
+    for words in said:
+        if rows and len(rows[-1]) + len(words) + 3 <= width:
+            rows[-1] += [Cell()] * 3 + words
+        else:
+            rows.append(list(words))
+    return tuple(map(tuple, rows))
+
+
+def _of_arrows(view: View) -> Iterable[list[Cell]]:
+    links = {arrow.link for arrow in view.arrows}
+    for link, meaning in MEANINGS.items():
+        if link in links:
+            line, head = STROKES[stroke(Arrow("", "", link))], HEADS[link][2]
+            cell = Cell(colour=LINES[link].colour)
+            signs = [(line.sign(12), line.along)] * 2 + ([(head[0], head[1])] if head else [])
+            yield [cell._replace(sign=sign, ascii=plain) for sign, plain in signs] + _words(f" {meaning}")
+
+
+def _of_badges(view: View) -> Iterable[list[Cell]]:
+    for mark in view.marks:
+        sign = SIGNS[mark]
+        if mark != "more":
+            first = Cell(sign.sign, sign.ascii, sign.colour, True)
+            yield [first, *_words(f" {sign.meaning}")]
+
+
+def _of_letters(view: View) -> Iterable[list[Cell]]:
+    kinds = {box.kind for box in view.boxes.values()}
+    for kind in ("merge", "switch", "call", "return", "enter", "next_iteration", "exit"):
+        if kind in kinds:
+            yield [Cell(LOOKS[kind].letter, LOOKS[kind].letter, LOOKS[kind].colour, True), *_words(f" {kind}")]
+
+
+def _words(text: str) -> list[Cell]:
+    return [Cell(sign, sign) for sign in text.replace("_", " ")]

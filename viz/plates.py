@@ -1,0 +1,207 @@
+"""Plates: boxes as a terminal writes them, a line each, and rows of boxes that share a line.
+
+The signs at the ends of a box stand for its shape, so that nothing is told by colour alone: a merge is narrow below,
+`\\merge n/`, a switch above, `/switch n T F\\`. What leaves an output that has a label leaves below the label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+from unicodedata import category, east_asian_width
+
+from .style import LOOKS
+from .view import Arrow, Box, Cluster, Kind, View
+
+JOINT = 3
+"""How many columns the arrow takes that joins two boxes of a plate."""
+
+ENDS: dict[Kind, tuple[str, str]] = {
+    "arithmetic": ("(", ")"),
+    "comparison": ("{", "}"),
+    "logic": ("{", "}"),
+    "literal": ("[", "]"),
+    "merge": ("\\", "/"),
+    "switch": ("/", "\\"),
+    "call": ("[", ">"),
+    "return": ("<", "]"),
+    "enter": ("[", ">"),
+    "exit": ("<", "]"),
+    "next_iteration": ("/", "/"),
+    "cells": ("((", "))"),
+    "breakpoint": ("[[", "]]"),
+}
+"""What boxes begin and end with, in ASCII; those of other kinds with their letter, in brackets."""
+
+
+class Writing(NamedTuple):
+    """How boxes are written."""
+
+    letters: bool = False
+    """Whether a letter takes the place of words like merge."""
+    longest: int = 24
+    """Longer names are cut."""
+    joined: int = 0
+    """The most boxes that share a line, where each is all that feeds the next, and feeds nothing else."""
+
+
+class Slot(NamedTuple):
+    """A box, written, and the columns in it from which arrows leave."""
+
+    box: str
+    text: str
+    outlets: dict[str, range]
+    """For each label of an output, the columns below it; those of arrows without a label at ""."""
+
+
+class Plate(NamedTuple):
+    """Boxes that share a line, each joined to the next by an arrow: the number that it has in the view."""
+
+    slots: tuple[Slot, ...]
+    joints: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the first box."""
+        return self.slots[0].box
+
+    @property
+    def width(self) -> int:
+        """Columns from end to end."""
+        return sum(len(slot.text) for slot in self.slots) + JOINT * len(self.joints)
+
+    def starts(self) -> Iterator[tuple[Slot, int]]:
+        """The boxes, and the column at which each begins."""
+        column = 0
+        for slot in self.slots:
+            yield slot, column
+            column += len(slot.text) + JOINT
+
+
+def stroke(arrow: Arrow) -> str:
+    """What kind of line an arrow has; those of one output that have the same may fork."""
+    return {"trigger": "dotted", "back": "double", "call": "dashed", "order": "dashed", "control": "dashed"}.get(
+        arrow.link, "line"
+    )
+
+
+def one_wide(text: str) -> str:
+    r"""Text in which every letter takes one cell.
+
+    >>> one_wide("a\nb"), one_wide("\N{CJK UNIFIED IDEOGRAPH-4E2D}")
+    ('a?b', '?')
+    """
+    return "".join(
+        letter if letter.isprintable() and east_asian_width(letter) not in "WF" and category(letter)[0] != "M" else "?"
+        for letter in text
+    )
+
+
+def cut(text: str, longest: int) -> str:
+    """Text that is not too long.
+
+    >>> cut("less_equal_1", 8), cut("n - 1", 8)
+    ('less_eq~', 'n - 1')
+    """
+    return text if len(text) <= longest else f"{text[: max(longest - 1, 1)]}~"
+
+
+def plates(view: View, writing: Writing, wider: Counter[str]) -> list[Plate]:
+    """The boxes of a view, written, in its order; `wider` says which take more columns than they need for words."""
+    rows = [[name] for name in view.boxes]
+    joints: dict[str, list[int]] = {name: [] for name in view.boxes}
+    if writing.joined:
+        rows, joints = _joined(view, writing.joined)
+    ports = _ports(view)
+    slots = {name: _slot(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
+    return [Plate(tuple(slots[name] for name in row), tuple(joints[row[0]])) for row in rows]
+
+
+def _ports(view: View) -> Counter[str]:
+    """The most arrows that leave or reach each box on one side."""
+    above, below = Counter[str](), Counter[str]()
+    for tail, _, _, up in {(arrow.tail, arrow.label, stroke(arrow), arrow.turned) for arrow in view.arrows}:
+        (above if up else below)[tail] += 1
+    for arrow in view.arrows:
+        if arrow.turned or arrow.free:
+            below[arrow.head] += 1
+        if arrow.free:
+            above[arrow.tail] += 1
+        if not arrow.turned:
+            above[arrow.head] += 1
+    return above | below
+
+
+def _slot(box: Box, view: View, writing: Writing, ports: int) -> Slot:
+    before, after = ENDS.get(box.kind, (f"[{LOOKS[box.kind].letter} ", "]"))
+    text = f"{before}{_words(box, writing)}"
+    leaving = {(arrow.label, stroke(arrow)) for arrow in view.arrows if arrow.tail == box.name}
+    labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
+    said = [one_wide(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
+    length = sum(len(label) + 1 for label in said)
+    text = text.ljust(max(ports + 1, 2 * ports + 1 - length - len(after)))
+    outlets = {"": range(len(before), max(len(text), len(before) + 1))}
+    for label, words in zip(labels, said, strict=True):
+        outlets[label] = range(len(text) + 1, len(text) + 1 + len(words))
+        text += f" {words}"
+    if set(labels) == {label for label, _ in leaving}:
+        outlets[""] = range(len(before), len(text))
+    return Slot(box.name, f"{text}{after}", outlets)
+
+
+def _words(box: Box, writing: Writing) -> str:
+    first = one_wide(box.first)
+    if not writing.letters:
+        word = f"{box.kind} " if box.second == box.kind and box.kind in ("merge", "switch") else ""
+        return f"{word}{cut(first, writing.longest)}" or " "
+    word = box.kind.removesuffix("_iteration")
+    letter = (
+        f"{LOOKS[box.kind].letter} "
+        if (box.second == box.kind or first.startswith(word)) and box.kind != "result"
+        else ""
+    )
+    return f"{letter}{cut(first.removeprefix(f'{word} '), writing.longest)}" or " "
+
+
+def _joined(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
+    """Boxes in rows: an arrow joins two where it is all that leaves the one and all that reaches the other."""
+    leaving, reaching, home = Counter[str](), Counter[str](), _homes(view)
+    for arrow in view.arrows:
+        if not (arrow.turned or arrow.free):
+            leaving[arrow.tail] += 1
+            reaching[arrow.head] += 1
+    row_of = {name: [name] for name in view.boxes}
+    joints: dict[str, list[int]] = {name: [] for name in view.boxes}
+    for number, arrow in enumerate(view.arrows):
+        if not _joins(arrow, home) or leaving[arrow.tail] > 1 or reaching[arrow.head] > 1:
+            continue
+        left, right = row_of[arrow.tail], row_of[arrow.head]
+        if left is right or left[-1] != arrow.tail or right[0] != arrow.head or len(left) + len(right) > most:
+            continue
+        joints[left[0]] += [number, *joints.pop(right[0])]
+        left += right
+        row_of.update(dict.fromkeys(right, left))
+    return list({row[0]: row for row in row_of.values()}.values()), joints
+
+
+def _joins(arrow: Arrow, home: dict[str, Cluster]) -> bool:
+    plain = not (arrow.turned or arrow.free or arrow.label or arrow.into)
+    return plain and arrow.tail in home and arrow.head in home and home[arrow.tail] is home[arrow.head]
+
+
+def _homes(view: View) -> dict[str, Cluster]:
+    return {name: cluster for cluster in view.outside.all() for name in cluster.boxes}
+
+
+def opened(view: View) -> View:
+    """A view with one function, without the frame around it."""
+    inner = view.outside.clusters
+    if len(inner) != 1 or inner[0].kind != "function":
+        return view
+    (only,) = inner
+    outside = Cluster(view.outside.name, "function", only.title)
+    outside.boxes = {**view.outside.boxes, **only.boxes}
+    outside.level = [*view.outside.level]
+    outside.clusters = only.clusters
+    return View(view.name, view.caption, outside, view.arrows, view.above)

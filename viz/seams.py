@@ -1,0 +1,93 @@
+"""Seams: cells that can be cut out of a grid, one of each row (or of each column), so that nothing is torn.
+
+A seam runs from the top to the bottom through cells in which there is nothing but room: blanks, and lines that run
+along. Between two rows it goes aside only where nothing joins the cells that it passes, since those of one row move
+and those of the other stay. What was beside one another, joined or not, still is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
+
+_FAR = 10**6
+"""What is never worth it."""
+
+
+def carved(grid: Grid, width: int, height: int) -> Grid:
+    """The grid with as many seams cut out as it has to lose, and can."""
+    narrow = _carved(grid, width, LEFT | RIGHT, UP, DOWN)
+    return _turned(_carved(_turned(narrow), height, UP | DOWN, LEFT, RIGHT))
+
+
+def _turned(grid: Grid) -> Grid:
+    return [list(column) for column in zip(*grid, strict=True)]
+
+
+def _carved(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
+    while grid and len(grid[0]) > wanted:
+        seam = _seam(grid, along, up, down)
+        if seam is None:
+            return grid
+        grid = [row[:column] + row[column + 1 :] for row, column in zip(grid, seam, strict=True)]
+    return grid
+
+
+def _seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
+    """The column of each row that can be left out, so that the seam is the straightest; none where none can."""
+    costs = _room(grid[0], along)
+    steps: list[list[int]] = []
+    for above, row in pairwise(grid):
+        costs, step = _next(costs, _room(row, along), *_passable(above, row, up, down))
+        steps.append(step)
+    column = min(range(len(costs)), key=lambda place: costs[place])
+    if costs[column] >= _FAR:
+        return None
+    seam = [column]
+    for step in reversed(steps):
+        column = step[column]
+        seam.append(column)
+    return seam[::-1]
+
+
+def _room(row: Sequence[Cell], along: int) -> list[int]:
+    """What it costs to leave out each cell of a row: one beside which there is as much room."""
+    free = [cell.sides in (0, along) and not cell.sides & FIXED for cell in row]
+    return [
+        (1 if row[place].sides else 0) if free[place] and place + 1 < len(row) and free[place + 1] else _FAR
+        for place in range(len(row))
+    ]
+
+
+def _passable(above: Sequence[Cell], row: Sequence[Cell], up: int, down: int) -> tuple[list[bool], list[bool]]:
+    """Whether a seam can step to the right to each column from the one before it, and to the left from each column.
+
+    What it steps over moves in one of the two rows only. It must not be joined, and no corner may come to lie beside
+    another: in ASCII they look alike.
+    """
+    loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
+    right = [loose[place] and not (place and _corners(above[place], row[place - 1])) for place in range(len(row))]
+    left = [loose[place] and not (place and _corners(above[place - 1], row[place])) for place in range(len(row))]
+    return right, left
+
+
+def _corners(one: Cell, other: Cell) -> bool:
+    return all(cell.sides & (UP | DOWN) and cell.sides & (LEFT | RIGHT) for cell in (one, other))
+
+
+def _next(
+    costs: Sequence[int], room: Sequence[int], right: Sequence[bool], left: Sequence[bool]
+) -> tuple[list[int], list[int]]:
+    """The costs of a row and where they come from, by those of the row before it."""
+    size = len(costs)
+    best = list(costs)
+    origin = list(range(size))
+    for place in range(1, size):
+        if right[place] and best[place - 1] + 1 < best[place]:
+            best[place], origin[place] = best[place - 1] + 1, origin[place - 1]
+    for place in range(size - 2, -1, -1):
+        if left[place + 1] and best[place + 1] + 1 < best[place]:
+            best[place], origin[place] = best[place + 1] + 1, origin[place + 1]
+    return [cost + more for cost, more in zip(best, room, strict=True)], origin
