@@ -51,6 +51,22 @@ def named(view: View, subjects: Iterable[str]) -> set[str]:
     return found
 
 
+def part(view: View, names: Collection[str]) -> View:
+    """The view of these clusters alone, with the boxes that their arrows come from and go to."""
+    wanted = [cluster for cluster in view.outside.all() if cluster.name in names]
+    inside = set(chain.from_iterable(each.boxes for cluster in wanted for each in cluster.all()))
+    made = View(view.name, view.caption)
+    made.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
+    ends = {end for arrow in made.arrows for end in (arrow.tail, arrow.head)} - inside
+    made.outside.boxes = {name: box for name, box in view.boxes.items() if name in ends}
+    within = {each.name for cluster in wanted for inner in cluster.clusters for each in inner.all()}
+    made.outside.clusters = [cluster for cluster in wanted if cluster.name not in within]
+    made.above = [(upper, lower) for upper, lower in view.above if {upper, lower} <= inside]
+    kept = {cluster.name for cluster in made.outside.all()}
+    made.arrows = [arrow if arrow.into in kept else arrow._replace(into="") for arrow in made.arrows]
+    return made
+
+
 def collapsed(view: View, names: Collection[str]) -> View:
     """The view in which the clusters of these names are a box each; what is inside one is folded with it."""
     stands: dict[str, str] = {}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from .style import FONT, FRAMES, LIGHT, LINES, LOOKS, SIGNS, SIZE, SMALL, Theme
@@ -101,8 +102,8 @@ def _fill(picture: Any, cluster: Cluster, theme: Theme) -> None:
         picture.node(box.name, **_of_box(box, theme))
     if len(cluster.level) > 1:
         level = Digraph(graph_attr={"rank": "same"})
-        for name in cluster.level:
-            level.node(name)
+        for left, right in pairwise(cluster.level):
+            level.edge(left, right, style="invis", weight="0")
         picture.subgraph(level)
     for inner in cluster.clusters:
         drawn = Digraph(inner.name)

@@ -14,7 +14,7 @@ from ..core.program import Program
 from ..core.value import show
 from ..interp.travel.history import History
 from .charts import profile_svg, spacetime_svg
-from .collapse import LARGEST, collapsed, fitted, named
+from .collapse import LARGEST, collapsed, fitted, named, part
 from .dot import dot
 from .flat import graph_view
 from .moment import at_moment
@@ -114,12 +114,13 @@ def drawn(
     format: str,
     *,
     theme: Theme = LIGHT,
+    only: tuple[str, ...] = (),
     fold: tuple[str, ...] = (),
     most: int = LARGEST,
     progress: Progress | None = None,
 ) -> bytes:
-    """A picture as svg, png, pdf or dot. Functions and loops named in `fold` are a box each, and more of them where it
-    would have more than `most` boxes. Raises Usage for another format, for what cannot be laid out, and for a chart
+    """A picture as svg, png, pdf or dot, of the functions and loops named in `only` if there are any. Those in `fold`
+    are a box each, and more of them where there would be more than `most` boxes. Raises Usage for another format, for what cannot be laid out, and for a chart
     that is to be anything but svg."""
     if not isinstance(what, View):
         if format != "svg":
@@ -127,5 +128,6 @@ def drawn(
         return what(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    source = dot(fitted(collapsed(what, named(what, fold)) if fold else what, most), theme)
+    cut = part(what, named(what, only)) if only else what
+    source = dot(fitted(collapsed(cut, named(cut, fold)) if fold else cut, most), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)

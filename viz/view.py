@@ -88,7 +88,7 @@ class Cluster:
     """What it is of, by the name that people use: a function, or a loop as `fib.loop`."""
     boxes: dict[str, Box] = field(default_factory=dict)
     level: list[str] = field(default_factory=list)
-    """Boxes that stand side by side."""
+    """Boxes that stand side by side, from left to right."""
     clusters: list[Cluster] = field(default_factory=list)
 
     def cluster(self, kind: Enclosure, title: str, tooltip: str, subject: str = "") -> Cluster:
