@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.graph import Graph
 from ..event import Event, Token
 from ..outcome import shown
+from ..state import State
 from .going import Going
 
 
@@ -23,11 +25,14 @@ class Moment:
     """In their order: `3 for port 0 of main.add under main`."""
     waiting: tuple[str, ...]
     """What waits for partners, is parked or is held, in alphabetical order."""
+    cells: tuple[str, ...]
+    """Those that have been put, in the order in which they were made: `2 of main.cells under main: 7`."""
 
     def __str__(self) -> str:
         """A line for each of them, as `tagloom debug` writes it into tests."""
-        lines = [f"event: {self.event}", *(f"result {said}" for said in self.results)]
-        return "\n".join([*lines, *(f"flight: {said}" for said in self.flight), *(f"waits: {s}" for s in self.waiting)])
+        parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting), ("cell", self.cells))
+        lines = (f"{word} {said}" for word, part in parts for said in part)
+        return "\n".join([f"event: {self.event}".rstrip(), *lines])
 
 
 def moment(history: Going) -> Moment:
@@ -46,7 +51,15 @@ def moment(history: Going) -> Moment:
         tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
         tuple(_token(graph, token) for token in state.flight),
         tuple(sorted(_token(graph, token) for token in tokens)),
+        tuple(_cells(graph, state)),
     )
+
+
+def _cells(graph: Graph, state: State) -> Iterator[str]:
+    """The cells that are full; one that was put twice has the value that came first."""
+    for handle, block in state.cells.blocks.items():
+        for number, puts in sorted(block.puts.items()):
+            yield f"{number} of {shown(graph, handle)}: {shown(graph, puts[0].inputs[2])}"
 
 
 def _token(graph: Graph, token: Token) -> str:

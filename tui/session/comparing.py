@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ...core.errors import Usage
 from ...interp.function import ENGINES
 from ...interp.questions.difference import Difference, first_difference
 from ..begin import Start
+from ..load import split_target
 from .command import Group
 from .forking import columns
 from .moving import on_to
@@ -57,10 +59,18 @@ def _other(session: Session, words: Words) -> Run:
         start = start.otherwise(schedule=schedule)
     elif engine is None and not rest:
         raise Usage("nothing says with what to compare", required=words.usage)
-    current, name = run.name, "-".join(filter(None, (run.name, schedule or engine or "other")))
-    other = session.add(start.history(session.world), start, name.replace(":", "-").replace("/", "-"))
-    session.change(current=current)
+    other = session.add(start.history(session.world), start, _name(run.name, schedule or engine, rest))
+    session.change(current=run.name)
     return other
+
+
+def _name(name: str, way: str | None, rest: tuple[str, ...]) -> str:
+    """What the other run is called: by its schedule or engine, its arguments, or its file."""
+    if way is not None:
+        return f"{name}-{Path(way).name}".replace(":", "-")
+    if rest[0] == "--args":
+        return f"{name}({','.join(rest[1:])})".replace(" ", "")[:40]
+    return Path(split_target(rest[0])[0]).stem
 
 
 def _start(start: Start | None, rest: tuple[str, ...], usage: str) -> Start:

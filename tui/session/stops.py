@@ -22,7 +22,7 @@ class Point:
 
     def __str__(self) -> str:
         says = "" if self.log is None else f' says "{self.log}"'
-        ignores = f", ignoring the first {counted(self.ignore, 'hit')}" if self.ignore else ""
+        ignores = f", ignores {counted(self.ignore, 'hit')}" if self.ignore else ""
         return f"{self.number}: {self.condition}{says}{ignores}{'' if self.enabled else ', disabled'}"
 
 
