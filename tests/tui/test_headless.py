@@ -6,8 +6,10 @@ meant, `python tests/tui/test_headless.py` writes them anew; read the difference
 
 from __future__ import annotations
 
+import doctest
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tagloom.tui.prompt import PROMPT
+from tagloom.tui.session.commands import COMMANDS
 
 HERE = Path(__file__).resolve().parent
 TRANSCRIPTS = sorted((HERE / "transcripts").glob("*.txt"))
@@ -119,8 +122,33 @@ def test_in_a_process(folder: Path) -> None:
     assert first["data"]["printed"] == ["i is 0", "i is 1", "i is 2"] and not second["ok"]
 
 
+GUIDE = HERE.parents[1] / "docs" / "debugger.md"
+
+
+def test_the_guide(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session in docs/debugger.md is answered as it is written, its example in Python too, and its tables are the
+    registry."""
+    monkeypatch.chdir(GUIDE.parents[1])
+    (transcript,) = re.findall(r"```\n(\$ tagloom debug.*?)```\n", GUIDE.read_text(), re.DOTALL)
+    words, lines = typed(transcript)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
+    found = doctest.testfile(str(GUIDE), module_relative=False)
+    assert found.failed == 0 and found.attempted > 5
+    rows = re.findall(r"^\| `(.*)` \| (?:`(.*)`)? ?\| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
+    assert [tuple(cell.replace("\\|", "|") for cell in row) for row in rows] == [
+        (command.usage, command.key, command.help) for command in COMMANDS.values()
+    ]
+
+
 def write_anew() -> None:
     """Type again what the transcripts have, and write down what is answered."""
+    guide = GUIDE.read_text()
+    (transcript,) = re.findall(r"```\n(\$ tagloom debug.*?)```\n", guide, re.DOTALL)
+    words, lines = typed(transcript)
+    command = [sys.executable, "-m", "tagloom", *words]
+    ran = subprocess.run(command, input=lines, cwd=GUIDE.parents[1], text=True, stdout=subprocess.PIPE)
+    GUIDE.write_text(guide.replace(transcript, f"$ tagloom {' '.join(words)}\n{ran.stdout}"))
     for file in TRANSCRIPTS:
         words, lines = typed(file.read_text())
         with tempfile.TemporaryDirectory() as folder:
