@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from acts_generator import Witness
-from tagloom.core.graph import Graph
+from tagloom.core.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
+from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.event import Cell, Event
+from tagloom.interp.event import Cell, Event, Token
 from tagloom.interp.questions import difference, queries, why
 from tagloom.interp.questions.causes import (
     Answer,
@@ -299,6 +300,7 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
         return
     if isinstance(place, Parked):
         yield from _parked_holds(place, waits, state, future)
+        yield from _stores_are_so(place, waits, state, index)
         return
     if isinstance(place, HeldBack):
         yield from _held_holds(place, waits, state, future)
@@ -337,6 +339,60 @@ def _parked_holds(place: Parked, waits: Any, state: State, future: Future) -> It
         yield f"{place.cell} was put in the end"
 
 
+def _stores_are_so(place: Parked, waits: Any, state: State, index: Index) -> Iterator[str]:
+    """What is said to fill a cell has been sent its handle and its number, and all that has been is said to; what might
+    has been sent one of them at most, and is named once. A `collect` waits for every cell that is empty."""
+    block, sent = state.cells.blocks[place.cell.handle], sent_to_stores(index)
+    gathers = all(state.graph.nodes[token.node].op == "collect" for token in block.parked[place.cell.number])
+    empty = [number for number in range(place.cell.number, place.cell.handle.size) if number not in block.puts]
+    cells = [-1 - need.port for need in waits.needs]
+    if cells != (empty if gathers else empty[:1]):
+        yield f"{place} waits for the cells {cells} of {empty}"
+    for number, need in zip(cells, waits.needs, strict=True):
+        told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, Unfired)}
+        wanted = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
+        if told != wanted:
+            yield f"cell {number} waits for {told}, not {wanted}"
+        maybe = [store for reason in need.reasons if isinstance(reason, Unfilled) for store in reason.stores]
+        told = {store for store in maybe if store[1] is not None}
+        if told != set(_might(sent, index.graph, place.cell.handle, number)) or len(set(maybe)) != len(maybe):
+            yield f"cell {number} may be filled by {maybe}"
+        for store in (store for store, tag in maybe if tag is None):
+            literal = index.graph.nodes[store].ports[1]
+            if (literal is not None and literal.value != number) or store in {node for node, _ in told}:
+                yield f"cell {number} is not filled by {store}"
+
+
+def _might(sent: dict[Place, dict[int, Any]], graph: Graph, handle: Any, number: int) -> Iterator[Place]:
+    """The stores that have been sent a part of what they need to know their cell, and that no other than this one."""
+    for (node, tag), got in sent.items():
+        sources = graph.sources()[Edge(node, 0)]
+        fits = any(graph.output(source).type.admits(type_of(handle)) for source in sources)
+        if fits and not {0, 1} <= got.keys() and got.get(0, handle) == handle and got.get(1, number) == number:
+            yield node, tag
+
+
+def sent_to_stores(index: Index) -> dict[Place, dict[int, Any]]:
+    """What each store that has not fired has been sent, by port, with its literals, as the events say."""
+    nodes, found = index.graph.nodes, defaultdict[Place, dict[int, Any]](dict)
+    tokens = [token for event in index.events for token in event.sent]
+    tokens += [
+        Token(*edge, ROOT, index.arguments[at]) for at, (_, to) in enumerate(index.graph.arguments) for edge in to.edges
+    ]
+    for node, port, tag, value in tokens:
+        if node >= 0 and nodes[node].op == "store" and index.fired(node, tag) is None:
+            found[node, tag][port] = value
+    for (node, _), operands in found.items():
+        operands |= {port: held.value for port, held in enumerate(nodes[node].ports) if held is not None}
+    return found
+
+
+def quietness(state: State, index: Index) -> Iterator[str]:
+    """Whether a run became quiet is told from its events as from its state."""
+    if difference._is_quiet(index) == bool(state.flight):
+        yield f"that it is quiet is said with {len(state.flight)} tokens in flight"
+
+
 def _held_holds(place: HeldBack, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A held token: the iteration before is busy, with what is said; and it is let go only if that may be over."""
     record = state.records.get(place.busy)
@@ -346,13 +402,25 @@ def _held_holds(place: HeldBack, waits: Any, state: State, future: Future) -> It
     if not waits.alive and place.tag in future.released:
         yield f"what was held under {place.tag} was let go"
     reasons = [reason for need in waits.needs for reason in need.reasons]
-    for tag, inside in state.records.items():
-        if place.busy in (tag, *_above(tag)) and not {Unfired(node, tag) for node in inside.waiting} <= set(reasons):
-            yield f"what waits under {tag} is not said to keep {place.busy} busy"
-    for reason in reasons:
-        at = reason.tag if isinstance(reason, Unfired | HeldBack) else None
-        if at is not None and place.busy not in (at, *_above(at)):
-            yield f"{reason} is not in {place.busy}"
+    inside = {tag for tag in state.records if place.busy in (tag, *_above(tag))}
+    waiting = {Unfired(node, tag) for tag in inside for node in state.records[tag].waiting}
+    if waiting != {reason for reason in reasons if isinstance(reason, Unfired)}:
+        yield f"what waits in {place.busy} is not what keeps it busy"
+    flying = [at for at, token in enumerate(state.flight) if token.tag in inside]
+    if flying != sorted(reason.position for reason in reasons if isinstance(reason, InFlight)):
+        yield f"what flies in {place.busy} is at {flying}"
+    held = {tag for tag, entries in state.held.items() if entries and tag in inside and tag != place.busy}
+    if held != {reason.tag for reason in reasons if isinstance(reason, HeldBack)}:
+        yield f"{held} are held back in {place.busy}"
+    parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
+    if parked != {reason.cell for reason in reasons if isinstance(reason, Parked)}:
+        yield f"what is parked in {place.busy} is at {parked}"
+
+
+def _cells(state: State) -> Iterator[Cell]:
+    """The cells at which tokens are parked."""
+    for handle, block in state.cells.blocks.items():
+        yield from (Cell(handle, number) for number in block.parked)
 
 
 def _above(tag: Tag) -> Iterator[Tag]:

@@ -12,8 +12,9 @@ Where a run was stopped before, what it had not come to yet is no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +29,8 @@ from .origin import Arrival, Firing, Injected, Number, Origin
 from .queries import Index
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
+Pair: TypeAlias = tuple[Number | None, Number | None]
+"""A firing of each run, None where it has none."""
 
 
 class Changed(NamedTuple):
@@ -159,7 +162,7 @@ class _Comparison:
         known = here.there[node]
         return None if known is None else there.index.fired(known, tag)
 
-    def _differing(self) -> Iterator[tuple[Number | None, Number | None]]:
+    def _differing(self) -> Iterator[Pair]:
         """The differing firings as pairs, None where one side has none."""
         for number in sorted(self.first.wrong):
             node, _, tag, _ = self.first.index.events[number].token
@@ -174,18 +177,14 @@ class _Comparison:
             other is None or self.second.depends_on_none_wrong(other)
         )
 
-    def _earliest(self, pairs: list[tuple[Number | None, Number | None]]) -> tuple[Number | None, Number | None]:
+    def _earliest(self, pairs: list[Pair]) -> Pair:
         """The one that program order has first: that of the first run; and what fired in the second only comes before
         it if it does so there."""
-        mine = _foremost(self.first.index, (pair for pair in pairs if pair[0] is not None), 0)
-        theirs = _foremost(self.second.index, (pair for pair in pairs if pair[0] is None), 1)
-        if mine is None or theirs is None:
-            found = mine or theirs
-            assert found is not None
-            return found
-        if mine[1] is None:
-            return mine
-        return _foremost(self.second.index, [mine, theirs], 1) or mine
+        theirs = [pair for pair in pairs if pair[0] is None]
+        if len(theirs) == len(pairs):
+            return _foremost(self.second.index, theirs, 1)
+        mine = _foremost(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
+        return mine if mine[1] is None else _foremost(self.second.index, [mine, *theirs], 1)
 
     def _described(self, one: Number | None, other: Number | None) -> Difference:
         first = None if one is None else _firing(self.first.index, one)
@@ -211,10 +210,7 @@ def _is_quiet(index: Index) -> bool:
 
 
 def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
-    for position in range(max(len(first.arguments), len(second.arguments))):
-        one, other = (
-            index.arguments[position] if position < len(index.arguments) else None for index in (first, second)
-        )
+    for position, (one, other) in enumerate(zip_longest(first.arguments, second.arguments)):
         if one is None or other is None or not same(one, other):
             holder = second if one is None else first
             yield Changed(holder.graph.arguments[position][0], one, other)
@@ -223,14 +219,11 @@ def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
 def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
     one, other = here.events[number], there.events[match]
     mine, theirs = _operands(here, one), _operands(there, other)
-    if one.trap != other.trap or len(mine) != len(theirs) or len(one.outputs) != len(other.outputs):
+    outputs, others = ([output for output, _ in event.outputs] for event in (one, other))
+    if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
         return False
-    pairs = [*zip(mine, theirs, strict=True)]
-    for (position, made), (other_position, other_made) in zip(one.outputs, other.outputs, strict=True):
-        if position != other_position:
-            return False
-        pairs.append((made, other_made))
-    return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in pairs)
+    mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
+    return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
 
 
 def _operands(index: Index, event: Event) -> tuple[Value, ...]:
@@ -252,18 +245,14 @@ def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
     return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
 
 
-def _foremost(
-    index: Index, pairs: Iterable[tuple[Number | None, Number | None]], side: int
-) -> tuple[Number | None, Number | None] | None:
+def _foremost(index: Index, pairs: list[Pair], side: int) -> Pair:
     """Of pairs that all fired on this side, the first in its program order."""
-    at: dict[Place, tuple[Number | None, Number | None]] = {}
+    at: dict[Place, Pair] = {}
     for pair in pairs:
         number = pair[side]
         assert number is not None
         token = index.events[number].token
         at[token.tag, token.node] = pair
-    if not at:
-        return None
     ranks = program_order(index.graph, at)
     return at[min(at, key=ranks.__getitem__)]
 
@@ -274,21 +263,13 @@ def _firing(index: Index, number: Number) -> Firing:
 
 def _differing_operands(here: Index, first: Firing, there: Index, second: Firing) -> Iterator[Operand]:
     """The ports whose operands differ, those that one of the nodes has not included."""
-    one, other = first.operands, second.operands
     senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
     if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
         senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
-    for port in range(max(len(one), len(other))):
-        mine, theirs = one[port : port + 1], other[port : port + 1]
-        if mine and theirs and (_same(mine[0], theirs[0]) or _same_cells(here.graph, mine[0], there.graph, theirs[0])):
-            continue
-        yield Operand(
-            port,
-            mine[0] if mine else None,
-            theirs[0] if theirs else None,
-            _origin(here, first, port, senders),
-            _origin(there, second, port, others),
-        )
+    for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
+        both = one is not None and other is not None
+        if not both or not (_same(one, other) or _same_cells(here.graph, one, there.graph, other)):
+            yield Operand(port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others))
 
 
 def _origin(index: Index, firing: Firing, port: int, senders: dict[int, Number]) -> Origin | None:

@@ -59,7 +59,7 @@ class Staying:
         held = (token for entries in self.state.held.values() for _, token in entries)
         for tokens in (self.state.flight, held):
             for number, port, tag, value in tokens:
-                if number >= 0 and self.nodes[number].op == "store":
+                if number in self.stores:
                     found[number, tag][port] = value
         for (number, _), operands in found.items():
             literals = enumerate(self.nodes[number].ports)

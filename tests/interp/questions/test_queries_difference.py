@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
 import tagloom as tl
 from difference_laws import divergence, edited
 from generator import Case, cases, values
@@ -161,3 +162,148 @@ def test_names_that_went_to_other_nodes() -> None:
     one = tl.parse_graph("graph g(x: int64) -> int64 {\n  a = add x, 1\n  b = multiply a, 2\n  return b\n}")
     two = tl.parse_graph("graph g(x: int64) -> int64 {\n  b = multiply x, 3\n  a = add b, 1\n  return a\n}")
     assert told(one, [3], two, [3])[0] == "the runs differ first at node g.a under main: it got different operands"
+
+
+def g(*nodes: str, takes: str = "x: int64, y: int64") -> Graph:
+    """The graph of these nodes, which returns what the last gives."""
+    last = nodes[-1].split(" =")[0]
+    return tl.parse_graph("\n".join([f"graph g({takes}) -> int64 {{", *nodes, f"return {last}", "}"]))
+
+
+ADDS = g("b = multiply x, 2", "a = add x, 1", "c = add a, b")
+CELLS = "block = cells 2, element=int64 @ x"
+OTHER = "other = cells 2, element=int64 @ x"
+WAYS = "less = less x, 3", "way = switch x, less", "side = switch y, less"
+A, Z = "a = add x, 1", "z = negative y"
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "node", "kind", "lines"),
+    [
+        pytest.param(
+            ADDS,
+            g("a = add x, 2", "b = multiply a, 2", "c = add a, b"),
+            "a",
+            "operands",
+            ["port 1 got the literal 1 in the first, the literal 2 in the second"],
+            id="depends on another in one run only",
+        ),
+        pytest.param(g(A), g(Z, "a = add x, 2"), "z", "only one", [], id="first in the program of the second"),
+        pytest.param(
+            g(A),
+            g("a = add x, 2", Z),
+            "a",
+            "operands",
+            ["port 1 got the literal 1 in the first, the literal 2 in the second"],
+            id="not first there",
+        ),
+        pytest.param(g(A), g("c = add x, 1", Z), "a", "only one", [], id="in the first only"),
+        pytest.param(g("d = multiply x, 0"), g("d = floor_divide x, 0"), "d", "results", [], id="a trap"),
+        pytest.param(
+            g("c = multiply 0, 2 @ x"),
+            g("c = multiply 0, 3 @ x"),
+            "c",
+            "operands",
+            ["port 1 got the literal 2 in the first, the literal 3 in the second"],
+            id="a literal of a triggered node",
+        ),
+        pytest.param(
+            g("a = add x, y"),
+            g("a = negative x"),
+            "a",
+            "operands",
+            ["port 1 got 2 from argument y in the first, nothing in the second"],
+            id="fewer operands",
+        ),
+        pytest.param(
+            g("a = negative x"),
+            g("a = add x, y"),
+            "a",
+            "operands",
+            ["port 1 got nothing in the first, 2 from argument y in the second"],
+            id="more operands",
+        ),
+        pytest.param(
+            g(*WAYS, "m = merge way:0, way:1"),
+            g(*WAYS, "m = merge side:1, side:0"),
+            "m",
+            "operands",
+            ["port 0 got 1 from g.way at event 3 in the first, 2 from g.side at event 4 in the second"],
+            id="a merge that got another token, on another port",
+        ),
+        pytest.param(
+            g(CELLS, OTHER, "store = store block, 0, y", A),
+            g(CELLS, OTHER, "store = store other, 0, y", A),
+            "store",
+            "operands",
+            [
+                "port 0 got g.block under main from g.block at event 0 in the first, "
+                "g.other under main from g.other at event 1 in the second"
+            ],
+            id="other cells",
+        ),
+        pytest.param(
+            g(CELLS, "i = identity block", A),
+            g(CELLS, "i = identity x", A),
+            "i",
+            "operands",
+            ["port 0 got g.block under main from g.block at event 0 in the first, 1 from argument x in the second"],
+            id="cells and a number",
+        ),
+        pytest.param(
+            g(CELLS, "i = identity x", A),
+            g(CELLS, "i = identity block", A),
+            "i",
+            "operands",
+            ["port 0 got 1 from argument x in the first, g.block under main from g.block at event 0 in the second"],
+            id="a number and cells",
+        ),
+        pytest.param(
+            g(CELLS, A), g(CELLS.replace("int", "float"), A), "block", "results", [], id="cells of another type"
+        ),
+    ],
+)
+def test_what_is_first(one: Graph, two: Graph, node: str, kind: str, lines: list[str]) -> None:
+    """Of two small programs that differ in one thing or two: which firing is the first that differs, in what, and where
+    the operands that differ came from."""
+    first, second = ran(one, [1, 2])[1], ran(two, [1, 2])[1]
+    difference = first_difference(first, second)
+    assert list(divergence(first, second, difference)) == []
+    assert difference is not None and difference.firing is not None
+    assert (str(difference.firing.node), difference.kind) == (f"g.{node}", kind)
+    assert list(map(str, difference.operands)) == lines
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        pytest.param(g(*WAYS, "m = merge way:0, way:1"), g(*WAYS, "m = merge way:1, way:0"), id="ports of a merge"),
+        pytest.param(
+            g(CELLS, OTHER, "store = store block, 0, y", A),
+            g(OTHER, CELLS, "store = store block, 0, y", A),
+            id="numbers of nodes that make cells",
+        ),
+    ],
+)
+def test_what_is_the_same(one: Graph, two: Graph) -> None:
+    """A merge has one operand, whatever the port; and cells are known by the name of the node that made them."""
+    assert first_difference(ran(one, [1, 2])[1], ran(two, [1, 2])[1]) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [(1, 1.0, False), (1.0, 1, False), (1.0, 1.5, False), (1.0, 1.0, True), (0.0, -0.0, False), (2, 2, True)],
+)
+def test_values_of_other_types(first: float, second: float, same: bool) -> None:
+    """Values are the same if they have the same bits, and are of one type."""
+    one, two = (g("n = negative x", takes=f"x: {type(value).__name__}64") for value in (first, second))
+    told = first_difference(ran(one, [first])[1], ran(two, [second])[1])
+    assert (told is None) == same
+    assert told is None or told.kind == "operands"
+
+
+def test_more_arguments() -> None:
+    """An argument that one run only has differs, whichever it is, and is called as its program calls it."""
+    few, many = g("n = negative x", takes="x: int64"), g("n = negative x")
+    assert told(few, [1], many, [1, 2])[1:] == ["  argument y is not there in the first, 2 in the second"]
+    assert told(many, [1, 2], few, [1])[1:] == ["  argument y is 2 in the first, not there in the second"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
 
+import pytest
 import tagloom as tl
+from question_laws import begun, quietness, reasons
 from tagloom.interp.questions.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
+from tagloom.interp.reference import Limits, drive
+from tagloom.interp.schedule import schedule as schedules
 
 
 @tl.function
@@ -28,9 +33,9 @@ def late(n: tl.int64) -> tl.int64:
 @tl.function
 def guess(n: tl.int64) -> tl.int64:
     """The put learns its cell late, and it is another one."""
-    two = tl.cells(2, tl.int64)
-    tl.put(two, tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] - n, n)
-    return tl.get(two, 1)
+    three = tl.cells(3, tl.int64)
+    tl.put(three, tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] - n, n)
+    return tl.get(three, 2)
 
 
 @tl.function
@@ -49,6 +54,33 @@ def gathered(n: tl.int64) -> tl.Array[tl.int64, ...]:
 
 
 @tl.function
+def hidden(n: tl.int64) -> tl.int64:
+    """Two stores get their handles when a loop is over: one to cells of another type."""
+    two, floats = tl.cells(2, tl.int64), tl.cells(2, tl.float64)
+
+    def fill() -> tl.int64:
+        tl.put(floats, 1, 1.5)
+        return tl.get(tl.put(two, 0, n), 0)
+
+    late = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+    return tl.cond(late > 0, fill, lambda: 0) + tl.get(two, 0) + tl.get(two, 1)
+
+
+@tl.function
+def again(n: tl.int64) -> tl.int64:
+    """One of two cells is put, here and in each call of itself."""
+    two = tl.put(tl.cells(2, tl.int64), n - n, n)
+    return tl.get(two, 0) + tl.get(two, 1) + tl.cond(n < 1, lambda: 0, lambda: again(n - 1))
+
+
+@tl.function
+def wide(n: tl.int64) -> tl.Array[tl.int64, ...]:
+    """More cells than are followed, of which the second is put."""
+    made = tl.put(tl.cells(1_005, tl.int64), 1, n)
+    return tl.collect(made)
+
+
+@tl.function
 def ahead(n: tl.int64) -> tl.int64:
     """An iteration gets what the second after it puts."""
     made = tl.cells(20, tl.int64)
@@ -58,6 +90,17 @@ def ahead(n: tl.int64) -> tl.int64:
         return i + 1, s + tl.get(made, i + 2)
 
     return tl.while_loop(lambda i, s: i < n, body, 0, 0, parallel_iterations=2)[1]
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """A bounded loop in a bounded loop."""
+
+    def row(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
+        inner = tl.while_loop(lambda j, t: j < n, lambda j, t: (j + 1, t * 3 % 7 + j), 0, s, parallel_iterations=1)
+        return i + 1, inner[1]
+
+    return tl.while_loop(lambda i, s: i < n, row, 0, 0, parallel_iterations=1)[1]
 
 
 @tl.function
@@ -85,6 +128,20 @@ def at_first_park(function: tl.Function, *arguments: object) -> tl.History:
 def said(history: tl.History, node: str = "return") -> list[str]:
     lines = str(history.ask.why_not(node)).splitlines()
     return [re.sub(r" \(\w+\.py:\d+\)", "", line).strip() for line in lines]
+
+
+@pytest.mark.parametrize("schedule", ["fifo", "lifo"])
+def test_what_stays_is_as_the_events_say(schedule: str) -> None:
+    """At every few moments of runs in which tokens stay: who fills a cell, and what keeps an iteration busy, is what
+    the events say, and what follows from it comes about."""
+    dice = random.Random(schedule)
+    for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
+        state, index = begun(function.graph, [3])
+        for event in drive(state, schedules(schedule), Limits()):
+            index.see(event)
+            assert list(quietness(state, index)) == []
+            if dice.random() < 0.06:
+                assert list(reasons(state, index, dice)) == []
 
 
 def test_cells_that_wait_for_each_other() -> None:
@@ -116,12 +173,40 @@ def test_a_store_that_does_not_know_its_cell() -> None:
     assert [type(root.reason) for root in answer.roots] == [Unfilled]
     lines = said(history)
     assert lines[5] == (
-        "cell 1 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
+        "cell 2 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
     )
     assert lines[-1] == "hint: it is not known: only a store that has not been sent its index could fill the cell"
     history.jump(len(history))
     assert history.ask.why_not("return").verdict == "never"
-    assert said(history)[5] == "cell 1 of guess.cells, made under main: there is no store that could fill it"
+    assert said(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
+
+
+def test_a_store_that_has_been_sent_nothing() -> None:
+    """It might fill a cell if its number is not a literal that is another, and its cells are of the type."""
+    history = at_first_park(hidden, 3)
+    while history.ask.why_not("get_2").waits[0].needs:
+        found = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
+        if all(answer.roots and isinstance(answer.roots[0].reason, Unfilled) for answer in found.values()):
+            break
+        history.forward()
+    stores = {node: answer.roots[0].reason.stores for node, answer in found.items()}
+    (put,) = history.graph.find("put_1")
+    assert stores == {"get_1": ((put, None),), "get_2": ()}
+
+
+def test_a_store_of_a_function_that_calls_itself() -> None:
+    """Where it has fired it may fire again, under another tag: what it will fill is not known."""
+    history = at_first_park(again, 3)
+    history.forward_to("node == 'put' and fired")
+    assert history.ask.why_not("get_1").verdict == "unknown"
+    assert ended(again, 3).ask.why_not("return").verdict == "never"
+
+
+def test_a_collect_of_many_cells() -> None:
+    """A thousand empty cells are followed, and no more: those that are full are not among them."""
+    history = ended(wide, 3)
+    (needs,) = [waits.needs for waits in history.ask.why_not("return").waits if isinstance(waits.place, Parked)]
+    assert [need.port for need in needs] == [-1, *range(-3, -1_002, -1)]
 
 
 def test_other_tokens_in_flight_are_no_hope() -> None:

@@ -13,7 +13,7 @@ from generator import Case, cases
 from handmade import stuck
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_laws import ran, readiness, reasons
+from question_laws import quietness, ran, readiness, reasons
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
@@ -67,6 +67,7 @@ def test_answers_hold_at_any_moment(case: Case, seed: int) -> None:
     for steps in (dice.randrange(1, 20), dice.randrange(20, 400), 2_000):
         state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", steps)
         assert list(readiness(state)) == []
+        assert list(quietness(state, index)) == []
         assert list(reasons(state, index, dice)) == []
 
 
@@ -77,6 +78,7 @@ def test_answers_hold_where_graphs_break_the_rules(graph: Graph) -> None:
     for steps in range(1, ran(graph, [2])[0].steps + 1):
         state, index = ran(graph, [2], "lifo", steps)
         assert list(readiness(state)) == []
+        assert list(quietness(state, index)) == []
         assert list(reasons(state, index, dice)) == []
 
 
