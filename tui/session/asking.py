@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from ...core.errors import Usage
 from ...core.tag import ROOT, Tag
 from ...interp.questions.ask import tag_of
+from ...interp.questions.queries import Link
 from .command import Group
-from .reply import Said, cut
-from .said import token_data, token_said
+from .reply import Said, cut, shortened
+from .said import MOST, SOME, token_data, token_said
 from .session import Session
 from .words import Words
 
 asking = Group("asking")
-MOST = 40
 
 
 def place(session: Session, words: Words) -> tuple[str, Tag]:
@@ -38,13 +39,23 @@ def last_tag(session: Session, name: str) -> Tag:
     return ROOT
 
 
+def _link(link: Link) -> dict[str, Any]:
+    """A firing that a question came to; where an argument or an injected token stands instead, it has no event."""
+    return {
+        "depth": link.depth,
+        "event": link.number if link.number >= 0 else None,
+        "said": str(link),
+        "operands": [{"port": port, "event": number if number >= 0 else None} for port, number in link.operands],
+    }
+
+
 @asking.row("why", "NODE [TAG]", key="y", help="the firings behind a firing, as a tree")
 def why(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
     ask = session.history.ask
     _check_fired(session, name, tag)
-    links = [{"depth": link.depth, "said": str(link)} for link in ask.where_from(name, tag, 4)]
-    return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links[:MOST]})
+    links = [_link(link) for link in islice(ask.where_from(name, tag, 4), MOST)]
+    return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links})
 
 
 def _check_fired(session: Session, name: str, tag: Tag) -> None:
@@ -60,8 +71,9 @@ def _check_fired(session: Session, name: str, tag: Tag) -> None:
 def who(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
     _check_fired(session, name, tag)
-    links = [str(link) for link in session.history.ask.who_used(name, tag)]
-    return Said(cut(links, MOST) or ["nobody, up to here"], {"node": name, "tag": str(tag), "users": links})
+    links = session.history.ask.who_used(name, tag)
+    data = {"node": name, "tag": str(tag), "users": [_link(link) for link in links]}
+    return Said(cut(list(map(str, links)), MOST) or ["nobody, up to here"], data)
 
 
 @asking.row(
@@ -89,12 +101,14 @@ def flight(session: Session, words: Words) -> Said:
     words.done()
     history = session.history
     following = history.next_choice
+    tokens = history.state.flight
     lines = [
         f"{'->' if number == following else '  '} {number}: {token_said(history.graph, token)}"
-        for number, token in enumerate(history.state.flight)
+        for number, token in enumerate(islice(tokens, MOST))
     ]
-    tokens = [token_data(history.graph, token) for token in history.state.flight]
-    return Said(cut(lines, MOST, "tokens more") or ["nothing is in flight"], {"flight": tokens, "next": following})
+    rows = [token_data(history.graph, token) for token in islice(tokens, SOME)]
+    data = {"flight": rows, "count": len(tokens), "next": following}
+    return Said(shortened(lines, len(tokens)) or ["nothing is in flight"], data)
 
 
 @asking.row("enabled", key="x", help="the firings that could go next: what `choose` chooses from")
@@ -105,5 +119,5 @@ def enabled(session: Session, words: Words) -> Said:
     lines, rows = list[str](), list[dict[str, Any]]()
     for each in ready:
         lines.append(f"{'->' if each.position == following else '  '} {each}")
-        rows.append({"position": each.position, "said": str(each)})
+        rows.append({"position": each.position, "node": each.name, "tag": str(each.tag)})
     return Said(cut(lines, MOST) or ["nothing could fire next"], {"enabled": rows, "next": following})

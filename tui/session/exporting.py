@@ -21,10 +21,12 @@ from .words import Words
 exporting = Group("files")
 
 
-@exporting.row("load", "FILE[:NAME] [ARGS]", help="begin the run of a program, and go to it")
+@exporting.row("load", "FILE[:NAME] [ARGS] [--schedule S]", help="begin the run of a program, and go to it")
 def load(session: Session, words: Words) -> Said:
     target = words.next("a file")
-    session.load(Start(target, words.rest(), session.options))
+    schedule = words.option("--schedule")
+    start = Start(target, words.rest(), session.options)
+    session.load(start if schedule is None else start.otherwise(schedule=schedule))
     return stand(session)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count, zip_longest
+from itertools import count, islice, zip_longest
 from typing import Any
 
 from ...core.errors import Usage, counted
@@ -20,7 +20,7 @@ from .looking import tokens_said
 from .moving import stand
 from .reply import Said
 from .run import Run
-from .said import place_data, place_said, token_said, waiting
+from .said import SOME, place_data, place_said, token_data, waiting
 from .session import Session
 from .words import Words, number
 
@@ -201,9 +201,9 @@ def side(run: Run) -> list[str]:
     return [
         *place_said(run.name, history),
         "in flight:",
-        *tokens_said([token_said(graph, token) for token in state.flight]),
+        *tokens_said(graph, state.flight, len(state.flight)),
         "waiting:",
-        *tokens_said([token_said(graph, token) for token in waiting(state)]),
+        *tokens_said(graph, waiting(state), state.waiting),
         "results:",
         *(f"  {number}: {said}" for number, said in enumerate(place_data(run.name, history)["results"]) if said),
     ]
@@ -213,8 +213,8 @@ def _side_data(run: Run) -> dict[str, Any]:
     history = run.history
     return {
         **place_data(run.name, history),
-        "in_flight": [token_said(history.graph, token) for token in history.state.flight],
-        "waiting": [token_said(history.graph, token) for token in waiting(history.state)],
+        "in_flight": [token_data(history.graph, token) for token in islice(history.state.flight, SOME)],
+        "waiting": [token_data(history.graph, token) for token in islice(waiting(history.state), SOME)],
     }
 
 

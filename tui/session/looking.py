@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from ...core.act import ROWS
 from ...core.control import CONTROL
 from ...core.errors import Usage, counted
+from ...core.graph import Graph
 from ...core.tag import Tag
 from ...core.value import show
 from ...interp.activation import Record
+from ...interp.event import Token
 from ...interp.outcome import Outcome, shown
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
@@ -20,18 +23,19 @@ from ..report import stats_report
 from .asking import last_tag
 from .command import Group
 from .moving import stand
-from .reply import Said, cut
-from .said import results_data, token_data, token_said, values_of, waiting
+from .reply import Said, cut, shortened
+from .said import MOST, SOME, results_data, token_data, token_said, values_of, waiting
 from .session import Session
 from .words import Words
 
 looking = Group("looking")
-MOST, AROUND = 40, 4
+AROUND = 4
 
 
-def tokens_said(said: Sequence[str]) -> list[str]:
-    """A line for each, or that there are none."""
-    return cut([f"  {each}" for each in said], MOST, "more") or ["  none"]
+def tokens_said(graph: Graph, tokens: Iterable[Token], count: int) -> list[str]:
+    """A line for each of `count` tokens, of many for the first; or that there are none."""
+    lines = [f"  {token_said(graph, token)}" for token in islice(tokens, MOST)]
+    return shortened(lines, count) or ["  none"]
 
 
 @looking.row("where", key="i", help="where one is: the last event, and its line of source")
@@ -56,27 +60,38 @@ def state(session: Session, words: Words) -> Said:
     if text is not None:
         tag = tag_of(graph, text)
         found = [token for token in waiting(here) if token.tag == tag]
-        lines = tokens_said([token_said(graph, token) for token in found])
+        lines = tokens_said(graph, found, len(found))
         return Said([f"waiting under {tag}:", *lines], {"waiting": [token_data(graph, token) for token in found]})
-    parts = {
-        "in flight": [token_said(graph, token) for token in here.flight],
-        "waiting": [token_said(graph, token) for token in waiting(here)],
-        "held": [token_said(graph, token) for entries in here.held.values() for _, token in entries],
-        "cells": list(_cells(session, here)),
-        "results": [f"{at}: {said}" for at, said in enumerate(results_data(session.history)) if said is not None],
-    }
-    lines = [line for name, said in parts.items() if said for line in (f"{name}:", *tokens_said(said))]
-    return Said(lines or ["nothing is left"], {name.replace(" ", "_"): said for name, said in parts.items()})
+    held = [token for entries in here.held.values() for _, token in entries]
+    parts = (("in flight", here.flight, len(here.flight)), ("waiting", waiting(here), here.waiting))
+    lines, data = list[str](), dict[str, Any]()
+    for name, tokens, count in (*parts, ("held", held, len(held))):
+        kept = list(islice(tokens, SOME))
+        data[name.replace(" ", "_")] = {"count": count, "tokens": [token_data(graph, token) for token in kept]}
+        lines += [f"{name}:", *tokens_said(graph, kept, count)] if count else []
+    cells, results = list(_cells(graph, here)), results_data(session.history)
+    lines += ["cells:", *cut([f"  {_cells_said(row)}" for row in cells], MOST)] if cells else []
+    come = [f"  {at}: {said}" for at, said in enumerate(results) if said is not None]
+    lines += ["results:", *come] if come else []
+    return Said(lines or ["nothing is left"], {**data, "cells": cells, "results": results})
 
 
-def _cells(session: Session, here: State) -> Iterator[str]:
-    """A line for each array of cells: which are full, and at which tokens are parked."""
-    graph = session.history.graph
+def _cells(graph: Graph, here: State) -> Iterator[dict[str, Any]]:
+    """All arrays of cells: what the full ones hold, and how many tokens are parked at which."""
     for handle, block in here.cells.blocks.items():
-        full = [f"{at}: {shown(graph, puts[0].inputs[2])}" for at, puts in sorted(block.puts.items())]
-        parked = [f"{len(tokens)} parked at {at}" for at, tokens in sorted(block.parked.items())]
-        said = ", ".join([*cut(full, 8, "full"), *cut(parked, 8)]) or "empty"
-        yield f"{shown(graph, handle)}, {handle.size} cells: {said}"
+        yield {
+            "cells": shown(graph, handle),
+            "size": handle.size,
+            "full": {str(at): shown(graph, puts[0].inputs[2]) for at, puts in sorted(block.puts.items())},
+            "parked": {str(at): len(tokens) for at, tokens in sorted(block.parked.items())},
+        }
+
+
+def _cells_said(row: dict[str, Any]) -> str:
+    full = [f"{at}: {value}" for at, value in row["full"].items()]
+    parked = [f"{count} parked at {at}" for at, count in row["parked"].items()]
+    said = ", ".join([*cut(full, 8, "full"), *cut(parked, 8)]) or "empty"
+    return f"{row['cells']}, {counted(row['size'], 'cell')}: {said}"
 
 
 @looking.row("inspect", "NODE [TAG]", key="a", help="a node: its op, what it holds under a tag, what it gave")

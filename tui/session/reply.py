@@ -46,6 +46,15 @@ def complaint(error: TagloomError) -> Said:
     return Said(words(error).splitlines(), parts)
 
 
+def shortened(lines: Sequence[str], count: int) -> list[str]:
+    """The first of `count` lines, with one more that says how many are not there.
+
+    >>> shortened(["a", "b"], 2), shortened(["a", "b"], 1002)
+    (['a', 'b'], ['a', 'b', 'and 1,000 more'])
+    """
+    return [*lines, *([f"and {count - len(lines):,} more"] if count > len(lines) else [])]
+
+
 def cut(lines: Sequence[str], most: int, noun: str = "more") -> list[str]:
     """As many lines, the last of which says how many have no room.
 

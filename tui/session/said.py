@@ -13,6 +13,9 @@ from ...interp.questions.origin import Firing
 from ...interp.state import State
 from ...interp.travel.history import History
 
+MOST, SOME = 40, 200
+"""How many tokens are said, and how many are given as data: there may be millions."""
+
 
 def token_said(graph: Graph, token: Token) -> str:
     """`3 for port 0 of fib.add under main/fib`."""
