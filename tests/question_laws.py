@@ -27,7 +27,7 @@ from tagloom.interp.questions.causes import (
     Unfired,
     Unopened,
 )
-from tagloom.interp.questions.origin import Arrival
+from tagloom.interp.questions.origin import Argument, Arrival, Firing, Injected
 from tagloom.interp.questions.queries import Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
 from tagloom.interp.schedule import schedule
@@ -68,6 +68,9 @@ class Links:
         self.after: defaultdict[int, list[int]] = defaultdict(list)
         for position, (_, output) in enumerate(index.graph.arguments):
             self.sent.update({(*edge, ROOT): -1 - position for edge in output.edges})
+        past = [(at, edit) for at, (position, edit) in enumerate(index.edits) if position <= len(index.events)]
+        self.sent.update({edit.token[:3]: -1 - len(index.arguments) - at for at, edit in past if edit.is_new})
+        self.changed = {edit.token[:3]: edit.value for _, edit in past if not edit.is_new}
         store: defaultdict[Place, list[Any]] = defaultdict(list)
         for number, event in enumerate(index.events):
             if event.parked is None:
@@ -103,6 +106,31 @@ class Links:
         return found
 
 
+def edits(index: Index) -> Iterator[str]:
+    """Of every token what it was changed to last, and of every sender which of its tokens were changed, in order."""
+    links = Links(index)
+    for token, sender in links.sent.items():
+        told = index.origin(sender, Arrival(*token)).changed
+        if (told is not None) != (token in links.changed) or fingerprint(told) != fingerprint(links.changed.get(token)):
+            yield f"{token} is said to be changed to {told}, not {links.changed.get(token)}"
+    for sender in set(links.sent.values()):
+        wanted = [token for token in links.changed if links.sent[token] == sender]
+        if list(index.changes(sender)) != wanted:
+            yield f"{index.changes(sender)} of {sender} are said to be changed, not {wanted}"
+        origin = index.origin(sender)
+        said = (
+            origin.number
+            if isinstance(origin, Firing)
+            else -1 - origin.position
+            if isinstance(origin, Argument)
+            else None
+        )
+        if said != (None if sender < -len(index.arguments) else sender) or origin.changed is not None:
+            yield f"{origin} is not {sender}"
+        if isinstance(origin, Injected) and links.sent[origin.token[:3]] != sender:
+            yield f"{origin} was not injected by {sender}"
+
+
 def provenance(index: Index, dice: random.Random) -> Iterator[str]:
     """Every token's sender and user; all that is behind a token, and all that depends on it, with how far it is."""
     links = Links(index)
@@ -124,10 +152,22 @@ def provenance(index: Index, dice: random.Random) -> Iterator[str]:
         starts = [links.used[token]] if token in links.used else []
         after = links.away(starts, 1, links.after.__getitem__)
         yield from _walked(links, queries.who_used(index, Arrival(*token), depth), after, depth)
-    fired = [number for number, event in enumerate(index.events) if event.inputs is not None]
-    for number in dice.sample(fired, min(3, len(fired))):
-        direct = queries.who_used(index, difference._firing(index, number))
-        yield from _walked(links, direct, dict.fromkeys(links.after[number], 1), 1)
+    senders = [number for number, event in enumerate(index.events) if event.inputs is not None]
+    senders += set(links.sent.values()) - set(senders)
+    for number in dice.sample(senders, min(4, len(senders))):
+        if list(index.users(number)) != _in_order(links, index, number):
+            yield f"what {number} sent was used by {index.users(number)}"
+        origin = index.origin(number)
+        if not isinstance(origin, Injected):
+            direct = queries.who_used(index, origin)
+            yield from _walked(links, direct, dict.fromkeys(links.after[number], 1), 1)
+
+
+def _in_order(links: Links, index: Index, number: int) -> list[int]:
+    """Who used what this one sent, in the order of the tokens, and then who got what it put."""
+    tokens = [token for token, sender in links.sent.items() if sender == number]
+    used = [links.used[token] for token in tokens if token in links.used]
+    return list(dict.fromkeys([*used, *links.after[number]]))
 
 
 def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], most: int | None) -> Iterator[str]:
@@ -312,7 +352,7 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
         yield "it fired in the end"
     record = state.records.get(tag)
     store = record.waiting.get(node, {}) if record else {}
-    ports = [port for port, held in enumerate(state.graph.nodes[node].ports) if held is None]
+    ports = [port for port, held in enumerate(state.graph.nodes[node].ports) if held is None] or [-1]
     if [need.port for need in waits.needs] != ports:
         yield f"it has the ports {ports}"
     for need in waits.needs:

@@ -167,7 +167,8 @@ class Waits(NamedTuple):
     known of what it waits for.
 
     An activation waits for any of the nodes that open it: one Missing, of port -1. A merge waits for any of its ports,
-    another node for all of them. A parked token waits for a store to its cell, of port -1 - the number of the cell; a
+    another node for all of them; one that has none, in a graph that breaks the rules, for what never comes, of port -1.
+    A parked token waits for a store to its cell, of port -1 - the number of the cell; a
     `collect` for one to each empty cell. A held token waits for all that keeps the earlier iteration busy, of ports -1,
     -2 and so on. `alive` says whether it may still fire, open or go on, for all that is known; `asked_by` is the
     position in the answer of what waits for it, None for the first.
@@ -246,13 +247,10 @@ class Answer:
     def _required(self) -> str:
         node = self.graph.nodes[self.node]
         ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
-        if len(ports) == 1:
-            return f"a token on port {ports[0]}"
-        return (
-            f"a token on one of the ports {', '.join(ports)}"
-            if node.op == "merge"
-            else (f"tokens on the ports {', '.join(ports)}")
-        )
+        if len(ports) <= 1:
+            return f"a token on port {ports[0]}" if ports else "a token on a port"
+        some = "a token on one of" if node.op == "merge" else "tokens on"
+        return f"{some} the ports {', '.join(ports)}"
 
     def _got(self) -> str:
         if self.activation == "unopened":
@@ -310,7 +308,7 @@ class Answer:
                 return cell_said(self.graph, cell._replace(number=-1 - port))
             case HeldBack():
                 return f"{place.busy} is busy"
-        return f"port {port} of {self.graph.nodes[place.node]} under {place.tag}"
+        return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[place.node]} under {place.tag}"
 
     def _hint(self) -> str:
         if self.verdict == "never":

@@ -48,7 +48,6 @@ def alive(search: Search, places: Sequence[Place], needs: Sequence[Needs], lives
                     users[reason].append((at, need.port))
                 elif isinstance(reason, Place) or lives(reason):
                     ahead.append((at, need.port))
-    ahead += [user for at, place in enumerate(places) if not lacking[at] for user in users[place]]
     supplied = set[tuple[int, int]]()
     while ahead:
         at, port = ahead.pop()

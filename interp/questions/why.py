@@ -189,6 +189,8 @@ class _Search:
                 return self.busy(place)
         number, tag = place
         ports = [port for port, literal in enumerate(self.nodes[number].ports) if literal is None]
+        if not ports:
+            return (Missing(-1, (Unfed(()),)),)
         if self.index.opened(tag) is None:
             return tuple(Missing(port, (Unopened(self.first_unopened(tag)),)) for port in ports)
         record = self.state.records.get(tag)

@@ -12,11 +12,13 @@ from generator import Case, cases
 from handmade import sum_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_laws import provenance, ran, retreat
+from question_laws import edits, provenance, ran, retreat
+from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT
 from tagloom.interp.questions.origin import Argument, Arrival, Firing
 from tagloom.interp.questions.queries import tree, where_from, who_used
+from tagloom.interp.travel.history import History
 
 RESULT = Arrival(-1, 0, ROOT)
 
@@ -24,6 +26,13 @@ RESULT = Arrival(-1, 0, ROOT)
 @tl.function
 def down(n: tl.int64) -> tl.int64:
     return tl.cond(n < 1, lambda: 0, lambda: 1 + down(n - 1))
+
+
+@tl.function
+def stored(n: tl.int64) -> tl.int64:
+    """Cells, of which one is got twice."""
+    two = tl.put(tl.put(tl.cells(2, tl.int64), 0, n), n - 1, n + 1)
+    return tl.get(two, 0) + tl.get(two, 1) * tl.get(two, n - 2)
 
 
 @settings(max_examples=12)
@@ -36,6 +45,49 @@ def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
     assert list(provenance(index, dice)) == []
     if state.steps:
         assert list(retreat(index, list(index.events), dice.randint(1, state.steps))) == []
+
+
+LOST = tl.parse_graph(
+    """graph lost(x: int64, y: int64) -> int64, int64 {
+  low = less x, 99
+  way = switch x, low
+  sum = add way:0, way:1
+  kept = merge way:0, way:1
+  both = multiply sum, y
+  out = subtract both, kept
+  again = subtract kept, both
+  return out, again
+}"""
+)
+"""The sum needs what the other side of the switch would send."""
+
+
+@pytest.mark.parametrize("graph", [LOST, down.graph, stored.graph], ids=lambda graph: graph.name)
+@pytest.mark.parametrize("seed", range(4))
+def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
+    """The same where tokens were changed, some twice, and one was added that nobody sent; what is changed after the
+    moment that is asked about is not said to be."""
+    dice = random.Random(seed)
+    history = History(graph, [2, 7][: len(graph.arguments) - graph.hidden], schedule="fifo", unchecked=True)
+    for _ in range(5):
+        history.run()
+        history.jump(dice.randint(0, min(len(history), 12)))
+        history = what_if(history, dice)
+    for position in sorted({*(at for at, _ in history.edits), *(dice.randint(0, len(history)) for _ in range(3))}):
+        history.jump(position)
+        assert list(edits(history.ask.index)) == []
+        assert list(provenance(history.ask.index, dice)) == []
+
+
+def what_if(history: History, dice: random.Random) -> History:
+    """A branch where a number in flight is another, and where what is lost is in flight after all."""
+    if history.graph is LOST and not any(edit.is_new for _, edit in history.edits):
+        history = history.inject("sum", 1, "main", dice.randrange(9))
+    numbers = [at for at, token in enumerate(history.state.flight) if type(token.value) is int]
+    for at in dice.sample(numbers, min(len(numbers), dice.randint(1, 2))):
+        history = history.change(at, history.state.flight[at].value + 1)
+    history.run()
+    return history
 
 
 def test_where_from_of_a_sum() -> None:

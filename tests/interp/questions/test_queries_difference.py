@@ -17,6 +17,7 @@ from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import literal
 from tagloom.interp.questions.difference import first_difference
+from tagloom.interp.travel.history import History
 
 SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
 
@@ -307,3 +308,32 @@ def test_more_arguments() -> None:
     few, many = g("n = negative x", takes="x: int64"), g("n = negative x")
     assert told(few, [1], many, [1, 2])[1:] == ["  argument y is not there in the first, 2 in the second"]
     assert told(many, [1, 2], few, [1])[1:] == ["  argument y is 2 in the first, not there in the second"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "node", "port", "said"),
+    [
+        (g("a = add x, y"), "a", 0, "port 0 got 5 from argument x in the first, 6 from argument x (changed to 6)"),
+        (g("a = add y, x"), "a", 0, "port 0 got 2 from argument y in the first, 6 from argument y (changed to 6)"),
+        (
+            g(*WAYS, "m = merge way:0, way:1"),
+            "m",
+            1,
+            "port 0 got 5 from g.way at event 3 in the first, 6 from g.way at event 3 (changed to 6)",
+        ),
+    ],
+)
+def test_a_token_that_was_changed(graph: Graph, node: str, port: int, said: str) -> None:
+    """The operand that differs is said to have been changed, whichever token came last, and on whichever port."""
+    history = History(graph, [5, 2], schedule="fifo", unchecked=True)
+    history.run()
+    (number,) = graph.find(node)
+    history.jump(0)
+    while (number, port) not in [token[:2] for token in history.state.flight]:
+        history.forward()
+    what_if = history.change((node, port, "main"), 6)
+    for each in (history, what_if):
+        each.run()
+    difference = history.ask.first_difference(what_if)
+    assert difference is not None
+    assert [*map(str, difference.operands)] == [f"{said} in the second"]

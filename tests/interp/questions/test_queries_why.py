@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from question_laws import quietness, ran, readiness, reasons
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
-from tagloom.core.tag import ROOT
+from tagloom.core.tag import ROOT, Site
 from tagloom.core.text import parse
 from tagloom.interp.questions.origin import Arrival
 from tagloom.interp.questions.queries import where_from
@@ -153,12 +153,32 @@ def test_nodes_that_wait_for_each_other() -> None:
     ]
 
 
+def test_a_node_without_ports() -> None:
+    """Where a graph breaks the rules, a node may have literals only: it never fires, nor what waits for it."""
+    graph = tl.parse_graph("graph bare(x: int64) -> int64 {\n  a = add 1, 2\n  b = add a, x\n  return b\n}")
+    assert asked(graph, 1)[3:] == [
+        "  port 0 of bare.return under main: waits for bare.b under main",
+        "  port 0 of bare.b under main: waits for bare.a under main",
+        "  bare.a under main: nothing is connected to it",
+        "  hint: it never will",
+    ]
+    state, index = ran(graph, [1])
+    assert str(why_not(index, state, 0, ROOT)).splitlines()[1:3] == ["  required: a token on a port", "  got: none"]
+    assert list(reasons(state, index, random.Random(1))) == []
+
+
 def test_an_activation_that_did_not_open() -> None:
     """A node of a call that was never made waits for the call; so does one of a call inside it."""
     state, index = ran(down.graph, [0])
     site = next(node.site for node in down.graph.nodes if node.op == "call")
     assert site is not None
     (number,) = down.graph.find("less")
+    unknown = ROOT.child(Site("down", "nowhere", "call"))
+    assert str(why_not(index, state, number, unknown)).splitlines()[3:] == [
+        f"  port 0 of down.less under {unknown}: waits for {unknown} to open",
+        f"  {unknown} has not opened: no node opens it",
+        "  hint: it never will",
+    ]
     for tag in (ROOT.child(site), ROOT.child(site).child(site)):
         answer = why_not(index, state, number, tag)
         said = str(answer).splitlines()
@@ -186,6 +206,14 @@ def test_a_search_that_was_cut() -> None:
     """Where more nodes wait than may be followed, nothing is claimed that was not seen."""
     state, index = ran(down.graph, [3_000], steps=100_000)
     assert why_not(index, state, down.graph.results[0], ROOT, most=50).verdict == "unknown"
+    state, index = ran(down.graph, [3], steps=40)
+    whole = why_not(index, state, down.graph.results[0], ROOT)
+    for most in range(1, len(whole.waits) + 2):
+        cut = why_not(index, state, down.graph.results[0], ROOT, most=most)
+        assert [waits.place for waits in cut.waits] == [waits.place for waits in whole.waits[:most]]
+        assert cut.verdict in ("unknown", whole.verdict)
+        for waits in cut.waits[1:]:
+            assert any(waits.place in need.reasons for need in cut.waits[waits.asked_by or 0].missing)
 
 
 def test_a_get_of_a_cell_that_nothing_fills() -> None:
