@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 
 from ..core.errors import Malformed, Usage
@@ -25,7 +26,8 @@ def debug(start: Start, *, headless: bool, commands: Path | None, as_json: bool)
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
     if start.target:
-        session.load(start)
+        with _aside(as_json):
+            session.load(start)
     return transcribe(session, _lines(commands), as_json=as_json) if headless else converse(session)
 
 
@@ -35,7 +37,8 @@ def transcribe(session: Session, lines: Iterable[str], *, as_json: bool = False)
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        reply = session.do(line)
+        with _aside(as_json):
+            reply = session.do(line)
         if as_json:
             print(json.dumps(reply.form(), allow_nan=False), flush=True)
         else:
@@ -44,6 +47,11 @@ def transcribe(session: Session, lines: Iterable[str], *, as_json: bool = False)
         if session.is_over:
             break
     return code
+
+
+def _aside(as_json: bool) -> AbstractContextManager[object]:
+    """Where JSON lines have the whole of stdout, what a program's own Python prints goes to stderr."""
+    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def _lines(commands: Path | None) -> Iterator[str]:

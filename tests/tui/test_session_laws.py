@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import tagloom as tl
 from acts_generator import act_cases
 from generator import Case, cases
 from handmade import counting_loop, stuck
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from moments import chain, fib, mixed
 from pytest import MonkeyPatch
 from session_laws import (
+    LIMITS,
     activation_violations,
     begun,
     motion_violations,
@@ -25,8 +28,9 @@ from session_laws import (
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.interp.travel.history import History
+from tagloom.tui.begin import Options, Start
 from tagloom.tui.session import forking, moving
-from tagloom.tui.session.commands import COMMANDS
+from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
@@ -40,7 +44,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 }
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_session_is_where_replay_is(case: Case, schedule: str, seed: int) -> None:
     """After any walk of commands every run is where replaying its choices and edits from zero leads, undo of a command
@@ -126,6 +130,35 @@ def test_python_is_not_evaluated() -> None:
         'log fired "{().__class__}"',
     ):
         assert not session.do(line).ok
+
+
+CORPUS = sorted((Path(__file__).resolve().parents[1] / "corpus").glob("*.tl"))
+
+
+def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
+    """What goes wrong on a walk over a program of the corpus: that of its last case that can be run."""
+    for case in reversed(tl.parse(file.read_text()).cases):
+        session = new_session(Options("waves", LIMITS, unchecked=True))
+        try:
+            session.load(Start(f"{file}:{case.name}", case.arguments, session.options))
+        except tl.TagloomError:
+            continue
+        yield from walk_violations(session, seed, moves)
+        yield from motion_violations(session, seed, 3)
+        return
+
+
+@pytest.mark.parametrize("file", CORPUS[::16], ids=lambda file: file.stem)
+def test_some_of_the_corpus(file: Path) -> None:
+    """The same on programs of the corpus, as a person would load them."""
+    assert list(corpus_violations(file, 1, 4)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("file", CORPUS, ids=lambda file: file.stem)
+def test_the_corpus(file: Path) -> None:
+    """The same on all of it."""
+    assert list(corpus_violations(file, 2, 25)) == []
 
 
 @pytest.mark.heavy
