@@ -12,7 +12,7 @@ from itertools import chain
 
 from ..core import hints
 from ..core.errors import Usage, counted
-from .view import Arrow, Badge, Cluster, Mark, View
+from .view import Arrow, Badge, Cluster, Kind, Mark, View
 
 LARGEST = 400
 """So many boxes are drawn at once: Graphviz takes some seconds to lay them out, and nobody sees more."""
@@ -31,7 +31,7 @@ def fitted(view: View, most: int = LARGEST) -> View:
         shown -= _size(cluster, folded) - 1
         folded.add(cluster.name)
     made = collapsed(view, folded)
-    inside = total - sum(box.kind != "folded" for box in made.boxes.values())
+    inside = total - sum(not box.kind.startswith("folded") for box in made.boxes.values())
     made.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {counted(total, 'node')} are folded"]))
     return made
 
@@ -91,7 +91,8 @@ def _fold(cluster: Cluster, names: Collection[str], stands: dict[str, str]) -> C
             continue
         inside = list(chain.from_iterable(each.boxes for each in inner.all()))
         stands.update(dict.fromkeys(inside, inner.name))
-        made.box(inner.name, "folded", inner.title, counted(len(inside), "node"), inner.tooltip)
+        kind: Kind = "folded_loop" if inner.kind == "loop" else "folded"
+        made.box(inner.name, kind, inner.title, counted(len(inside), "node"), inner.tooltip)
     return made
 
 

@@ -26,7 +26,7 @@ from .view import Arrow, Badge, Box, Cluster, View
 LONGEST = 48
 """Longer lines are cut."""
 
-_TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="1">'
+_TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
 
 
 def dot(view: View, theme: Theme = LIGHT) -> str:
@@ -103,7 +103,7 @@ def _fill(picture: Any, cluster: Cluster, theme: Theme) -> None:
     if len(cluster.level) > 1:
         level = Digraph(graph_attr={"rank": "same"})
         for left, right in pairwise(cluster.level):
-            level.edge(left, right, style="invis", weight="0")
+            level.edge(left, right, style="invis")
         picture.subgraph(level)
     for inner in cluster.clusters:
         drawn = Digraph(inner.name)

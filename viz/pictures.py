@@ -47,7 +47,9 @@ def moment(history: History) -> View:
     """The graph, with the tokens where the history stands."""
     position = history.position
     view = at_moment(history.state, history[position - 1] if position else None)
-    view.caption = f"{_called(history)} after {position:,} of {counted(len(history), 'event')}, {history.schedule}"
+    is_over = position == len(history) and (history.stopped is not None or not history.state.flight)
+    ended = f": {history.outcome().status}" if is_over else ""
+    view.caption = f"{_called(history)} after {counted(position, 'event')}, {history.schedule}{ended}"
     return view
 
 
@@ -120,8 +122,10 @@ def drawn(
     progress: Progress | None = None,
 ) -> bytes:
     """A picture as svg, png, pdf or dot, of the functions and loops named in `only` if there are any. Those in `fold`
-    are a box each, and more of them where there would be more than `most` boxes. Raises Usage for another format, for what cannot be laid out, and for a chart
-    that is to be anything but svg."""
+    are a box each, and more of them where there would be more than `most` boxes.
+
+    Raises Usage for another format, for what cannot be laid out, and for a chart that is to be anything but svg.
+    """
     if not isinstance(what, View):
         if format != "svg":
             raise Usage("charts are drawn as svg", got=format)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
     "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "activation", "iteration",
-    "folded", "unknown",
+    "folded", "folded_loop", "unknown",
 ]  # fmt: skip
 """What a box is, as far as looks go."""
 

@@ -1,0 +1,55 @@
+"""The page of pictures: its commands make what is checked in, and nothing is checked in that it does not show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from gallery import PAGE, ROOT, commands
+from tagloom.tui.cli import app
+
+PICTURES = PAGE.parent / "pictures"
+
+
+def said(svg: bytes) -> list[str]:
+    """Everything that is written in a picture, and told where one points at it: what a layout cannot change."""
+    root = ElementTree.fromstring(svg)
+    tips = [each.get("{http://www.w3.org/1999/xlink}title") or "" for each in root.iter()]
+    return sorted([*root.itertext(), *tips])
+
+
+def test_page_and_folder_agree() -> None:
+    """Every picture of the page is made by a command above it, every command's picture is shown, and no other is there;
+    every program of papers_examples has one."""
+    shown = re.findall(r"\]\(pictures/([\w.]+)\)", PAGE.read_text())
+    made = [Path(words[-1]).name for words in commands()]
+    assert sorted(shown) == sorted(made) == sorted(path.name for path in PICTURES.glob("*.svg"))
+    drawn = {words[1] for words in commands()}
+    programs = {str(path.relative_to(ROOT)) for path in ROOT.glob("papers_examples/*/*.py")}
+    assert {program for program in programs if not program.endswith("__init__.py")} <= drawn
+
+
+def _check(words: list[str], folder: Path) -> None:
+    target = folder / "made.svg"
+    app([*words[:-1], str(target)], standalone_mode=False)
+    assert said(target.read_bytes()) == said((ROOT / words[-1]).read_bytes())
+
+
+FEW = ("fib_at_20", "deadlock", "race", "fib_spacetime", "fib_critical")
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    """Some of them: they say what the pictures say that are checked in."""
+    monkeypatch.chdir(ROOT)
+    _check(next(words for words in commands() if Path(words[-1]).stem == name), tmp_path)
+
+
+@pytest.mark.heavy
+def test_all_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All of them do."""
+    monkeypatch.chdir(ROOT)
+    for words in commands():
+        _check(words, tmp_path)
