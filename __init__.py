@@ -10,6 +10,7 @@ fib(10)                              # 89
 fib.run(10, schedule="random:7").firings
 """
 
+from .core import display as _display
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import (
     Broken,
@@ -85,8 +86,12 @@ from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
 from .interp.travel.history import History
 from .tui.begin import load_run
+from .viz.notebook import display as _shown_in_notebooks
+from .viz.notebook import picture
 
 __version__ = "0.1.0"
+_display.slot.draw = _shown_in_notebooks
+
 __all__ = [
     "Array",
     "Breakpoints",
@@ -161,6 +166,7 @@ __all__ = [
     "parse_graph",
     "parse_program",
     "permutation",
+    "picture",
     "pow",
     "print",
     "print_document",

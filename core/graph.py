@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from .display import Drawn
 from .errors import Usage
 from .program import Location
 from .tag import ENVIRONMENT, Site
@@ -66,7 +67,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Drawn):
     """Nodes by number; `arguments` are outputs of the environment, `results` the nodes that give it the results.
 
     `calls` says which function a call site calls: by its name, which is also its nodes' `function`.

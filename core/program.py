@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from .display import Drawn
 from .errors import Usage
 from .tag import Site
 from .types import Type
@@ -107,7 +108,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Program(Drawn):
     """Functions by name; `entry` is the one that a run calls."""
 
     functions: tuple[Function, ...]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.display import Drawn
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.inference import Trace, call
@@ -41,7 +42,7 @@ class Traced:
     """The Python functions that it calls, by the names that they have in it."""
 
 
-class Function:
+class Function(Drawn):
     """A Python function as a program; `tl.function` makes it.
 
     Called inside another function's trace it becomes a call; called with concrete arguments it runs.

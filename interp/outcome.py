@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
 from ..core.cells import Handle
+from ..core.display import Drawn
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
@@ -48,7 +49,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Drawn):
     """What a run left behind.
 
     `results` has None where a result did not come. `traps` are in program order. `events` are there if the run

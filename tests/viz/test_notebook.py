@@ -1,0 +1,82 @@
+"""What a notebook shows, and pictures from Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from drawings import fib, nested
+from tagloom.core import display
+from tagloom.viz.pictures import PICTURES
+
+
+@tl.function
+def open_ended(x):  # type: ignore[no-untyped-def]
+    return x + 1
+
+
+def test_things_show_themselves() -> None:
+    """Programs, graphs, functions, runs and histories are pictures; what has none is words."""
+    history = fib.history(3)
+    history.run()
+    for subject in (fib, fib.graph, fib.program, history, fib.run(3)):
+        shown = subject._repr_svg_()
+        assert shown is not None and "<svg" in shown and shown == subject._repr_svg_()
+    assert fib.run(3, schedule="lifo")._repr_svg_() is None
+    assert open_ended._repr_svg_() is None
+
+
+@pytest.mark.parametrize("form", ["graph", *PICTURES])
+def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
+    """Each form that the command line knows is there, dark too, and can be saved."""
+    history = fib.history(3)
+    history.run()
+    picture = tl.picture(history, form, dark=True)
+    picture.save(tmp_path / "run.svg")
+    assert (tmp_path / "run.svg").read_text() == picture._repr_svg_()
+    assert str(picture) == f"a picture of fib, {form}"
+
+
+def test_parts_and_folds() -> None:
+    """A loop alone, and a loop as one box, by their names."""
+    alone, folded = tl.picture(nested, only=["loop_1"]), tl.picture(nested, fold=["loop_1"])
+    assert "while loop_1" in alone._repr_svg_() and "nested</text>" not in alone._repr_svg_()
+    assert "19 nodes" in folded._repr_svg_()
+
+
+@pytest.mark.parametrize(
+    ("subject", "form", "said"),
+    [
+        (fib.graph, "program", "a graph has no structured program"),
+        (fib.program, "graph", "a program is no graph"),
+        (fib, "tags", "no picture of this"),
+        (3, "graph", "no picture of this"),
+        (fib.history(2), "cake", "no picture of a run is called so"),
+        (fib.run(2, schedule="fifo"), "profile", "waves are counted"),
+        (fib.history(2, schedule="fifo"), "profile", "waves are counted"),
+    ],
+)
+def test_what_has_no_such_picture(subject: Any, form: str, said: str) -> None:
+    """Is refused in words."""
+    with pytest.raises(tl.Usage, match=said):
+        tl.picture(subject, form)
+
+
+def test_where_nobody_draws_there_are_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the slot filled nothing is drawn; a file that cannot be written is said to be."""
+    with pytest.raises(tl.Usage, match="cannot be written"):
+        tl.picture(fib).save(tmp_path / "no" / "such.svg")
+    with pytest.raises(tl.Usage, match="no format"):
+        tl.picture(fib).save(tmp_path / "a.gif")
+    monkeypatch.setattr(display.slot, "draw", None)
+    assert fib.graph._repr_svg_() is None
+
+
+def test_nothing_is_loaded_before_it_is_drawn() -> None:
+    """`import tagloom` loads nothing that draws."""
+    code = "import sys, tagloom; print([name for name in sys.modules if 'graphviz' in name])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

@@ -1,0 +1,124 @@
+"""Pictures for Python programs and notebooks: what there is, as SVG that shows itself.
+
+>>> from tagloom import Builder, Type, int64
+>>> builder = Builder("double")
+>>> x = builder.argument("x", Type(int64))
+>>> graph = builder.build([builder.node("add", "y", [x, x], [Type(int64)])[0]])
+>>> print(picture(graph))
+a picture of double, graph
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.errors import TagloomError, Usage
+from ..core.graph import Graph
+from ..core.program import Program
+from ..interp.function import Function
+from ..interp.outcome import Outcome
+from ..interp.travel.history import History
+from .charts import profile_svg
+from .collapse import LARGEST
+from .pictures import Picture, drawn, moment, static
+from .pictures import picture as of_run
+from .style import DARK, LIGHT, Theme
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Shown:
+    """A picture that a notebook shows, and that can be saved."""
+
+    name: str
+    what: Picture
+    theme: Theme
+    only: tuple[str, ...]
+    fold: tuple[str, ...]
+    most: int
+
+    def _repr_svg_(self) -> str:
+        return self._drawn("svg").decode()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file that ends in .svg, .png, .pdf or .dot; raises Usage where that is impossible."""
+        target = Path(path)
+        made = self._drawn(target.suffix.lower().removeprefix("."))
+        try:
+            target.write_bytes(made)
+        except OSError as error:
+            raise Usage("this file cannot be written", got=target, hint=error.strerror) from None
+
+    def _drawn(self, format: str) -> bytes:
+        return drawn(self.what, format, theme=self.theme, only=self.only, fold=self.fold, most=self.most)
+
+    def __str__(self) -> str:
+        return f"a picture of {self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def picture(
+    subject: object,
+    form: str = "graph",
+    *,
+    dark: bool = False,
+    only: Iterable[str] = (),
+    fold: Iterable[str] = (),
+    most: int = LARGEST,
+) -> Shown:
+    """A picture of a program, a graph, a function, or of a history where it stands.
+
+    `form` is graph or program; of a history graph, unfolded, beside, critical, tags, spacetime or profile. `only` and
+    `fold` are names of functions and loops: those that alone are drawn, and those that are one box. Raises Usage for
+    what has no such picture.
+    """
+    name, what = _of(subject, form)
+    return Shown(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
+
+
+def _of(subject: object, form: str) -> tuple[str, Picture]:
+    match subject, form:
+        case History(), "graph":
+            return subject.name, moment(subject)
+        case History(), _:
+            return subject.name, of_run(subject, form)
+        case Outcome(), "profile":
+            return subject.graph.name, _profile(subject)
+        case Function() | Program() | Graph(), "graph" | "program":
+            return _static(subject, form)
+    required = (
+        'a program, a graph or a function with "graph" or "program"; a history with any; an outcome with "profile"'
+    )
+    raise Usage("no picture of this", required=required, got=f"{type(subject).__name__}, {form!r}")
+
+
+def _static(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
+    if isinstance(subject, Function):
+        return subject.name, static(subject.graph if form == "graph" else subject.program)
+    if isinstance(subject, Graph):
+        if form == "program":
+            raise Usage("a graph has no structured program", got=subject.name, hint='"graph"')
+        return subject.name, static(subject)
+    if form == "graph":
+        raise Usage("a program is no graph", got=subject.entry, hint="tl.lower gives its graph")
+    return subject.entry, static(subject)
+
+
+def _profile(outcome: Outcome) -> Picture:
+    profile, waiting = outcome.stats.profile, outcome.stats.waiting
+    if profile is None or waiting is None:
+        raise Usage("waves are counted under one schedule only", required="waves", got=outcome.schedule)
+    return lambda theme: profile_svg(outcome.graph.name, profile, waiting, theme)
+
+
+def display(subject: object) -> str | None:
+    """What a notebook shows of something by itself; None where there is no picture of it, and words have to do."""
+    form = {Program: "program", Outcome: "profile"}.get(type(subject), "graph")
+    try:
+        return picture(subject, form)._repr_svg_()
+    except TagloomError:
+        return None
