@@ -62,6 +62,23 @@ SUBJECTS = {
         tuple(f"interp/breakpoints/{name}.py" for name in ("expression", "values", "tag_pattern", "breakpoint")),
         ("tests/interp/breakpoints",),
     ),
+    "session": Subject(
+        tuple(
+            f"tui/session/{name}.py"
+            for name in (
+                "session",
+                "moving",
+                "activations",
+                "stops",
+                "stopping",
+                "forking",
+                "comparing",
+                "keeping",
+                "run",
+            )
+        ),
+        ("tests/tui/test_session.py", "tests/tui/test_session_laws.py", "tests/tui/test_headless.py"),
+    ),
     "language": Subject(
         (
             *("core/types.py", "core/value.py", "core/literals.py", "core/infer.py", "core/infer_graph.py"),

@@ -72,6 +72,16 @@ def test_before_any_run() -> None:
         assert reply.ok or reply.data["error"] in ("Usage", "Malformed"), reply
 
 
+def test_a_run_without_events(folder: Path) -> None:
+    """Where nothing ever happens, every command has an answer all the same."""
+    session = new_session()
+    session.add(tl.History(tl.Builder("empty").build(), []))
+    for name in COMMANDS:
+        if name not in ("load", "replay", "export", "pytest", "schedule"):
+            for words in ("", " 0", " main", " a main"):
+                assert session.do(name + words).text or name == "quit"
+
+
 # Motions
 
 
@@ -321,6 +331,7 @@ MOMENTS: dict[str, tuple[str, Sequence[str], dict[str, Any], Sequence[str]]] = {
     "array": ("kinds.py:doubled", ["@numbers.npy"], {}, ["run"]),
     "by hand": ("fib.py:fib", ["5"], {}, ["step 10", "choose 2", "step 9", "choose 1", "step 5"]),
     "edited": ("fib.py:fib", ["4"], {}, ["step 6", "change 1 1", "step 9", "inject add 0 main 5", "step"]),
+    "script": ("acts.py:chain", ["6"], {"schedule": tl.Script([0] * 5, "lifo"), "k": 2}, ["step 44"]),
     "a log": ("fib.py:fib", ["3"], {}, ["run", "export run.jsonl", "replay run.jsonl", "goto 12"]),
     "graph": ("graphs.py:stuck", ["5"], {"unchecked": True}, ["run"]),
 }
@@ -342,7 +353,7 @@ def test_a_test_of_a_moment(folder: Path) -> None:
     for file in ("fib.py", "add.py", "acts.py", "kinds.py"):
         changed = (folder / file).read_text().replace("n - 1", "n - 3").replace("x + y", "x - y")
         (folder / file).write_text(changed.replace("2 * a", "3 * a").replace("v + v", "v * v"))
-    assert _passed(names) == {"start", "traps", "a log", "graph"}
+    assert _passed(names) == {"start", "traps", "script", "a log", "graph"}
 
 
 def _passed(names: Mapping[str, str]) -> set[str]:

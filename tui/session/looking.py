@@ -11,6 +11,7 @@ from ...core.act import ROWS
 from ...core.control import CONTROL
 from ...core.errors import Usage, counted
 from ...core.graph import Graph
+from ...core.program import Location
 from ...core.tag import Tag
 from ...core.value import show
 from ...interp.activation import Record
@@ -42,12 +43,18 @@ def tokens_said(graph: Graph, tokens: Iterable[Token], count: int) -> list[str]:
 def where(session: Session, words: Words) -> Said:
     words.done()
     said = stand(session)
-    node = session.history.graph.nodes[session.node]
-    if node.location is None:
+    location = _location(session)
+    if location is None:
         return said
-    line = linecache.getline(node.location.file, node.location.line).strip()
-    data = {**said.data, "line": node.location.line, "source": line}
-    return Said([*said.text, f"  {node.location}: {line}"] if line else said.text, data)
+    line = linecache.getline(location.file, location.line).strip()
+    data = {**said.data, "line": location.line, "source": line}
+    return Said([*said.text, f"  {location}: {line}"] if line else said.text, data)
+
+
+def _location(session: Session) -> Location | None:
+    """The line that made the present node."""
+    node = session.node
+    return None if node is None else session.history.graph.nodes[node].location
 
 
 @looking.row(
@@ -147,7 +154,7 @@ def _held(session: Session, number: int, held: dict[int, Any], has_fired: bool) 
 @looking.row("source", key="z", help="the lines of source around the present node, with an arrow")
 def source(session: Session, words: Words) -> Said:
     words.done()
-    location = session.history.graph.nodes[session.node].location
+    location = _location(session)
     if location is None:
         return Said(["this node was made by no line of source"], {"file": None, "lines": []})
     linecache.checkcache(location.file)

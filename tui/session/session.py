@@ -186,9 +186,10 @@ class Session:
             raise
 
     @property
-    def node(self) -> int:
-        """The node where one stands: to which the last token came; at the beginning, to which the next one does."""
+    def node(self) -> int | None:
+        """The node where one stands: to which the last token came; at the beginning, to which the first will; None
+        where nothing ever happens."""
         history = self.history
         if history.position:
             return history[history.position - 1].token.node
-        return history.state.flight[0].node if history.state.flight else 0
+        return history.state.flight[0].node if history.state.flight else None
