@@ -1,0 +1,84 @@
+"""`tagloom show` of runs: every form, at any moment; and what is said where there is nothing to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tagloom.tui.show import STATIC, FormWord
+
+RUNS = [form.value for form in FormWord if form not in STATIC]
+
+
+@pytest.mark.parametrize("form", ["graph", *RUNS])
+def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
+    """With arguments a program is run, and drawn into the file; nothing else is printed."""
+    assert tagloom("show", "fib.py:fib", "3", "--form", form, "-o", "run.svg") == (0, "", "")
+    assert "<svg" in (folder / "run.svg").read_text()
+
+
+@pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
+def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
+    """--at N shows N events; all of them is what there is without."""
+    drawn = []
+    for words in (["--at", "30"], ["--at", "59"], []):
+        assert tagloom("show", "fib.py:main", "3", "--form", form, *words, "-o", "run.svg").code == 0
+        drawn.append((folder / "run.svg").read_text())
+    assert drawn[0] != drawn[1] == drawn[2]
+    out = tagloom("show", "fib.py:main", "3", "--form", form, "--at", "9999", "-o", "run.svg")
+    assert out.code == 2 and "the run is over before" in out.err
+
+
+def test_a_log_is_a_run(tagloom: Any, folder: Path) -> None:
+    """A log of events is drawn as the run that wrote it."""
+    assert tagloom("run", "fib.py:fib", "3", "--keep", "run.jsonl").code == 0
+    for words in (["run.jsonl"], ["fib.py:fib", "3"]):
+        assert tagloom("show", *words, "--form", "tags", "-o", f"{len(words)}.dot").code == 0
+    assert (folder / "1.dot").read_text() == (folder / "2.dot").read_text()
+
+
+def test_what_deadlocks_and_what_breaks(tagloom: Any, folder: Path) -> None:
+    """The picture of a run is one however it ended, and says how; a graph that breaks the rules has to be asked for."""
+    assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0
+    text = (folder / "run.dot").read_text()
+    assert "Deadlocked" in text and "held by a bound" in text and "parked at an empty cell" in text
+    assert tagloom("show", "graphs.py:race", "1", "-o", "run.dot").code == 2
+    assert tagloom("show", "graphs.py:race", "1", "--unchecked", "-o", "run.dot").code == 0
+    assert "Broken" in (folder / "run.dot").read_text()
+
+
+def test_what_a_program_prints_is_no_result(tagloom: Any) -> None:
+    """It goes to stderr, while the run is drawn."""
+    out = tagloom("show", "acts.py:told", "2", "-o", "run.dot")
+    assert (out.code, out.out) == (0, "") and "i is" in out.err
+
+
+def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
+    """The options of runs hold; the papers are two."""
+    for number, words in enumerate((["--schedule", "lifo"], [], ["--dark"])):
+        assert tagloom("show", "fib.py:fib", "4", "--at", "30", *words, "-o", f"{number}.dot").code == 0
+    texts = [(folder / f"{number}.dot").read_text() for number in range(3)]
+    assert len(set(texts)) == 3 and "bgcolor" in texts[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add.py", "--bogus"], "there is no option --bogus"),
+        (["add.py", "3"], "add takes 2 arguments"),
+        (["add.py", "3", "4"], "the picture of a run goes into a file"),
+        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "a run is one of a graph"),
+        (["add.py", "3", "4", "-o", "a.tl"], "no picture of this kind"),
+        (["add.py", "3", "4", "--at", "-1", "-o", "a.svg"], "events are counted from 0"),
+        (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "charts are drawn as svg"),
+        (["add.py", "3", "4", "--form", "profile", "--schedule", "lifo", "-o", "a.svg"], "waves are counted"),
+        (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "no function or loop is called so"),
+        (["add.py", "--only", "mul", "-o", "a.svg"], "no function or loop is called so"),
+        (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
+    ],
+)
+def test_what_cannot_be_shown(tagloom: Any, words: list[str], said: str) -> None:
+    """Is refused in words, with exit code 2."""
+    out = tagloom("show", *words)
+    assert out.code == 2 and said in out.err and "Traceback" not in out.err
