@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from acts_generator import Witness
+from tagloom.core.errors import Usage
 from tagloom.core.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import type_of
@@ -27,6 +28,7 @@ from tagloom.interp.questions.causes import (
     Unfired,
     Unopened,
 )
+from tagloom.interp.questions.contexts import check_place
 from tagloom.interp.questions.origin import Argument, Arrival, Firing, Injected
 from tagloom.interp.questions.queries import Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
@@ -289,6 +291,8 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
         if all(need.port != root.port or root.reason not in need.reasons for need in answer.waits[root.at].missing):
             yield f"{root} is not among the reasons"
     yield from _around(answer)
+    if answer.tag in (*state.records, *index.closed, *future.opened):
+        yield from _astray(answer, index)
     if [waits.alive for waits in answer.waits] != _alive(answer, bool(state.flight)):
         yield "who may still fire does not follow from the reasons"
     for at, waits in enumerate(answer.waits):
@@ -321,6 +325,21 @@ def _is_hope(reason: Any, moving: bool) -> bool:
     return isinstance(reason, InFlight) or (isinstance(reason, EndOfWave) and moving)
 
 
+def _astray(answer: Answer, index: Index) -> Iterator[str]:
+    """Where the node that is asked about fires under such tags, so does each that is said to wait."""
+    fits = [_fits(index, waits.place) for waits in answer.waits if isinstance(waits.place, Unfired)]
+    if fits[0] and not all(fits):
+        yield "a node waits under a tag under which it never fires"
+
+
+def _fits(index: Index, place: Unfired) -> bool:
+    try:
+        check_place(index.graph, index.contexts, place.node, place.tag)
+    except Usage:
+        return False
+    return place.tag.iteration >= 0
+
+
 def _around(answer: Answer) -> Iterator[str]:
     for at, following in zip(answer.circle, (*answer.circle[1:], *answer.circle[:1]), strict=True):
         if all(answer.waits[following].place not in need.reasons for need in answer.waits[at].missing):
@@ -334,6 +353,12 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
     if isinstance(place, Unopened):
         if place.tag in state.records or place.tag in index.closed:
             yield "it has opened"
+        before = [
+            place.tag.parent,
+            place.tag.iteration and place.tag.parent.child(place.tag.site, place.tag.iteration - 1),
+        ]
+        if any(tag and tag not in state.records and tag not in index.closed for tag in before):
+            yield "what has to open before has not opened"
         if not waits.alive and place.tag in future.opened:
             yield "it opened in the end"
         yield from _reasons_hold(None, place.tag, waits.needs[0].reasons, state, future)
@@ -350,6 +375,9 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
         yield "it has fired"
     if not waits.alive and (node, tag) in future.fired:
         yield "it fired in the end"
+    reasons = [reason for need in waits.missing for reason in need.reasons]
+    if at and state.graph.nodes[node].op == "exit" and reasons and all(isinstance(one, Elsewhere) for one in reasons):
+        yield "it is waited for in an iteration that went on to the next"
     record = state.records.get(tag)
     store = record.waiting.get(node, {}) if record else {}
     ports = [port for port, held in enumerate(state.graph.nodes[node].ports) if held is None] or [-1]
@@ -481,6 +509,12 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
                 yield f"{reason}, and is not parked there"
             case Trapped(firing) if not firing.event.trap or firing.event.sent:
                 yield f"{reason} did not trap"
+            case Elsewhere(firing, Firing() as from_) if (firing.event.token.node, 1, firing.tag) not in [
+                sent[:3] for sent in from_.event.sent
+            ]:
+                yield f"{reason}: the predicate did not come from there"
+            case Elsewhere(firing, None) if firing.node.op == "switch" and firing.node.ports[1] is None:
+                yield f"{reason}: where the predicate came from is not said"
             case Elsewhere(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
                 yield f"{reason} sent it"
     lost = not any(isinstance(reason, HOPES | AHEAD) for reason in found)

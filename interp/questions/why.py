@@ -78,7 +78,7 @@ def could_fire(state: State) -> Iterator[Ready]:
         if node in record.fired:
             continue  # the step would breach S4
         held = record.waiting.get(node, {})
-        if rule.needs > 1 and (len(held) < rule.needs - 1 or port in held):
+        if len(held) < rule.needs - 1 or port in held:
             continue
         if rule.node.op not in READS or step(state, position).fired:
             yield Ready(position, node, tag, str(rule.node))
@@ -157,8 +157,7 @@ class _Search:
         """Of a tag that has not opened, the one around it that has to open first."""
         while tag.parent is not None and self.index.opened(tag.parent) is None:
             tag = tag.parent
-        if not tag.iteration or tag.parent is None:
-            return tag
+        assert tag.parent is not None, "main is always open"
         last = self.last(tag.parent, tag.site)
         return tag.parent.child(tag.site, 0 if last is None else last + 1)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from handmade import sum_graph
+from handmade import stuck, sum_graph
 from question_laws import begun, ran
 from tagloom.core.graph import Graph, Source
 from tagloom.core.tag import ROOT
 from tagloom.interp.questions.causes import Unfed, Unfilled
 from tagloom.interp.questions.why import why_not
+from tagloom.interp.travel.history import History
 
 
 def chain(count: int) -> Graph:
@@ -111,3 +112,21 @@ def test_a_token_that_comes_under_another_tag() -> None:
         "  got: no such activation: it has not opened",
         "  port 0 of outside.i under main/loop[1]: waits for main/loop[1] to open",
     ]
+
+
+def test_a_predicate_that_was_changed() -> None:
+    """What a switch went by is what it was changed to, and that is said."""
+    history = History(stuck(), [1], schedule="fifo", unchecked=True)
+    history.run()
+    history.jump(1)
+    what_if = history.change(("switch", 1, "main"), False)
+    what_if.run()
+    assert str(what_if.ask.why_not("sum")).splitlines()[2:4] == [
+        "  got: 1 on port 1 from stuck.switch at event 2",
+        "  port 0 of stuck.sum under main: it took the other way at stuck.switch under main at event 2: "
+        "switch 1, false -> 1; false came from stuck.less at event 0 (changed to false)",
+    ]
+    held = what_if.change(("sum", 1, "main"), 9)
+    assert str(held.ask.why_not("sum")).splitlines()[2] == (
+        "  got: 9 on port 1 from stuck.switch at event 2 (changed to 9)"
+    )

@@ -8,9 +8,12 @@ import re
 import pytest
 import tagloom as tl
 from question_laws import begun, quietness, reasons
+from tagloom.core.tag import ROOT
 from tagloom.interp.questions.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
+from tagloom.interp.questions.why import why_not
 from tagloom.interp.reference import Limits, drive
 from tagloom.interp.schedule import schedule as schedules
+from tagloom.interp.step import step
 
 
 @tl.function
@@ -142,6 +145,19 @@ def test_what_stays_is_as_the_events_say(schedule: str) -> None:
             assert list(quietness(state, index)) == []
             if dice.random() < 0.06:
                 assert list(reasons(state, index, dice)) == []
+
+
+@pytest.mark.parametrize("function", [late, counted, nested], ids=lambda function: function.__name__)
+def test_what_will_come_is_pending(function: tl.Function) -> None:
+    """At every moment of a run that returns, some token is said to be on its way to the result."""
+    for name in ("fifo", "lifo"):
+        state, index = begun(function.graph, [2])
+        while state.flight:
+            assert why_not(index, state, function.graph.results[0], ROOT).verdict in ("pending", "fired")
+            event = step(state, 0 if name == "fifo" else len(state.flight) - 1)
+            state.apply(event)
+            index.see(event)
+        assert index.fired(function.graph.results[0], ROOT) is not None
 
 
 def test_cells_that_wait_for_each_other() -> None:
