@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 from ..core.errors import Malformed, Usage
 from .begin import Start
 from .prompt import PROMPT, converse
 from .session.commands import new_session
+from .session.reply import Reply
 from .session.session import Session
 
 
@@ -25,33 +26,36 @@ def debug(start: Start, *, headless: bool, commands: Path | None, as_json: bool)
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
-    if start.target:
-        with _aside(as_json):
+    with redirect_stdout(sys.stderr) if headless else nullcontext():
+        if start.target:
             session.load(start)
-    return transcribe(session, _lines(commands), as_json=as_json) if headless else converse(session)
+    return transcribe(session, _lines(commands), in_json if as_json else in_words) if headless else converse(session)
 
 
-def transcribe(session: Session, lines: Iterable[str], *, as_json: bool = False) -> int:
-    """Do what the lines say, and print each with its answer; empty lines and `#` comments are passed over."""
+def in_words(reply: Reply) -> str:
+    """A command and its answer, as a person would have seen them."""
+    return "\n".join([f"{PROMPT}{reply.command}", *reply.text])
+
+
+def in_json(reply: Reply) -> str:
+    """The same on one line, for programs."""
+    return json.dumps(reply.form(), allow_nan=False)
+
+
+def transcribe(session: Session, lines: Iterable[str], form: Callable[[Reply], str]) -> int:
+    """Do what the lines say, and print each with its answer; empty lines and `#` comments are passed over. What the
+    program's own Python prints goes to stderr."""
     code = 0
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        with _aside(as_json):
+        with redirect_stdout(sys.stderr):
             reply = session.do(line)
-        if as_json:
-            print(json.dumps(reply.form(), allow_nan=False), flush=True)
-        else:
-            print("\n".join([f"{PROMPT}{reply.command}", *reply.text]), flush=True)
+        print(form(reply), flush=True)
         code = code if reply.ok else 1
         if session.is_over:
             break
     return code
-
-
-def _aside(as_json: bool) -> AbstractContextManager[object]:
-    """Where JSON lines have the whole of stdout, what a program's own Python prints goes to stderr."""
-    return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
 def _lines(commands: Path | None) -> Iterator[str]:

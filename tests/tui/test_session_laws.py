@@ -174,6 +174,15 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
     assert list(motion_violations(begun(graph, case.arguments, schedule), seed, 30)) == []
 
 
+@pytest.mark.heavy
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(cases(), st.sampled_from(SCHEDULES))
+@pytest.mark.timeout(1800)
+def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
+    """Over and out are what the tags of the events say, whatever the program is."""
+    assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
+
+
 # Sessions that are wrong in one line
 
 
