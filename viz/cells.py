@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from .paint import Canvas, paint
 from .plates import Plate, Writing, opened, plates
 from .routes import Narrow, Routes, route
 from .seams import carved
-from .tracks import Border, rows_of
+from .tracks import Border, Channel, rows_of
 from .view import View
 
 
@@ -130,12 +131,26 @@ def planned(view: View, writing: Writing, height: int) -> Plan:
         except Narrow as narrow:
             wider.update(narrow.boxes)
     borders = _borders(shown, found)
+    stood = [_stood(rows, found, rank) for rank in range(-1, found.ranks + 1)]
     channels = [
-        ([branch for branch in routes.branches if branch.channel == channel], borders.get(channel, []))
+        Channel(
+            [branch for branch in routes.branches if branch.channel == channel],
+            borders.get(channel, []),
+            stood[channel],
+            stood[channel + 1],
+        )
         for channel in range(found.ranks + 1)
     ]
     heights = rows_of(channels, height - found.ranks)
     return Plan(shown, rows, found, routes, borders, heights)
+
+
+def _stood(rows: Sequence[Plate], found: Layout, rank: int) -> frozenset[int]:
+    """The columns of a rank in which boxes stand."""
+    stands = ((found.plates[plate.name], plate.width) for plate in rows)
+    return frozenset(
+        column for stand, width in stands if stand.rank == rank for column in range(stand.column, stand.column + width)
+    )
 
 
 def _borders(view: View, found: Layout) -> dict[int, list[Border]]:

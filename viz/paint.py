@@ -36,7 +36,8 @@ class Canvas:
         """Text in the look of a cell."""
         for place, sign in enumerate(text):
             plain = sign if sign.isascii() else "?"
-            self.cells[row, column + place] = cell._replace(sign=sign, ascii=plain, sides=FIXED | LEFT | RIGHT)
+            sides = FIXED | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
+            self.cells[row, column + place] = cell._replace(sign=sign, ascii=plain, sides=sides)
 
 
 def paint(canvas: Canvas, plan: Plan) -> None:
@@ -90,7 +91,7 @@ def _titles(canvas: Canvas, plan: Plan) -> None:
                 text = f" {look.sign}{one_wide(cluster.title)} "
                 cell = Cell(colour=look.colour, strong=True, of=(cluster.name,))
                 start, room = _free(canvas, row, border, len(text))
-                canvas.write(row, start, cut(text, room), cell)
+                canvas.write(row, start, cut(text, room)[:room], cell)
 
 
 def _free(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:

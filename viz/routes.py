@@ -106,8 +106,11 @@ class _Router:
         self.places = places(rows, found)
         self.joined = {joint for plate in rows for joint in plate.joints}
         aside = 6 + 2 * len({(arrow.tail, arrow.label, stroke(arrow)) for arrow in view.arrows})
-        left = min((stand.column for stand in found.plates.values()), default=0) - aside
-        right = max((place.column + place.width for place in self.places.values()), default=0) + aside
+        frames = found.frames.values()
+        ends = [*(place.column for place in self.places.values()), *(frame.left for frame in frames)]
+        left = min(ends, default=0) - aside
+        ends = [*(place.column + place.width for place in self.places.values()), *(frame.right for frame in frames)]
+        right = max(ends, default=0) + aside
         self.first = left
         self.routes = Routes(self.places, range(left, right))
         size = right - left

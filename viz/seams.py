@@ -64,17 +64,22 @@ def _room(row: Sequence[Cell], along: int) -> list[int]:
 def _passable(above: Sequence[Cell], row: Sequence[Cell], up: int, down: int) -> tuple[list[bool], list[bool]]:
     """Whether a seam can step to the right to each column from the one before it, and to the left from each column.
 
-    What it steps over moves in one of the two rows only. It must not be joined, and no corner may come to lie beside
-    another: in ASCII they look alike.
+    What it steps over moves in one of the two rows only. It must not be joined, and nothing may come to lie where it
+    seems to be joined.
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
-    right = [loose[place] and not (place and _corners(above[place], row[place - 1])) for place in range(len(row))]
-    left = [loose[place] and not (place and _corners(above[place - 1], row[place])) for place in range(len(row))]
-    return right, left
+    moved = [False, *(_clash(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
+    met = [False, *(_clash(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
+    right = [free and not clash for free, clash in zip(loose, moved, strict=True)]
+    return right, [free and not clash for free, clash in zip(loose, met, strict=True)]
 
 
-def _corners(one: Cell, other: Cell) -> bool:
-    return all(cell.sides & (UP | DOWN) and cell.sides & (LEFT | RIGHT) for cell in (one, other))
+def _clash(upper: Cell, lower: Cell, up: int, down: int) -> bool:
+    """Whether cells that are not joined would seem to be if one came to lie above the other."""
+    if not (upper.sides and lower.sides):
+        return False
+    corners = all(cell.sides & (UP | DOWN) and cell.sides & (LEFT | RIGHT) for cell in (upper, lower))
+    return bool(corners or upper.sides & down or lower.sides & up or upper.sides & lower.sides & FIXED)
 
 
 def _next(

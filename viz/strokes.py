@@ -42,7 +42,7 @@ STROKES = {
 }
 """The kinds of lines, by the names that `plates.stroke` gives them."""
 
-FULL, OPEN, ROUND = ("▼v", "▲^", "▶>"), ("▽v", "△^", "▷>"), ("◇o", "◇o", "◇o")
+FULL, OPEN, ROUND = ("▼v", "▲^", "▶>"), ("▽v", "△^", "▷>"), ("◇o", "◆@", "◇o")
 
 HEADS: dict[Link, tuple[str, str, str]] = {
     "data": FULL,

@@ -22,57 +22,52 @@ class Border:
     row: int = 0
 
 
-class Limits(NamedTuple):
-    """The rows of a channel, and those in which a branch may run."""
+class Channel(NamedTuple):
+    """What is between two ranks, and the columns in which boxes stand above and below it."""
 
-    rows: int
-    first: int
-    last: int
+    branches: Sequence[Branch]
+    borders: Sequence[Border]
+    above: frozenset[int]
+    below: frozenset[int]
 
 
-def rows_of(channels: Sequence[tuple[Sequence[Branch], Sequence[Border]]], wanted: int) -> list[int]:
+def rows_of(channels: Sequence[Channel], wanted: int) -> list[int]:
     """Give each branch and border of all channels its row; how many rows each channel has.
 
     Arrow heads have rows of their own, but in as many channels as it takes to have no more rows than are wanted, those
     first where it saves most.
     """
-    airy = [tracks(*channel, airy=True) for channel in channels]
-    tight = [tracks(*channel, airy=False) for channel in channels]
+    airy = [tracks(channel, airy=True) for channel in channels]
+    tight = [tracks(channel, airy=False) for channel in channels]
     chosen = list(airy)
     for number in sorted(range(len(channels)), key=lambda number: (tight[number] - airy[number], number)):
         if sum(chosen) > wanted:
             chosen[number] = tight[number]
-    return [
-        tracks(*channel, airy=chosen[number] == airy[number]) if channel[0] or channel[1] else 0
-        for number, channel in enumerate(channels)
-    ]
+    return [tracks(channel, airy=chosen[number] == airy[number]) for number, channel in enumerate(channels)]
 
 
-def tracks(branches: Sequence[Branch], borders: Sequence[Border], *, airy: bool) -> int:
+def tracks(channel: Channel, *, airy: bool) -> int:
     """Give each branch and border its row; how many rows the channel has."""
-    rows = max(_least(branches, borders), 1) if branches or borders else 0
-    while True:
-        if _placed(branches, borders, rows, airy):
-            return rows
+    if not channel.branches and not channel.borders:
+        return 0
+    rows = 1 + max((border.depth for border in channel.borders), default=0)
+    while not _placed(channel, rows, airy):
         rows += 1
+    return rows
 
 
-def _least(branches: Sequence[Branch], borders: Sequence[Border]) -> int:
-    return 1 + max((border.depth for border in borders), default=0)
-
-
-def _placed(branches: Sequence[Branch], borders: Sequence[Border], rows: int, airy: bool) -> bool:
+def _placed(channel: Channel, rows: int, airy: bool) -> bool:
     taken: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
-    for border in borders:
+    for border in channel.borders:
         border.row = rows - 1 - border.depth if border.upper else border.depth
         if not 0 <= border.row < rows or _meets(taken[border.row], border.left, border.right):
             return False
         taken[border.row].append((border.left, border.right))
     put: list[Branch] = []
-    for branch in sorted(branches, key=lambda branch: (branch.reach[0] - branch.reach[1], branch.reach)):
+    for branch in sorted(channel.branches, key=lambda branch: (branch.reach[0] - branch.reach[1], branch.reach)):
         if branch.straight:
             continue
-        options = [row for row in range(rows) if _fits(branch, row, rows, taken[row], branches, airy)]
+        options = [row for row in range(rows) if _fits(branch, row, rows, taken[row], channel, airy)]
         if not options:
             return False
         branch.row = min(options, key=lambda row: (_crossings(branch, row, put), _distance(branch, row, rows)))
@@ -86,18 +81,33 @@ def _distance(branch: Branch, row: int, rows: int) -> float:
     return abs(row - (rows - 1) / 2)
 
 
-def _fits(
-    branch: Branch, row: int, rows: int, taken: Sequence[tuple[int, int]], branches: Sequence[Branch], airy: bool
-) -> bool:
+def _fits(branch: Branch, row: int, rows: int, taken: Sequence[tuple[int, int]], channel: Channel, airy: bool) -> bool:
     left, right = branch.reach
-    if _meets(taken, left, right):
+    if _meets(taken, left, right) or (rows == 1 and _misleads(branch, channel)):
         return False
-    for other in branches:
+    for other in channel.branches:
         for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
             near = any(left - 1 <= column <= right + 1 for column in heads)
-            if row == edge and near and (airy or other is not branch):
+            if row == edge and near and (airy or other is not branch or _hides(branch, sorted(heads), channel)):
                 return False
     return True
+
+
+def _misleads(branch: Branch, channel: Channel) -> bool:
+    """Whether a head would stand between two boxes as if it came from the one, though it comes from beside."""
+    return bool(
+        (branch.heads_below.keys() - branch.above) & channel.above
+        or (branch.heads_above.keys() - branch.below) & channel.below
+    )
+
+
+def _hides(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
+    """Whether a head in the line of its branch would hide that the line goes on behind it: it needs a plain piece of
+    the line beside it."""
+    left, right = branch.reach
+    busy = {column for other in channel.branches if other is not branch for column in other.above | other.below}
+    beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
+    return bool(beside & (busy | set(heads)))
 
 
 def _meets(taken: Sequence[tuple[int, int]], left: int, right: int) -> bool:

@@ -1,0 +1,171 @@
+"""Views in character cells: what is drawn can be read back, from its characters alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cell_laws import violations
+from drawings import FUNCTIONS, graphs, race
+from generator import Case, cases
+from hypothesis import given, settings
+from tagloom.core.lower import lower
+from tagloom.interp.travel.history import History
+from tagloom.viz import routes, seams, tracks
+from tagloom.viz.ansi import printed
+from tagloom.viz.cells import HEIGHT, WIDTH, draw_cells
+from tagloom.viz.flat import graph_view
+from tagloom.viz.moment import at_moment
+from tagloom.viz.structured import program_view
+from tagloom.viz.style import SIGNS
+from tagloom.viz.view import Badge, View
+
+DRAWINGS = Path(__file__).parent / "drawings"
+"""To write them anew, after looking at what changes: PYTHONPATH=tests python tests/viz/test_cells.py."""
+
+GOLDEN = ("fib", "nested", "ack")
+VIEWS = {
+    **{name: graph_view(function.graph) for name, function in FUNCTIONS.items()},
+    **{f"{name}-program": program_view(function.program) for name, function in FUNCTIONS.items()},
+    "race": graph_view(race()),
+}
+
+
+def check(view: View, **size: int) -> None:
+    drawing = draw_cells(view, **size)
+    assert not [*violations(drawing, view)], drawing.text()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_drawings_can_be_read(name: str) -> None:
+    """Each box is there once, each arrow goes from its tail to its head, and says its kind and its output."""
+    check(VIEWS[name])
+
+
+@pytest.mark.parametrize("name", ["fib", "even", "race"])
+@pytest.mark.parametrize("size", [(1, 1), (60, 20), (400, 400)])
+def test_drawings_of_any_size_can_be_read(name: str, size: tuple[int, int]) -> None:
+    """However much is cut out or written shorter to fit."""
+    check(VIEWS[name], width=size[0], height=size[1])
+
+
+@settings(max_examples=8)
+@given(graphs())
+def test_any_graph_can_be_drawn(graph: Any) -> None:
+    """Graphs that break rules too, with strange names."""
+    check(graph_view(graph))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_drawings_to_look_at(name: str) -> None:
+    """They fit into 120 columns and 40 rows, and are as they were when somebody last looked."""
+    drawing = draw_cells(VIEWS[name])
+    assert drawing.fits
+    assert drawing.size <= (WIDTH, HEIGHT)
+    assert drawing.text() + "\n" == (DRAWINGS / f"{name}.txt").read_text()
+
+
+def test_drawings_are_stable() -> None:
+    """The same view gives the same cells."""
+    assert draw_cells(VIEWS["ack"]) == draw_cells(graph_view(FUNCTIONS["ack"].graph))
+
+
+def test_ascii_is_the_same_drawing() -> None:
+    """ASCII only, in the same cells, and what the signs mean with it."""
+    drawing = draw_cells(VIEWS["nested"])
+    plain = drawing.text(unicode=False)
+    assert plain.isascii()
+    assert printed(drawing.legend, unicode=False).isascii()
+    assert re.sub("[^ \n]", "x", plain) == re.sub("[^ \n]", "x", drawing.text())
+
+
+def test_what_does_not_fit_is_larger() -> None:
+    """And the drawing says so; it is written in words, with room, since it is to be scrolled."""
+    drawing = draw_cells(VIEWS["ack"], width=20, height=10)
+    assert not drawing.fits
+    assert "merge m" in drawing.text()
+
+
+def test_letters_are_explained() -> None:
+    """Where letters take the place of words, the legend has them."""
+    drawing = draw_cells(VIEWS["main"])
+    assert ("\\M x/" in drawing.text()) == ("M merge" in printed(drawing.legend))
+
+
+def test_tokens_are_where_they_are() -> None:
+    """At every moment of a run everything that has a badge shows its first sign, and nothing moves for it."""
+    history = History(FUNCTIONS["nested"].graph, [np.int64(3)])
+    history.run()
+    still = draw_cells(VIEWS["nested"])
+    for position in range(5, len(history), 60):
+        history.jump(position)
+        view = at_moment(history.state, history[position - 1])
+        drawing = draw_cells(view)
+        assert drawing.size == still.size
+        where = drawing.places()
+        assert all(
+            set(cells) <= set(where[thing]) or thing not in view.boxes for thing, cells in still.places().items()
+        )
+        things: list[tuple[str | int, Any]] = [*view.boxes.items(), *enumerate(view.arrows)]
+        for thing, what in things:
+            signs = {drawing.rows[row][column].sign for row, column in where[thing]}
+            assert not what.badges or SIGNS[what.badges[0].mark].sign in signs, (thing, what.badges)
+
+
+def test_more_than_fit_are_counted() -> None:
+    """Many tokens in little room are a sign and a number."""
+    view = graph_view(FUNCTIONS["fib"].graph)
+    view.arrows[0] = view.arrows[0]._replace(badges=(Badge("flight", "123456"),) * 12)
+    text = draw_cells(view).text()
+    assert "\u25cf123456" in text
+    assert "+1" in text
+
+
+def test_colours_are_for_terminals() -> None:
+    """Text with colours is the same text between escape sequences."""
+    drawing = draw_cells(VIEWS["fib"])
+    coloured = drawing.text(colours=True)
+    assert "\x1b[38;5;" in coloured
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == drawing.text()
+
+
+@pytest.mark.parametrize("broken", ["tracks", "columns", "seams"])
+def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrows that share a track, or a column, and seams that tear what is joined."""
+    size = (120, 40)
+    if broken == "tracks":
+        monkeypatch.setattr(tracks, "_meets", lambda taken, left, right: False)
+    elif broken == "columns":
+        monkeypatch.setattr(routes._Router, "_is_free", lambda self, channel, column, arrow: True)
+    else:
+        size = (90, 25)
+        every = [True] * 500
+        monkeypatch.setattr(seams, "_passable", lambda above, row, up, down: (every, every))
+    views = (VIEWS[name] for name in ("ack", "nested", "main"))
+    assert any([*violations(draw_cells(view, width=size[0], height=size[1]), view)] for view in views)
+
+
+@pytest.mark.heavy
+@settings(max_examples=1500, deadline=None)
+@given(graphs())
+def test_many_graphs_can_be_drawn(graph: Any) -> None:
+    """In little room, and in enough."""
+    for size in (40, 120):
+        check(graph_view(graph), width=size, height=size // 3)
+
+
+@pytest.mark.heavy
+@settings(max_examples=200, deadline=None)
+@given(cases())
+def test_generated_programs_can_be_drawn(case: Case) -> None:
+    """Their graphs, and their structured forms."""
+    check(graph_view(lower(case.program)))
+    check(program_view(case.program))
+
+
+if __name__ == "__main__":
+    for chosen in GOLDEN:
+        (DRAWINGS / f"{chosen}.txt").write_text(draw_cells(VIEWS[chosen]).text() + "\n")
