@@ -112,7 +112,7 @@ def edits(index: Index) -> Iterator[str]:
     """Of every token what it was changed to last, and of every sender which of its tokens were changed, in order."""
     links = Links(index)
     for token, sender in links.sent.items():
-        told = index.origin(sender, Arrival(*token)).changed
+        told = index.origin(sender, Token(*token, 0)).changed
         if (told is not None) != (token in links.changed) or fingerprint(told) != fingerprint(links.changed.get(token)):
             yield f"{token} is said to be changed to {told}, not {links.changed.get(token)}"
     for sender in set(links.sent.values()):
@@ -129,7 +129,9 @@ def edits(index: Index) -> Iterator[str]:
         )
         if said != (None if sender < -len(index.arguments) else sender) or origin.changed is not None:
             yield f"{origin} is not {sender}"
-        if isinstance(origin, Injected) and links.sent[origin.token[:3]] != sender:
+        if isinstance(origin, Injected) and (
+            links.sent[origin.token[:3]] != sender or index.edits[-1 - len(index.arguments) - sender][0] != origin.after
+        ):
             yield f"{origin} was not injected by {sender}"
 
 
@@ -141,6 +143,11 @@ def provenance(index: Index, dice: random.Random) -> Iterator[str]:
             yield f"{token} was sent by {sender}, not {index.sender(*token)}"
         if index.user(*token) != links.used.get(token):
             yield f"{token} was used by {links.used.get(token)}, not {index.user(*token)}"
+    nodes, tags = list(enumerate(index.graph.nodes)), list(dict.fromkeys(token[2] for token in links.sent))
+    ports = [(number, port) for number, node in nodes for port, held in enumerate(node.ports) if held is None]
+    for token in {(*dice.choice(ports), dice.choice(tags)) for _ in range(30)} - links.sent.keys():
+        if index.sender(*token) is not None or index.user(*token) is not None:
+            yield f"{token} was never sent, and is said to be by {index.sender(*token)}"
     for event in index.events:
         number, port, tag, _ = event.token
         if index.graph.nodes[number].op == "merge":

@@ -19,12 +19,10 @@ def contexts(graph: Graph) -> dict[int, Context]:
     """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
     if graph_problems(graph):
         return {}
-    places, callees = Places(graph), {ENVIRONMENT: graph.name, **dict(graph.calls)}
+    places = Places(graph)
     found = dict[int, Context]()
     for number, node in enumerate(graph.nodes):
-        if node.op == "return" and node.site is not None:
-            found[number] = callees[node.site]
-        elif node.op == "merge":
+        if node.op == "merge":
             found[number] = places.of[Source(number, 0)].context
         else:
             port = next(port for port, literal in enumerate(node.ports) if literal is None)

@@ -156,7 +156,9 @@ class Index:
         return number if self.events[number].token.port == port else None
 
     def puts(self, event: Event) -> list[Number]:
-        """The stores that filled what a firing of `get`, or of `collect`, got."""
+        """The stores that filled what a firing of `get`, or of `collect`, got; of another op, or of a trap, none."""
+        if event.trap is not None:
+            return []
         inputs: Any = event.inputs
         op = self.graph.nodes[event.token.node].op
         numbers = [inputs[1]] if op == "get" else range(inputs[0].size) if op == "collect" else []
@@ -171,12 +173,8 @@ class Index:
         row = self.graph.nodes[node]
         ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
         senders = ((port, self.sender(node, port, tag)) for port in ports)
-        cells = [(-1, put) for put in self.puts(self.events[number])] if self._is_read(number) else []
+        cells = ((-1, put) for put in self.puts(self.events[number]))
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
-
-    def _is_read(self, number: Number) -> bool:
-        event = self.events[number]
-        return event.trap is None and self.graph.nodes[event.token.node].op in ("get", "collect")
 
     def users(self, number: Number) -> list[Number]:
         """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the

@@ -144,6 +144,7 @@ def test_cells_have_the_name_of_their_node() -> None:
     ("function", "node", "tag", "said", "hint"),
     [
         (even, "odd.subtract", "main", "odd.subtract is no node of even, which runs under main", "main/odd"),
+        (even, "odd.n", "main", "odd.n is no node of even, which runs under main", "main/odd"),
         (even, "even.subtract", "main/odd", "even.subtract is no node of odd, which runs under main/odd", "main"),
         (rows, "multiply", "main", "rows.multiply is no node of rows, which runs under main", "main/loop[0]/loop_1[0]"),
         (

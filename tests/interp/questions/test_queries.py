@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from question_laws import edits, provenance, ran, retreat
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
-from tagloom.core.tag import ROOT
+from tagloom.core.tag import ROOT, Site
 from tagloom.interp.questions.origin import Argument, Arrival, Firing
 from tagloom.interp.questions.queries import tree, where_from, who_used
 from tagloom.interp.travel.history import History
@@ -29,10 +29,10 @@ def down(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def stored(n: tl.int64) -> tl.int64:
-    """Cells, of which one is got twice."""
+def stored(n: tl.int64) -> tuple[tl.int64, tl.Array[tl.int64, ...]]:
+    """Cells, of which one is got twice, and then all."""
     two = tl.put(tl.put(tl.cells(2, tl.int64), 0, n), n - 1, n + 1)
-    return tl.get(two, 0) + tl.get(two, 1) * tl.get(two, n - 2)
+    return tl.get(two, 0) + tl.get(two, 1) * tl.get(two, n - 2), tl.collect(two)
 
 
 @settings(max_examples=12)
@@ -81,7 +81,7 @@ def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
 
 def what_if(history: History, dice: random.Random) -> History:
     """A branch where a number in flight is another, and where what is lost is in flight after all."""
-    if history.graph is LOST and not any(edit.is_new for _, edit in history.edits):
+    if history.graph is LOST and dice.random() < 0.6 and not any(edit.is_new for _, edit in history.edits):
         history = history.inject("sum", 1, "main", dice.randrange(9))
     numbers = [at for at, token in enumerate(history.state.flight) if type(token.value) is int]
     for at in dice.sample(numbers, min(len(numbers), dice.randint(1, 2))):
@@ -130,6 +130,31 @@ def test_a_tree_in_words() -> None:
         "    port 1: argument y = 4",
     ]
     assert tree(index, RESULT, 9, most=3).splitlines()[-1] == "..."
+    assert tree(index, RESULT, 9, most=6).splitlines()[-1] == "    port 1: argument y = 4"
+
+
+def test_a_tree_ends_after_a_hundred_lines() -> None:
+    """Unless another number is asked for; and below a firing, four deep."""
+    _, index = ran(down.graph, [50])
+    assert tree(index, RESULT, 999).splitlines()[100:] == ["..."]
+    assert max(line.index(line.strip()) for line in tree(index, RESULT).splitlines()) == 8
+
+
+SIDE = tl.parse_graph(
+    "graph side(x: int64) -> int64 {\n  way = switch x, true\n  y = merge way:0, way:1\n  return y\n}"
+)
+"""The first event is that of a switch."""
+
+
+def test_what_was_not_sent_has_no_sender() -> None:
+    """A switch sends one way, also where it is the first to fire; a token in full is named as its place is."""
+    _, index = ran(SIDE, [3])
+    (merge,) = SIDE.find("y")
+    assert (index.sender(merge, 0, ROOT), index.sender(merge, 1, ROOT)) == (0, None)
+    assert list(provenance(index, random.Random(1))) == []
+    (result,) = index.events[-1].sent
+    assert list(where_from(index, result)) == list(where_from(index, RESULT))
+    assert list(who_used(index, index.events[0].sent[0])) == list(who_used(index, Arrival(merge, 0, ROOT)))
 
 
 def test_a_walk_costs_what_is_asked_of_it() -> None:
@@ -146,3 +171,5 @@ def test_what_never_came_has_no_origin() -> None:
         where_from(index, RESULT)
     with pytest.raises(tl.Usage, match=r"no token has come to port 0 of sum\.outer under main"):
         tree(index, Arrival(1, 0, ROOT))
+    with pytest.raises(tl.Usage, match=r"no token has come to port 1 of sum\.inner under main/f"):
+        tree(index, Arrival(0, 1, ROOT.child(Site("sum", "f", "call"))))
