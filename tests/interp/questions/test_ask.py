@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
+from handmade import stuck
+from tagloom.interp.travel.history import History
 
 
 @tl.function
@@ -127,6 +129,33 @@ def test_a_what_if_says_what_was_changed() -> None:
     assert told.endswith(f"port 0 got 3 {maker} in the first, 1 {maker} (changed to 1) in the second")
     what_if.jump(6)
     assert "changed" not in str(what_if.ask.why_not("fib.call_n"))
+
+
+def test_a_what_if_from_the_beginning() -> None:
+    """The token of the first event of all is said to have been changed as well, and the argument it came from is as it
+    was."""
+    history = fib.history(4)
+    history.jump(0)
+    what_if = history.change(0, 3)
+    what_if.run()
+    assert unplaced(what_if.ask.tree("fib.n", depth=1)) == [
+        "fib.n under main at event 0: merge 3 -> 3",
+        "  port 0: argument n = 4, changed to 3",
+    ]
+
+
+def test_a_token_that_nobody_sent() -> None:
+    """Its origin is nobody, and when it was injected; and what it was changed to after that, in each form."""
+    history = History(stuck(), [1], schedule="fifo", unchecked=True)
+    history.run()
+    at = len(history)
+    injected = history.inject("sum", 1, "main", 30)
+    assert f"from nobody, injected at event {at} is in flight" in str(injected.ask.why_not("sum"))
+    changed = injected.change(("sum", 1, "main"), 31)
+    assert f"from nobody, injected at event {at} (changed to 31) is in flight" in str(changed.ask.why_not("sum"))
+    for what_if, said in ((injected, ""), (changed, ", changed to 31")):
+        what_if.run()
+        assert what_if.ask.tree("sum", depth=1).splitlines()[-1] == f"  port 1: 30, injected at event {at}{said}"
 
 
 def test_cells_have_the_name_of_their_node() -> None:
