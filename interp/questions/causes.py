@@ -74,16 +74,19 @@ class Parked(NamedTuple):
 
 class Unfilled(NamedTuple):
     """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits to be
-    told which cell, or None where it has not got anything yet."""
+    told which cell, or None where it has not got anything yet. `held` are iterations in which some of them stand, and
+    which have not begun, each with the bound that holds it."""
 
     stores: tuple[tuple[int, Tag | None], ...]
+    held: tuple[tuple[Tag, int], ...] = ()
 
     def said(self, graph: Graph) -> str:
         if not self.stores:
             return "there is no store that could fill it"
         named = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
         more = f" and {len(named) - SHOWN_STORES:,} more" if len(named) > SHOWN_STORES else ""
-        return f"no store of such cells has been sent its index ({', '.join(named[:SHOWN_STORES])}{more})"
+        held = "".join(f"; {tag} has not begun: {bound_said(tag, bound)}" for tag, bound in self.held[:SHOWN_STORES])
+        return f"no store of such cells has been sent its index ({', '.join(named[:SHOWN_STORES])}{more}){held}"
 
 
 class EndOfWave(NamedTuple):
@@ -236,13 +239,20 @@ class Answer:
             required=self._required(),
             got=self._got(),
         )
-        ways = [f"  {line}" for root in self.roots[:1] for line in self._way(root)]
-        ways += [f"  also {self._end(root)}" for root in self.roots[1:SHOWN_ROOTS]]
-        if len(self.roots) > SHOWN_ROOTS:
-            ways.append(f"  and {len(self.roots) - SHOWN_ROOTS:,} more")
+        roots = [root for root in self.roots if not self._is_aside(root)] or self.roots
+        ways = [f"  {line}" for root in roots[:1] for line in self._way(root)]
+        ways += [f"  also {self._end(root)}" for root in roots[1:SHOWN_ROOTS]]
+        if len(roots) > SHOWN_ROOTS:
+            ways.append(f"  and {len(roots) - SHOWN_ROOTS:,} more")
         if self.circle:
             ways = [f"  {line}" for line in self._around()]
         return "\n".join([str(said), *ways, f"  hint: {self._hint()}"])
+
+    def _is_aside(self, root: Root) -> bool:
+        """Whether it is a store of which nothing is known, to a cell that another is known to fill."""
+        needs = (need for need in self.waits[root.at].missing if need.port == root.port)
+        known = any(isinstance(reason, Unfired) for need in needs for reason in need.reasons)
+        return known and isinstance(root.reason, Unfilled)
 
     def _required(self) -> str:
         node = self.graph.nodes[self.node]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeAlias
 from typing import Literal as Word
@@ -91,7 +91,12 @@ class Staying:
         """The stores that will fill a cell if they fire; and if there are some of which one cannot tell, those."""
         known = [Unfired(*place) for place in self.known_stores.get(cell, ())]
         maybe = tuple(self._maybe(cell))
-        return (*known, Unfilled(maybe)) if maybe or not known else tuple(known)
+        return (*known, Unfilled(maybe, self._not_begun(maybe))) if maybe or not known else tuple(known)
+
+    def _not_begun(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
+        """The iterations that are held in which stores stand that have got nothing yet."""
+        loops = {self.index.contexts.get(node) for node, tag in stores if tag is None}
+        return tuple((tag, self.bound(tag)) for tag in self.state.held if tag.site in loops)
 
     def _maybe(self, cell: Cell) -> Iterator[tuple[int, Tag | None]]:
         told = set[int]()
