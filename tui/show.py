@@ -20,8 +20,8 @@ from ..core.world import World
 from ..interp.documents import text_form
 from ..interp.log import SUFFIX
 from ..interp.travel.history import History
-from ..viz.collapse import LARGEST, collapsed, fitted, named
-from ..viz.pictures import Picture, drawn, moment, picture, static
+from ..viz.collapse import LARGEST
+from ..viz.pictures import Picture, drawn, moment, picture, static, trimmed
 from ..viz.style import DARK, LIGHT
 from ..viz.view import View
 from .begin import Start
@@ -148,8 +148,7 @@ def _in_cells(what: Picture, wanted: Wanted) -> str:
         raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
     if not isinstance(what, View):
         raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    view = collapsed(what, named(what, wanted.fold)) if wanted.fold else what
-    return in_cells(fitted(view, wanted.most or LARGEST))
+    return in_cells(trimmed(what, wanted.only, wanted.fold, wanted.most or LARGEST))
 
 
 def _suffix(wanted: Wanted) -> str:

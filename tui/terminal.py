@@ -27,5 +27,9 @@ def in_cells(view: View) -> str:
     size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
     drawing = draw_cells(view, width=size.columns, height=size.lines)
     looks = {"unicode": has_unicode(), "colours": has_colours()}
+    if not drawing.fits:
+        columns, rows = drawing.size
+        hint = "--only and --fold draw less of it, and `less -S` scrolls"
+        print(f"this takes {columns} columns and {rows} rows: {hint}", file=sys.stderr)
     parts = [drawing.text(**looks), view.caption, printed(drawing.legend, **looks)]
     return "".join(f"{part}\n" for part in parts if part)

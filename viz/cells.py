@@ -99,7 +99,7 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT) -> Drawi
         if drawing.fits:
             return drawing
         if _excess(drawing.size, width, height) > _FAR:
-            return _drawn(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False)
+            return _drawn(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
         found.append(drawing)
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 

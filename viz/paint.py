@@ -170,6 +170,9 @@ def _boxes(canvas: Canvas, plan: Plan) -> None:
             box = boxes[slot.box]
             cell = Cell(colour=LOOKS[box.kind].colour, strong=box.strong, of=(slot.box,))
             canvas.write(row, stand.column + start, slot.text, cell)
+            if box.strong:
+                first = canvas.cells[row, stand.column + start]
+                canvas.cells[row, stand.column + start] = first._replace(sign="█", ascii="*")
         for number, (slot, start) in zip(plate.joints, plate.starts(), strict=False):
             column = stand.column + start + len(slot.text)
             for place in range(JOINT):

@@ -132,6 +132,11 @@ def drawn(
         return what(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    cut = part(what, named(what, only)) if only else what
-    source = dot(fitted(collapsed(cut, named(cut, fold)) if fold else cut, most), theme)
+    source = dot(trimmed(what, only, fold, most), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)
+
+
+def trimmed(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = LARGEST) -> View:
+    """What is to be drawn of a view, as `drawn` says."""
+    cut = part(view, named(view, only)) if only else view
+    return fitted(collapsed(cut, named(cut, fold)) if fold else cut, most)

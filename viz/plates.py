@@ -1,7 +1,8 @@
 """Plates: boxes as a terminal writes them, a line each, and rows of boxes that share a line.
 
 The signs at the ends of a box stand for its shape, so that nothing is told by colour alone: a merge is narrow below,
-`\\merge n/`, a switch above, `/switch n T F\\`. What leaves an output that has a label leaves below the label.
+`\\merge n/`, a switch above, `/switch n T F\\`; a box that is to be found first begins with a block. What leaves an
+output that has a label leaves below the label.
 """
 
 from __future__ import annotations

@@ -12,12 +12,17 @@ from itertools import pairwise
 
 from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
 
+_SLACK = 1.5
+"""Grids that are larger by more than this factor have never so much room."""
+
 _FAR = 10**6
 """What is never worth it."""
 
 
 def carved(grid: Grid, width: int, height: int) -> Grid:
-    """The grid with as many seams cut out as it has to lose, and can."""
+    """The grid with as many seams cut out as it has to lose, and can; as it is, if it is too large by far."""
+    if len(grid) > _SLACK * height or len(grid[0] if grid else ()) > _SLACK * width:
+        return grid
     narrow = _carved(grid, width, LEFT | RIGHT, UP, DOWN)
     return _turned(_carved(_turned(narrow), height, UP | DOWN, LEFT, RIGHT))
 
