@@ -163,7 +163,7 @@ def forget_parked_gets(patch: MonkeyPatch) -> None:
     def forgetful(self: state.State, event: Event) -> None:
         for token in (event.token,) if event.parked else event.woken:
             if self.bounds:
-                self._busier(token.tag, -1 if event.parked else 1)
+                self.busier(token.tag, -1 if event.parked else 1)
         apply(self, event)
 
     patch.setattr(state.State, "apply", forgetful)
@@ -177,12 +177,12 @@ def count_held_tokens(patch: MonkeyPatch) -> None:
     def counting(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
         send(self, sent, record, arrives, held)
         if held:
-            self._busier(sent[0].tag, len(sent))
+            self.busier(sent[0].tag, len(sent))
 
     def releasing(self: state.State, released: Any) -> None:
         release(self, released)
         for _, token in released:
-            self._busier(token.tag, -1)
+            self.busier(token.tag, -1)
 
     patch.setattr(state.State, "_send", counting)
     patch.setattr(state.State, "_release", releasing)
@@ -211,11 +211,11 @@ def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
     def sending(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
         send(self, sent, record, arrives, held)
         if held:
-            self._busier(sent[0].tag.parent, -len(sent))
+            self.busier(sent[0].tag.parent, -len(sent))
 
     def releasing(self: state.State, released: Any) -> None:
         for _, token in released:
-            self._busier(token.tag.parent, 1)
+            self.busier(token.tag.parent, 1)
         release(self, released)
 
     patch.setattr(state.State, "_send", sending)
