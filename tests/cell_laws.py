@@ -89,11 +89,11 @@ class Reader:
     ) -> Iterator[Read]:
         """The arrows of a line that comes to a cell this way; pieces are those that it has had."""
         sign = self.sign(place)
+        if sign in "▶▷◇" and way == RIGHT and _next(place, way) in self.box_at:
+            yield Read(tail, self.box_at[_next(place, way)], start, pieces, sign)
+            return
         if sign in HEADS:
             yield from self._arrived(tail, place, way, start, pieces)
-            return
-        if sign in "▶▷" and way == RIGHT:
-            yield Read(tail, self.box_at[_next(place, way)], start, pieces, sign)
             return
         assert sign in SIDES, f"a line from {tail} ends at {sign!r} in {place}"
         if _opposite(way) not in SIDES[sign]:
