@@ -13,21 +13,38 @@ from .plates import cut, one_wide
 from .style import SIGNS
 from .view import Badge, View
 
+BLOCK = "█*"
+"""What a box begins with that is to be found first, in Unicode and in ASCII."""
+
 _LONGEST = 12
 """Longer values are cut."""
 
 
-def put_badges(grid: Grid, view: View) -> None:
-    """Put all badges of a view into its grid: of each thing as many as there is room for, and how many more."""
+def marked(bare: Sequence[Sequence[Cell]], view: View) -> Grid:
+    """A grid of a view with what changes from moment to moment: badges, of each thing as many as there is room for and
+    how many more, and what is strong."""
+    grid = [list(row) for row in bare]
     where = places(grid)
     used: set[tuple[int, int]] = set()
     for name, box in view.boxes.items():
+        if box.strong and name in where:
+            _strengthen(grid, where[name])
+            row, column = where[name][0]
+            grid[row][column] = grid[row][column]._replace(sign=BLOCK[0], ascii=BLOCK[1])
         if box.badges and name in where:
             _beside(grid, used, max(where[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
+        if arrow.strong:
+            _strengthen(grid, where.get(number, ()))
         if arrow.badges and number in where:
             own = [place for place in where[number] if grid[place[0]][place[1]].of == (number,)]
             _on_line(grid, used, own or where[number], arrow.badges, number)
+    return grid
+
+
+def _strengthen(grid: Grid, where: Iterable[tuple[int, int]]) -> None:
+    for row, column in where:
+        grid[row][column] = grid[row][column]._replace(strong=True)
 
 
 def places(grid: Sequence[Sequence[Cell]]) -> dict[str | int, list[tuple[int, int]]]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .ansi import printed
 from .apart import Span
-from .badges import places, put_badges
+from .badges import marked, places
 from .grid import Cell
 from .layout import Layout, layout
 from .legend import legend
@@ -34,6 +34,8 @@ class Drawing(NamedTuple):
     """What its signs mean."""
     fits: bool
     """Whether it has the size that was wanted."""
+    bare: tuple[tuple[Cell, ...], ...]
+    """Its rows without badges."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -60,11 +62,6 @@ class Plan:
     borders: dict[int, list[Border]]
     heights: list[int]
     """Rows of each channel; channel k lies above rank k."""
-
-    @property
-    def rows(self) -> int:
-        """How many it takes."""
-        return sum(self.heights) + self.layout.ranks
 
     def row_of(self, rank: int) -> int:
         """The row in which the boxes of a rank stand."""
@@ -104,6 +101,12 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT) -> Drawi
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 
 
+def redrawn(drawing: Drawing, view: View) -> Drawing:
+    """The drawing of a view that has the boxes and arrows of another, which has been drawn, but other badges: without
+    laying it out again. The legend stays."""
+    return drawing._replace(rows=tuple(map(tuple, marked(drawing.bare, view))))
+
+
 def _excess(size: tuple[int, int], width: int, height: int) -> float:
     return max(size[0] / max(width, 1), size[1] / max(height, 1))
 
@@ -113,9 +116,9 @@ def _drawn(view: View, writing: Writing, width: int, height: int) -> Drawing:
     canvas = Canvas()
     paint(canvas, plan)
     grid = carved(canvas.grid(), width, height)
-    put_badges(grid, view)
     fits = len(grid) <= height and len(grid[0] if grid else ()) <= width
-    return Drawing(tuple(map(tuple, grid)), legend(view, writing, width), fits)
+    bare = tuple(map(tuple, grid))
+    return Drawing(tuple(map(tuple, marked(bare, view))), legend(view, writing, width), fits, bare)
 
 
 def planned(view: View, writing: Writing, height: int) -> Plan:

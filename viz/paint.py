@@ -116,11 +116,10 @@ def _put(canvas: Canvas, plan: Plan, row: int, column: int, sides: int, arrows: 
     of = tuple(arrows)
     arrow = plan.view.arrows[of[0]]
     line = STROKES[stroke(arrow)]
-    strong = any(plan.view.arrows[number].strong for number in of)
     under = canvas.cells.get((row, column), BLANK)
     crossed = under.sides & (LEFT | RIGHT) if under.of != of and not sides & (LEFT | RIGHT) else 0
     colour = LINES[arrow.link].colour
-    canvas.cells[row, column] = Cell(line.sign(sides), line.ascii(sides), colour, strong, of, sides | crossed)
+    canvas.cells[row, column] = Cell(line.sign(sides), line.ascii(sides), colour, False, of, sides | crossed)
 
 
 def _along(canvas: Canvas, plan: Plan, branch: Branch) -> None:
@@ -158,7 +157,7 @@ def _head(canvas: Canvas, arrow: Arrow, number: int, place: tuple[int, int], whi
     head = HEADS[arrow.link][which]
     if head:
         sides = canvas.cells[place].sides | FIXED
-        canvas.cells[place] = Cell(head[0], head[1], LINES[arrow.link].colour, arrow.strong, (number,), sides)
+        canvas.cells[place] = Cell(head[0], head[1], LINES[arrow.link].colour, False, (number,), sides)
 
 
 def _boxes(canvas: Canvas, plan: Plan) -> None:
@@ -168,11 +167,8 @@ def _boxes(canvas: Canvas, plan: Plan) -> None:
         row = plan.row_of(stand.rank)
         for slot, start in plate.starts():
             box = boxes[slot.box]
-            cell = Cell(colour=LOOKS[box.kind].colour, strong=box.strong, of=(slot.box,))
+            cell = Cell(colour=LOOKS[box.kind].colour, of=(slot.box,))
             canvas.write(row, stand.column + start, slot.text, cell)
-            if box.strong:
-                first = canvas.cells[row, stand.column + start]
-                canvas.cells[row, stand.column + start] = first._replace(sign="█", ascii="*")
         for number, (slot, start) in zip(plate.joints, plate.starts(), strict=False):
             column = stand.column + start + len(slot.text)
             for place in range(JOINT):

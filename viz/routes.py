@@ -8,7 +8,7 @@ other, the short ones first; an arrow may leave what its output has already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -332,8 +332,3 @@ class _Router:
             if column + self.first in tree.get(rank, ()) or rank == tail.rank:
                 break
         return path[::-1]
-
-
-def of_channel(branches: Iterable[Branch], channel: int) -> Iterator[Branch]:
-    """The branches in a channel."""
-    return (branch for branch in branches if branch.channel == channel)

@@ -16,7 +16,7 @@ from tagloom.core.lower import lower
 from tagloom.interp.travel.history import History
 from tagloom.viz import routes, seams, tracks
 from tagloom.viz.ansi import printed
-from tagloom.viz.cells import HEIGHT, WIDTH, draw_cells
+from tagloom.viz.cells import HEIGHT, WIDTH, draw_cells, redrawn
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment
 from tagloom.viz.structured import program_view
@@ -105,6 +105,7 @@ def test_tokens_are_where_they_are() -> None:
         view = at_moment(history.state, history[position - 1])
         drawing = draw_cells(view)
         assert drawing.size == still.size
+        assert drawing.rows == redrawn(still, view).rows
         where = drawing.places()
         assert all(
             set(cells) <= set(where[thing]) or thing not in view.boxes for thing, cells in still.places().items()
