@@ -290,7 +290,10 @@ def test_compare(folder: Path) -> None:
     assert done(session, "where")["position"] == 9
     assert done(session, "compare --args 5")["arguments"] == ["argument n is 4 in the first, 5 in the second"]
     (folder / "edited.py").write_text((folder / "fib.py").read_text().replace("lambda: 1", "lambda: 2"))
-    assert done(session, "compare edited.py:fib")["kind"] == "operands"
+    found = done(session, "compare edited.py:fib")
+    assert found["kind"] == "operands" and found["node"] == str(
+        session.history.graph.nodes[session.find(found["node"])]
+    )
     sides = done(session, "difference")["sides"]
     assert sides[0]["last"]["node"] == sides[1]["last"]["node"]
     assert done(session, "compare fib-lifo", "undo")["run"] == "fib"
