@@ -70,6 +70,16 @@ def hidden(n: tl.int64) -> tl.int64:
 
 
 @tl.function
+def both(n: tl.int64) -> tl.int64:
+    """One store knows its cell, and has no value yet; the other knows nothing."""
+    two = tl.cells(2, tl.int64)
+    late = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+    tl.put(two, 0, late)
+    tl.put(two, late - n + 1, n)
+    return tl.get(two, 0)
+
+
+@tl.function
 def again(n: tl.int64) -> tl.int64:
     """One of two cells is put, here and in each call of itself."""
     two = tl.put(tl.cells(2, tl.int64), n - n, n)
@@ -195,6 +205,17 @@ def test_a_store_that_does_not_know_its_cell() -> None:
     history.jump(len(history))
     assert history.ask.why_not("return").verdict == "never"
     assert said(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
+
+
+def test_a_store_that_is_known_is_told_rather() -> None:
+    """Where one store is known to fill a cell, and another might, the way to the first is said and not the second; the
+    answer has both."""
+    history = at_first_park(both, 3)
+    answer = history.ask.why_not("return")
+    assert {type(root.reason) for root in answer.roots} == {InFlight, Unfilled}
+    lines = said(history)
+    assert lines[5] == "cell 0 of both.cells, made under main: waits for both.put under main"
+    assert not any("no store of such cells" in line for line in lines)
 
 
 def test_a_store_that_has_been_sent_nothing() -> None:

@@ -13,7 +13,7 @@ from generator import Case, cases
 from handmade import stuck
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_laws import quietness, ran, readiness, reasons
+from question_laws import begun, quietness, ran, readiness, reasons
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT, Site
@@ -140,6 +140,17 @@ def test_a_trap_in_a_loop_that_went_on() -> None:
     answer = why_not(index, state, ratios.graph.results[0], ROOT)
     assert "under main/loop[1] at event" in answer.roots[0].reason.said(ratios.graph)
     assert answer.verdict == "never"
+
+
+def test_quiet_is_told_from_the_events() -> None:
+    """At every moment of a function that calls itself, so that all its nodes are sent to."""
+    state, index = begun(down.graph, [2])
+    while state.flight:
+        assert list(quietness(state, index)) == []
+        event = step(state, 0)
+        state.apply(event)
+        index.see(event)
+    assert list(quietness(state, index)) == []
 
 
 def test_nodes_that_wait_for_each_other() -> None:
