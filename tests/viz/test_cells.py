@@ -150,7 +150,7 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.heavy
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(graphs())
 def test_many_graphs_can_be_drawn(graph: Any) -> None:
     """In little room, and in enough."""
@@ -159,7 +159,7 @@ def test_many_graphs_can_be_drawn(graph: Any) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_generated_programs_can_be_drawn(case: Case) -> None:
     """Their graphs, and their structured forms."""
