@@ -97,8 +97,11 @@ class Graph(Drawn):
         return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
 
     def find(self, name: str) -> list[int]:
-        """The nodes called `name`, or `function.name`, by number; raises Usage where there is none."""
+        """The nodes called `name`, or `function.name`, by number; if none is, those whose names end so after a dot: `i`
+        for `loop.i`. Raises Usage where there is none."""
         found = [number for number, node in enumerate(self.nodes) if name in (node.name, str(node))]
+        if not found:
+            found = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
         if not found:
             raise Usage(f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}")
         return found

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tagloom.viz.cells import Drawing
-from tagloom.viz.plates import ENDS
+from tagloom.viz.cells.drawing import Drawing
+from tagloom.viz.cells.plates import ENDS
 from tagloom.viz.style import LOOKS
 from tagloom.viz.view import Link, View
 

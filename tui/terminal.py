@@ -6,8 +6,8 @@ import os
 import sys
 from shutil import get_terminal_size
 
-from ..viz.ansi import printed
-from ..viz.cells import HEIGHT, WIDTH, draw_cells
+from ..viz.cells.ansi import printed
+from ..viz.cells.drawing import HEIGHT, WIDTH, draw_cells
 from ..viz.view import View
 
 

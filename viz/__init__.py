@@ -1,8 +1,10 @@
 """Pictures of programs, graphs and runs.
 
-Owns how things look: the table of looks, DOT source of programs and graphs, its layout as SVG, PNG or PDF, and
-views and profiles in terminal characters. Refuses to compute what it shows: a graph is drawn as it is, right or wrong,
-and the numbers of a run are measured by the machine. Needs no screen and keeps no state.
+Everything is a view first (`view`): boxes, arrows, badges and clusters, as plain data. `structured`, `flat`, `moment`,
+`unfolded` and `tags` make views; `collapse` cuts and folds them; `dot` and `cells` print them, as DOT and in the
+characters of a terminal; `charts` draws what is no graph. `style` is the table of looks, `pictures` the list of what
+there is, `render` the layout by Graphviz, in a process of its own.
 
-`import tagloom` loads none of this; Graphviz is loaded by the first drawing, and lays out in a process of its own.
+Refuses to compute what it shows: a graph is drawn as it is, right or wrong, and the numbers of a run are measured by the
+machine. Needs no screen and keeps no state. `import tagloom` loads no Graphviz: the first drawing does.
 """

@@ -125,16 +125,27 @@ def test_in_a_process(folder: Path) -> None:
 
 
 GUIDE = HERE.parents[1] / "docs" / "debugger.md"
+PAGES = (GUIDE, GUIDE.parent / "case-studies.md")
 
 
-def test_the_guide(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The session in docs/debugger.md is answered as it is written, its example in Python too, and its tables are the
-    registry."""
+def sessions(page: Path) -> list[str]:
+    """The transcripts on a page."""
+    return re.findall(r"```\n(\$ tagloom debug.*?)```\n", page.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every session in the guide, and in the case studies, is answered as it is written."""
     monkeypatch.chdir(GUIDE.parents[1])
-    (transcript,) = re.findall(r"```\n(\$ tagloom debug.*?)```\n", GUIDE.read_text(), re.DOTALL)
-    words, lines = typed(transcript)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
+    assert sessions(page)
+    for transcript in sessions(page):
+        words, lines = typed(transcript)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+        assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
+
+
+def test_the_guide() -> None:
+    """The example in Python gives what it says, and the tables are the registry."""
     found = doctest.testfile(str(GUIDE), module_relative=False)
     assert found.failed == 0 and found.attempted > 5
     rows = re.findall(r"^\| `(.*)` \| (?:`(.*)`)? ?\| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
@@ -145,20 +156,22 @@ def test_the_guide(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_anew() -> None:
     """Type again what the transcripts have, and write down what is answered."""
-    guide = GUIDE.read_text()
-    (transcript,) = re.findall(r"```\n(\$ tagloom debug.*?)```\n", guide, re.DOTALL)
-    words, lines = typed(transcript)
-    command = [sys.executable, "-m", "tagloom", *words]
-    ran = subprocess.run(command, input=lines, cwd=GUIDE.parents[1], text=True, stdout=subprocess.PIPE)
-    GUIDE.write_text(guide.replace(transcript, f"$ tagloom {' '.join(words)}\n{ran.stdout}"))
+    for page in PAGES:
+        for transcript in sessions(page):
+            page.write_text(page.read_text().replace(transcript, _said_now(transcript, GUIDE.parents[1])))
     for file in TRANSCRIPTS:
-        words, lines = typed(file.read_text())
         with tempfile.TemporaryDirectory() as folder:
             for program in PROGRAMS:
                 shutil.copy(program, folder)
-            command = [sys.executable, "-m", "tagloom", *words]
-            ran = subprocess.run(command, input=lines, cwd=folder, text=True, stdout=subprocess.PIPE)
-        file.write_text(f"$ tagloom {' '.join(words)}\n{ran.stdout}")
+            file.write_text(_said_now(file.read_text(), Path(folder)))
+
+
+def _said_now(transcript: str, folder: Path) -> str:
+    """The transcript with what is answered now."""
+    words, lines = typed(transcript)
+    command = [sys.executable, "-m", "tagloom", *words]
+    ran = subprocess.run(command, input=lines, cwd=folder, text=True, stdout=subprocess.PIPE)
+    return f"$ tagloom {' '.join(words)}\n{ran.stdout}"
 
 
 if __name__ == "__main__":

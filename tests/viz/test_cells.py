@@ -14,9 +14,9 @@ from generator import Case, cases
 from hypothesis import given, settings
 from tagloom.core.lower import lower
 from tagloom.interp.travel.history import History
-from tagloom.viz import routes, seams, tracks
-from tagloom.viz.ansi import printed
-from tagloom.viz.cells import HEIGHT, WIDTH, draw_cells, redrawn
+from tagloom.viz.cells import routes, seams, tracks
+from tagloom.viz.cells.ansi import printed
+from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redrawn
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment
 from tagloom.viz.structured import program_view

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from drawings import FUNCTIONS, graphs
 from hypothesis import given, settings
+from tagloom.viz.cells.layout import Layout, layout
+from tagloom.viz.cells.plates import Plate, Writing, plates
 from tagloom.viz.flat import graph_view
-from tagloom.viz.layout import Layout, layout
-from tagloom.viz.plates import Plate, Writing, plates
 from tagloom.viz.view import View
 
 

@@ -25,7 +25,7 @@ comparing = Group("comparing")
 
 @comparing.row(
     "compare",
-    "NAME | --schedule S | --args ARGS | --engine E | FILE[:NAME] [ARGS]",
+    "NAME | --schedule S | --k K | --seed N | --args ARGS | --engine E | FILE[:NAME] [ARGS]",
     key="%",
     help="run both to their ends, and say where they differ first",
 )
@@ -46,27 +46,27 @@ def compare(session: Session, words: Words) -> Said:
 
 def _other(session: Session, words: Words) -> Run:
     """The run to compare with, made where it is not there yet."""
-    schedule, engine, rest = words.option("--schedule"), words.option("--engine"), words.rest()
+    changed, engine, rest = words.run_options(), words.option("--engine"), words.rest()
     if engine is not None and engine not in ENGINES:
         raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
-    if len(rest) == 1 and schedule is engine is None:
+    if len(rest) == 1 and not changed and engine is None:
         known = session.situation.named(rest[0])
         if known is not None:
             return known
     run = session.run
     start = _start(run.start, rest, words.usage)
-    if schedule is not None:
-        start = start.otherwise(schedule=schedule)
-    elif engine is None and not rest:
+    if not changed and engine is None and not rest:
         raise Usage("nothing says with what to compare", required=words.usage)
-    other = session.add(start.history(session.world), start, _name(run.name, schedule or engine, rest))
+    start = start.otherwise(**changed)
+    ways = [*(f"{value}" if name == "schedule" else f"{name}-{value}" for name, value in changed.items()), engine]
+    other = session.add(start.history(session.world), start, _name(run.name, "-".join(filter(None, ways)), rest))
     session.change(current=run.name)
     return other
 
 
-def _name(name: str, way: str | None, rest: tuple[str, ...]) -> str:
-    """What the other run is called: by its schedule or engine, its arguments, or its file."""
-    if way is not None:
+def _name(name: str, way: str, rest: tuple[str, ...]) -> str:
+    """What the other run is called: by its schedule, other options or engine, its arguments, or its file."""
+    if way:
         return f"{name}-{Path(way).name}".replace(":", "-")
     if rest[0] == "--args":
         return f"{name}({','.join(rest[1:])})".replace(" ", "")[:40]

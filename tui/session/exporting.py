@@ -8,6 +8,8 @@ from ...core.errors import Usage, counted
 from ...core.text import print_graph
 from ...interp.documents import write_json
 from ...interp.log import SUFFIX
+from ...viz.pictures import PICTURES, drawn
+from ...viz.pictures import picture as picture_of
 from ..begin import Start
 from ..load import split_target
 from .command import Group
@@ -21,13 +23,23 @@ from .words import Words
 exporting = Group("files")
 
 
-@exporting.row("load", "FILE[:NAME] [ARGS] [--schedule S]", help="begin the run of a program, and go to it")
+@exporting.row(
+    "load", "FILE[:NAME] [ARGS] [--schedule S] [--k K] [--seed N]", help="begin the run of a program, and go to it"
+)
 def load(session: Session, words: Words) -> Said:
     target = words.next("a file")
-    schedule = words.option("--schedule")
-    start = Start(target, words.rest(), session.options)
-    session.load(start if schedule is None else start.otherwise(schedule=schedule))
+    changed = words.run_options()
+    session.load(Start(target, words.rest(), session.options).otherwise(**changed))
     return stand(session)
+
+
+@exporting.row("picture", "FILE.svg|.png|.pdf|.dot [FORM]", help=f"draw where one is: {', '.join(PICTURES)}")
+def picture(session: Session, words: Words) -> Said:
+    name, form = words.next("a file"), words.maybe() or "moment"
+    words.done()
+    file = _unused(session, Path(name))
+    _write(file, drawn(picture_of(session.history, form), file.suffix.lower().removeprefix(".")))
+    return Said([f"{file} has a picture of it: {form}"], {"file": str(file), "form": form})
 
 
 @exporting.row("replay", f"FILE{SUFFIX}", help="a run from its log, checked event by event")
@@ -51,7 +63,7 @@ def export(session: Session, words: Words) -> Said:
         write_json(ended(session), file)
         said = "the outcome"
     elif suffix == ".tl":
-        _write(file, print_graph(history.graph))
+        _write(file, print_graph(history.graph).encode())
         said = "the graph"
     else:
         raise Usage("nothing is exported to such a file", required=words.usage, got=str(file))
@@ -63,14 +75,19 @@ def pytest(session: Session, words: Words) -> Said:
     file = _target(session, words)
     if file.suffix != ".py":
         raise Usage("a test is a Python file", required=words.usage, got=str(file))
-    _write(file, test_of(session.run, file.parent))
+    _write(file, test_of(session.run, file.parent).encode())
     return Said([f"{file} has a test of this moment"], {"file": str(file)})
 
 
 def _target(session: Session, words: Words) -> Path:
-    """Where to write: no file that a run began from."""
+    """Where to write."""
     file = Path(words.next("a file"))
     words.done()
+    return _unused(session, file)
+
+
+def _unused(session: Session, file: Path) -> Path:
+    """The file, if no run began from it."""
     starts = [run.start for run in session.situation.runs if run.start is not None]
     sources = [Path(split_target(start.target)[0]) for start in starts]
     if any(file.resolve() == source.resolve() for source in sources):
@@ -78,8 +95,8 @@ def _target(session: Session, words: Words) -> Path:
     return file
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: bytes) -> None:
     try:
-        file.write_text(text, encoding="utf-8", newline="\n")
+        file.write_bytes(content)
     except OSError as error:
         raise Usage("this file cannot be written", got=str(file), hint=error.strerror) from None

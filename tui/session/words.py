@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.errors import Usage
 
 LONGEST = 100_000
@@ -84,6 +86,14 @@ class Words:
         value = self._left[at + 1]
         del self._left[at : at + 2]
         return value
+
+    def run_options(self) -> dict[str, Any]:
+        """How a run is to go on, as far as it is said: the words after --schedule, --k and --seed, taken away."""
+        found: dict[str, Any] = {"schedule": self.option("--schedule")}
+        for name, least in (("k", 1), ("seed", 0)):
+            word = self.option(f"--{name}")
+            found[name] = None if word is None else number(word, least, self.usage)
+        return {name: value for name, value in found.items() if value is not None}
 
     def done(self) -> None:
         """Raises Usage where words are left."""

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..view import Arrow, View
 from .layout import Layout
 from .plates import Plate, stroke
-from .view import Arrow, View
 
 _BEND, _STEP, _ASIDE, _LENGTH, _CLOSE = 4.0, 0.12, 0.06, 0.5, 2.0
 """What a bend costs, a column along a channel, a column away from where Graphviz passes, a rank, and being close to a

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ..style import FRAMES, LINES, LOOKS
+from ..view import Arrow
 from .grid import BLANK, DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
 from .plates import JOINT, cut, one_wide, stroke
 from .routes import Branch
 from .strokes import HEADS, STROKES
-from .style import FRAMES, LINES, LOOKS
-from .view import Arrow
 
 if TYPE_CHECKING:
-    from .cells import Plan
+    from .drawing import Plan
     from .tracks import Border
 
 

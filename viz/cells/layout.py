@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..render import COORDINATES, render
+from ..view import Arrow, Cluster, View
 from .apart import Span, Stand, apart
 from .plates import JOINT, Plate
-from .render import COORDINATES, render
-from .view import Arrow, Cluster, View
 
 _CELL = 10
 """Points in the layout that a column is."""

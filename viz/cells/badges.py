@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..style import SIGNS
+from ..view import Badge, View
 from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
 from .plates import cut, one_wide
-from .style import SIGNS
-from .view import Badge, View
 
 BLOCK = "█*"
 """What a box begins with that is to be found first, in Unicode and in ASCII."""

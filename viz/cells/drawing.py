@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..view import View
 from .ansi import printed
 from .apart import Span
 from .badges import marked, places
@@ -23,7 +24,6 @@ from .plates import Plate, Writing, opened, plates
 from .routes import Narrow, Routes, route
 from .seams import carved
 from .tracks import Border, Channel, rows_of
-from .view import View
 
 
 class Drawing(NamedTuple):

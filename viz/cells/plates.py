@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-from .style import LOOKS
-from .view import Arrow, Box, Cluster, Kind, View
+from ..style import LOOKS
+from ..view import Arrow, Box, Cluster, Kind, View
 
 JOINT = 3
 """How many columns the arrow takes that joins two boxes of a plate."""

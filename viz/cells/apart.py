@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from ..view import Cluster, View
 from .plates import Plate
-from .view import Cluster, View
 
 _MARGIN = 2
 """Columns between a frame and what is in it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..view import Link
 from .grid import DOWN, LEFT, RIGHT, UP
-from .view import Link
 
 _LIGHT = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
 _DOUBLE = " ║║║═╝╗╣═╚╔╠═╩╦╬"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..style import LINES, LOOKS, SIGNS
+from ..view import Arrow, Link, View
 from .grid import Cell
 from .plates import Writing, stroke
 from .strokes import HEADS, STROKES
-from .style import LINES, LOOKS, SIGNS
-from .view import Arrow, Link, View
 
 MEANINGS: dict[Link, str] = {
     "data": "data",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from ..style import BLACK, GREY
 from .grid import Cell
-from .style import BLACK, GREY
 
 
 def printed(rows: Iterable[Sequence[Cell]], *, unicode: bool = True, colours: bool = False) -> str:
