@@ -49,9 +49,13 @@ def find(target: str) -> Runnable:
     path = Path(file)
     if not file:
         raise Usage("no file is named", required="FILE or FILE:NAME", got=repr(target))
-    if path.is_dir():
+    try:
+        is_there, is_folder = path.exists(), path.is_dir()
+    except OSError as error:
+        raise Usage("this file cannot be read", got=file[:80], hint=error.strerror) from None
+    if is_folder:
         raise Usage("a directory is no program", got=file, hint="name a .py file in it")
-    if not path.exists():
+    if not is_there:
         raise Usage("there is no such file", got=file, hint=_stray(file))
     if path.suffix == ".json":
         return _document(path, name)

@@ -95,25 +95,17 @@ def injection(state: State, node: str, port: int, tag: str | Tag, value: object)
     """
     graph, number = state.graph, state.graph.only(node)
     under = tag_of(graph, tag) if isinstance(tag, str) else tag
-    ports = [place for place, literal in enumerate(graph.nodes[number].ports) if literal is None]
-    if port not in ports:
-        raise Usage(f"no token comes to port {port} of node {graph.nodes[number]}", required=_listed(ports), got=port)
     check_place(graph, contexts(graph), number, under)
     record = state.records.get(under)
     if record is None:
         raise Usage("this activation is not open: nothing can happen in it", tag=under, hint="inject while it is")
     token = Token(number, port, record.tag, False)
-    if Edge(number, port) not in graph.sources():
-        raise Usage(f"nothing feeds port {port} of node {graph.nodes[number]}, so that it has no type")
+    wanted = type_of_port(graph, token)
     try:
-        return Injection(token._replace(value=admit(value, type_of_port(graph, token))))
+        return Injection(token._replace(value=admit(value, wanted)))
     except Usage as error:
         error.message = f"port {port} of node {graph.nodes[number]}: {error.message}"
         raise
-
-
-def _listed(ports: list[int]) -> str:
-    return f"port {' or '.join(map(str, ports))}"
 
 
 def make(state: State, change: Edit) -> None:
@@ -171,6 +163,14 @@ def _token(state: State, place: Place) -> Token:
 
 def type_of_port(graph: Graph, token: Token) -> Type:
     """What the port takes: the type of the output that feeds it; of several, in a graph that breaks the rules, of the
-    first that the token can be from."""
-    fed = [graph.output(source).type for source in graph.sources()[Edge(token.node, token.port)]]
+    first that the token can be from. Raises Usage where no token ever comes there."""
+    node = graph.nodes[token.node]
+    ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
+    if str(token.port) not in ports:
+        required = f"port {' or '.join(ports)}" if ports else None
+        raise Usage(f"no token comes to port {token.port} of node {node}", required=required, got=token.port)
+    sources = graph.sources().get(Edge(token.node, token.port))
+    if not sources:
+        raise Usage(f"nothing feeds port {token.port} of node {node}, so that it has no type")
+    fed = [graph.output(source).type for source in sources]
     return next((type_ for type_ in fed if type_.admits(type_of(token.value))), fed[0])

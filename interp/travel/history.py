@@ -170,12 +170,13 @@ class History(Going, Drawn):
     @property
     def repeats(self) -> tuple[Event, ...]:
         """The effects of the parent that are not in the past of this branch: those that it may do a second time."""
-        if self.parent is None:
-            return ()
-        effects = {number for number, node in enumerate(self.graph.nodes) if resource_of(node.op) is not None}
-        since = range(self.branched_at, len(self.parent)) if effects else ()
-        events = (self.parent[number] for number in since)
-        return tuple(event for event in events if event.token.node in effects and event.fired)
+        return () if self.parent is None else self.parent.effects(self.branched_at)
+
+    def effects(self, since: int) -> tuple[Event, ...]:
+        """The known events from this position on that did something outside of the machine."""
+        nodes = {number for number, node in enumerate(self.graph.nodes) if resource_of(node.op) is not None}
+        events = (self[number] for number in (range(since, len(self)) if nodes else ()))
+        return tuple(event for event in events if event.token.node in nodes and event.fired)
 
     def __repr__(self) -> str:
         return f"<{self}>"

@@ -17,6 +17,7 @@ from tagloom.interp.reference import Limits
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.prompt import completions, converse
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.run import Run
 from tagloom.tui.session.session import Session
 
 
@@ -128,7 +129,9 @@ def test_limits_end_a_motion(folder: Path) -> None:
     session = begun("ends.py:endless", "1", limits=Limits(firings=200))
     assert "firings" in session.do("run").text[0]
     assert done(session, "back", "where")["position"] > 0
-    assert "never reached" in refused(session, "goto 9999")
+    assert "the limit of 200" in refused(session, "goto 9999")
+    session = begun("fib.py:fib", "4", limits=Limits(firings=0))
+    assert "the limit of 0" in session.do("run").text[0] and "the limit of 0" in done(session, "where")["stopped"]
 
 
 @pytest.mark.timeout(60)
@@ -195,7 +198,9 @@ def test_watches(folder: Path) -> None:
     assert values == ["2", "2", "3", "5"]
     assert [each["value"] for each in done(session, "goto 93")["watches"]["fib.add"]] == ["2", "2"]
     assert len(done(session, "run", "values add 3")["values"]) == 3
-    assert done(session, "unwatch add")["watches"] == {}
+    assert set(done(session, "load add.py 2 3", "watch add")["watches"]) == {"fib.add", "add.add"}
+    assert set(done(session, "unwatch fib.add")["watches"]) == {"add.add"}
+    assert done(session, "switch fib", "watch add", "unwatch add", "unwatch add.add")["watches"] == {}
     assert "do you mean add" in refused(session, "watch addd")
 
 
@@ -260,6 +265,9 @@ def test_change_and_inject(folder: Path) -> None:
     assert "not a literal of this type" in refused(session, "inject add 0 main 1.5")
     assert "not a literal" in refused(session, "change add 0 main true")
     assert "a what-if is no run of a machine" in refused(session, "export x.jsonl")
+    for line in ("inject literal 0 main true", "change literal 0 main true"):
+        assert "required: port 1" in refused(session, line)
+    assert "no token comes to port 7" in refused(session, "change add 7 main 5")
 
 
 def test_effects_are_not_repeated(folder: Path) -> None:
@@ -271,6 +279,16 @@ def test_effects_are_not_repeated(folder: Path) -> None:
     assert made["repeats"] == 2 and done(session, "run")["printed"] == ["i is 1", "i is 2"]
 
 
+def test_effects_after_a_choice(folder: Path) -> None:
+    """What a run did after a choice at its end, a fork from before the choice may do again, and so may the run itself
+    once the choice is undone: both say so. Done again, nothing is repeated."""
+    session = begun("acts.py:told", "3")
+    assert done(session, "goto 17", "choose 2", "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
+    assert done(session, "goto 5", "fork")["repeats"] == 3
+    assert [done(session, "undo")["repeats"] for _ in ("fork", "goto 5", "run", "choose 2")] == [0, 0, 0, 3]
+    assert done(session, "redo", "redo")["printed"] == [] and done(session, "where")["over"]
+
+
 def test_runs_beside_each_other(folder: Path) -> None:
     """Two runs in two columns, and as data; names are not given twice."""
     session = begun("fib.py:fib", "4")
@@ -278,6 +296,16 @@ def test_runs_beside_each_other(folder: Path) -> None:
     assert [side["run"] for side in sides] == ["mine", "fib"] and sides[0]["position"] > sides[1]["position"]
     assert "there is a run 'mine' already" in refused(session, "fork mine")
     assert done(session, "load fib.py:fib 3")["run"] == "fib-2"
+
+
+def test_many_forks_and_many_activations(folder: Path) -> None:
+    """Forks of forks go as deep as one likes; of many activations some are told, and how many there are."""
+    session = begun("ends.py:endless", "1", limits=Limits(firings=3000))
+    assert done(session, "run", "tags")["count"] > 500
+    assert session.do("tags").text[-1].endswith("more") and len(done(session, "tags")["open"]) == 200
+    for number in range(1500):
+        session.enter(Run(str(number), session.history, None, session.run.name))
+    assert session.do("runs").text[-1].startswith(f"->{'  ' * 1500} 1499: at")
 
 
 # Comparing
@@ -320,7 +348,9 @@ def test_export_and_replay(folder: Path) -> None:
     done(session, "run", "export a.jsonl", "export a.json", "export a.tl")
     assert tl.read_json("a.json").status == "Returned"
     assert done(session, "replay a.jsonl")["run"] == "fib-2" and done(session, "goto 8")["position"] == 8
-    assert "a run began from this file" in refused(session, "pytest fib.py")
+    for line in ("pytest fib.py", "schedule fib.py"):
+        assert "a run began from this file" in refused(session, line)
+    assert "NUL" in refused(session, "export a\0.tl") and "cannot be read" in refused(session, f"load {'a' * 5000}.py")
     assert "cannot be read" in refused(session, "replay none.jsonl")
     assert "cannot be written" in refused(session, "export nowhere/a.tl")
 

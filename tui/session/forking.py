@@ -22,6 +22,7 @@ from .reply import Said
 from .run import Run
 from .said import SOME, place_data, place_said, token_data, waiting
 from .session import Session
+from .situation import Situation
 from .words import Words, number
 
 forking = Group("forking")
@@ -43,7 +44,8 @@ def adopt(session: Session, history: History, name: str | None = None) -> Run:
 def announced(session: Session) -> Said:
     """What to say of a fork that has just been made."""
     said, run = stand(session), session.run
-    repeats = len(run.history.repeats)
+    assert run.parent is not None
+    repeats = len(session.named(run.parent).history.effects(run.since))
     lines = [f"{run.name} is a fork of {run.parent}, from event {run.since} on"]
     if run.told:
         lines.append(f"  with {run.told}")
@@ -97,7 +99,7 @@ def schedule(session: Session, words: Words) -> Said:
     file = words.next("a file")
     words.done()
     here = session.history.branch()
-    write_script(here.script(), file)
+    write_script(here.script(), session.unused(file))
     return Said([f"{file} has {counted(len(here), 'choice')}"], {"file": file, "choices": list(here.choices)})
 
 
@@ -125,8 +127,6 @@ def inject(session: Session, words: Words) -> Said:
     history = session.history
     slot, text = _slot(session, words.rest(), words)
     name = str(history.graph.nodes[slot.node])
-    if not 0 <= slot.port < len(history.graph.nodes[slot.node].ports):
-        raise Usage(f"node {name} has no port {slot.port}")
     adopt(session, history.inject(name, slot.port, slot.tag, _value(history, _at(slot), text)))
     return announced(session)
 
@@ -145,7 +145,7 @@ def _at(slot: Slot) -> Token:
 
 
 def _value(history: History, token: Token, text: str) -> Value:
-    """A literal of the type of the port; raises Malformed where it is none."""
+    """A literal of the type of the port; raises Malformed where it is none, Usage where no token comes there."""
     return read(text, type_of_port(history.graph, token))
 
 
@@ -153,18 +153,22 @@ def _value(history: History, token: Token, text: str) -> Value:
 def runs(session: Session, words: Words) -> Said:
     words.done()
     situation = session.situation
-    lines = list(_tree(session, None, 0))
+    lines = list(_tree(situation))
     rows = [{**place_data(run.name, run.history), "fork_of": run.parent} for run in situation.runs]
     return Said(lines or ["there are no runs"], {"runs": rows, "current": situation.current})
 
 
-def _tree(session: Session, parent: str | None, depth: int) -> Iterator[str]:
-    """The runs that are forks of this one, each with its own below it."""
-    for run in session.situation.runs:
-        if run.parent == parent:
-            arrow = "->" if run.name == session.situation.current else "  "
-            yield f"{arrow} {'  ' * depth}{_short(run)}"
-            yield from _tree(session, run.name, depth + 1)
+def _tree(situation: Situation) -> Iterator[str]:
+    """A line for each run, its forks below it. Without recursion: there may be forks of forks of forks."""
+    forks: dict[str | None, list[Run]] = {}
+    for run in reversed(situation.runs):
+        forks.setdefault(run.parent, []).append(run)
+    ahead = [(run, 0) for run in forks.get(None, [])]
+    while ahead:
+        run, depth = ahead.pop()
+        arrow = "->" if run.name == situation.current else "  "
+        yield f"{arrow} {'  ' * depth}{_short(run)}"
+        ahead += [(each, depth + 1) for each in forks.get(run.name, [])]
 
 
 def _short(run: Run) -> str:

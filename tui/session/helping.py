@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...core.errors import counted
 from .command import Command, Group, found
 from .moving import stand
 from .reply import Said
 from .session import Session
+from .situation import Situation
 from .words import Words
 
 helping = Group("session")
@@ -17,7 +19,18 @@ helping = Group("session")
 @helping.row("undo", key="u", help="take back the last command that changed something", reverse="redo")
 def undo(session: Session, words: Words) -> Said:
     words.done()
-    return _turned("undone", session.undo(), session)
+    before = session.situation
+    said = _turned("undone", session.undo(), session)
+    again = _unhappened(before, session.situation)
+    lines = [f"  {counted(again, 'effect')} of it may happen again"] if again else []
+    return Said([*said.text, *lines], {**said.data, "repeats": again})
+
+
+def _unhappened(before: Situation, after: Situation) -> int:
+    """How many effects there were in what has never happened: after choices at the end of a run, which go with them."""
+    pairs = ((run.history, after.named(run.name)) for run in before.runs)
+    gone = [history for history, now in pairs if now is not None and now.history is history.parent]
+    return sum(len(history.effects(history.branched_at)) for history in gone)
 
 
 @helping.row("redo", key="U", help="do again what was undone last", reverse="undo")

@@ -170,9 +170,13 @@ def source(session: Session, words: Words) -> Said:
 def tags(session: Session, words: Words) -> Said:
     words.done()
     records, here = session.history.state.records, session.tag
-    lines = list(_tree(records, here))
-    rows = [{"tag": str(tag), "tokens": record.tokens, "fired": len(record.fired)} for tag, record in records.items()]
-    return Said(cut(lines, MOST) or ["no activation is open"], {"open": rows, "here": str(here)})
+    lines = shortened(list(islice(_tree(records, here), MOST)), len(records))
+    rows = [
+        {"tag": str(tag), "tokens": record.tokens, "fired": len(record.fired)}
+        for tag, record in islice(records.items(), SOME)
+    ]
+    data = {"open": rows, "count": len(records), "here": str(here)}
+    return Said(lines or ["no activation is open"], data)
 
 
 def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
@@ -182,8 +186,7 @@ def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
         tag = ahead.pop()
         record = records[tag]
         arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
-        step = str(tag).rpartition("/")[2]
-        yield f"{arrow} {'  ' * depth}{step}: {counted(record.tokens, 'token')}, {len(record.fired)} fired"
+        yield f"{arrow} {'  ' * depth}{tag.last}: {counted(record.tokens, 'token')}, {len(record.fired)} fired"
         ahead.extend(child for child in reversed(record.children.values()))
 
 

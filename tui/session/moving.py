@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from ...core.errors import Exhausted, Usage
+from ...core.errors import Exhausted, Usage, counted
 from ...interp.event import Event
 from ...interp.questions.ask import tag_of
 from ...interp.travel.history import History
 from ...interp.travel.walk import Wanted
 from .command import Group
 from .reply import Said
-from .said import place_data, place_said
+from .said import place_data, place_said, why_stopped
 from .session import MOVING, Session
 from .watching import watched
 from .words import Words, number
@@ -181,7 +181,7 @@ def _to_event(history: History, position: int) -> None:
     if position > len(history):
         on_to(history, lambda state, event: state.steps >= position)
     if history.position < position:
-        got = f"the run is over after {history.position:,} events"
+        got = why_stopped(history) or f"the run is over after {counted(history.position, 'event')}"
         raise Usage(f"event {position:,} is never reached", got=got)
 
 

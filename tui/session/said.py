@@ -69,7 +69,7 @@ def place_said(name: str, history: History) -> list[str]:
     head = f"{name}: after {counted(history.position, 'event')}{known}, {counted(history.state.firings, 'firing')}"
     event = last_event(history)
     if event is None:
-        return [f"{name}: at the beginning, {counted(len(history.state.flight), 'token')} in flight"]
+        return [f"{name}: at the beginning, {counted(len(history.state.flight), 'token')} in flight{_over(history)}"]
     return [f"{head}{_over(history)}", f"  {event_said(history.graph, history.position - 1, event)}"]
 
 
@@ -83,6 +83,7 @@ def place_data(name: str, history: History) -> dict[str, Any]:
         "firings": history.state.firings,
         "flight": len(history.state.flight),
         "over": is_over(history),
+        "stopped": why_stopped(history),
         "results": results_data(history),
         "last": None if event is None else event_data(history.graph, history.position - 1, event),
     }
@@ -101,11 +102,17 @@ def is_over(history: History) -> bool:
     return not history.state.flight
 
 
+def why_stopped(history: History) -> str | None:
+    """What keeps the run from going on from here, where something is in flight: a limit, or what a what-if broke."""
+    at_end = history.position == len(history)
+    return history.stopped.message if at_end and history.stopped is not None else None
+
+
 def _over(history: History) -> str:
     if history.position < len(history):
         return ""
-    if history.stopped is not None:
-        return f"; {history.stopped.message}"
+    if (why := why_stopped(history)) is not None:
+        return f"; {why}"
     if not is_over(history):
         return ""
     missing = history.graph.results and len(history.state.results) < len(history.graph.results)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from ...core.errors import TagloomError, Usage
@@ -17,6 +18,7 @@ from ...core.world import World
 from ...interp.breakpoints.breakpoint import IN_PROGRAMS, in_programs
 from ...interp.travel.history import History
 from ..begin import Options, Start
+from ..load import split_target
 from .command import Command, found
 from .reply import Reply, Said, complaint
 from .run import Run
@@ -71,6 +73,8 @@ class Session:
     def _read(self, line: str) -> tuple[Command, Words]:
         if len(line) > LONGEST:
             raise Usage("the line is too long", required=f"{LONGEST:,} characters at most", got=f"{len(line):,}")
+        if "\0" in line:
+            raise Usage("no line has a NUL in it", got=repr(line[:80]))
         name, _, rest = line.strip().partition(" ")
         command = found(self.commands, name)
         return command, Words(command.usage, rest.strip())
@@ -149,6 +153,14 @@ class Session:
     def enter(self, run: Run) -> None:
         """Add a run, and go to it."""
         self.change(runs=(*self._now.runs, run), current=run.name)
+
+    def unused(self, name: str) -> Path:
+        """A file that may be written: raises Usage where a run began from it."""
+        file = Path(name)
+        starts = [run.start for run in self._now.runs if run.start is not None]
+        if any(file.resolve() == Path(split_target(start.target)[0]).resolve() for start in starts):
+            raise Usage("a run began from this file", required="another file", got=name)
+        return file
 
     def fresh(self, wanted: str) -> str:
         """A name that no run has: the one that is wanted, or that and a number."""

@@ -56,8 +56,9 @@ def unwatch(session: Session, words: Words) -> Said:
     if name is None:
         session.change(watches=())
         return _listed(session)
-    full = str(session.history.graph.nodes[session.find(name)])
-    session.change(watches=tuple(each for each in session.situation.watches if each != full))
+    watches = session.situation.watches
+    full = name if name in watches else str(session.history.graph.nodes[session.find(name)])
+    session.change(watches=tuple(each for each in watches if each != full))
     return _listed(session)
 
 
