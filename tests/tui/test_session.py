@@ -285,6 +285,8 @@ def test_effects_after_a_choice(folder: Path) -> None:
     session = begun("acts.py:told", "3")
     assert done(session, "goto 17", "choose 2", "run")["printed"] == ["i is 0", "i is 1", "i is 2"]
     assert done(session, "goto 5", "fork")["repeats"] == 3
+    assert done(session, "switch told", "goto 20", "fork late", "goto 8", "fork")["fork_of"] == "told"
+    done(session, *["undo"] * 5)
     assert [done(session, "undo")["repeats"] for _ in ("fork", "goto 5", "run", "choose 2")] == [0, 0, 0, 3]
     assert done(session, "redo", "redo")["printed"] == [] and done(session, "where")["over"]
 
@@ -365,14 +367,25 @@ MOMENTS: dict[str, tuple[str, Sequence[str], dict[str, Any], Sequence[str]]] = {
     "by hand": ("fib.py:fib", ["5"], {}, ["step 10", "choose 2", "step 9", "choose 1", "step 5"]),
     "edited": ("fib.py:fib", ["4"], {}, ["step 6", "change 1 1", "step 9", "inject add 0 main 5", "step"]),
     "script": ("acts.py:chain", ["6"], {"schedule": tl.Script([0] * 5, "lifo"), "k": 2}, ["step 44"]),
+    "empty": ("rows.py", ["[[1.0, 2.0]]"], {}, ["change 0 float32[0, 2]([])", "run"]),
     "a log": ("fib.py:fib", ["3"], {}, ["run", "export run.jsonl", "replay run.jsonl", "goto 12"]),
     "graph": ("graphs.py:stuck", ["5"], {"unchecked": True}, ["run"]),
 }
 
 
+ROWS = """
+import tagloom as tl
+
+@tl.function
+def rows(v: tl.Array[tl.float32, None, 2]) -> tl.Array[tl.float32, None, 2]:
+    return v + v
+"""
+
+
 def test_a_test_of_a_moment(folder: Path) -> None:
     """`pytest FILE` writes a test that ruff has nothing to say of, and that passes; it fails once the program is
     otherwise at that moment. All sorts of moments are tried in one go."""
+    (folder / "rows.py").write_text(ROWS)
     names = {name: f"test_{name.replace(' ', '_')}.py" for name in MOMENTS}
     for name, (target, words, options, lines) in MOMENTS.items():
         session = begun(target, *words, **options)
@@ -386,7 +399,7 @@ def test_a_test_of_a_moment(folder: Path) -> None:
     for file in ("fib.py", "add.py", "acts.py", "kinds.py"):
         changed = (folder / file).read_text().replace("n - 1", "n - 3").replace("x + y", "x - y")
         (folder / file).write_text(changed.replace("2 * a", "3 * a").replace("v + v", "v * v"))
-    assert _passed(names) == {"start", "traps", "script", "a log", "graph"}
+    assert _passed(names) == {"start", "traps", "script", "empty", "a log", "graph"}
 
 
 def _passed(names: Mapping[str, str]) -> set[str]:

@@ -30,9 +30,10 @@ forking = Group("forking")
 
 def adopt(session: Session, history: History, name: str | None = None) -> Run:
     """Take a branch of the current run as a run, and go to it. It is a fork of the run whose past it shares there."""
-    parent = next((run for run in session.situation.runs if run.history is history.parent), session.run)
+    since, parent = history.branched_at, session.run
+    while parent.parent is not None and since < parent.since:
+        parent = session.named(parent.parent)
     told = "" if history.edit is None else history.edit.told(history.graph)
-    since = history.branched_at
     numbered = (f"{parent.name}.{number}" for number in count(1))
     free = next(each for each in numbered if session.situation.named(each) is None)
     run = Run(name or free, history, parent.start, parent.name, since, told)

@@ -33,11 +33,13 @@ def test_of(run: Run, folder: Path) -> str:
     """
     history = run.history
     constants = [*_subject(run), *_choices(history), *_text("MOMENT", str(history.moment()).splitlines())]
+    way = [*_call("    run = ", *_beginning(run, folder)), *_way(history)]
     name = re.sub(r"\W+", "_", f"{run.name}_after_{history.position}_events", flags=re.ASCII).lower()
     lines = [
         '"""A moment of a run, as `tagloom debug` kept it."""',
         "",
         *(["from pathlib import Path", ""] if _target(run) else []),
+        *(["import numpy as np"] if any("np.zeros(" in line for line in way) else []),
         "import tagloom as tl",
         "",
         *constants,
@@ -45,8 +47,7 @@ def test_of(run: Run, folder: Path) -> str:
         "",
         f"def test_{name}() -> None:",
         '    """What was true there is true."""',
-        *_call("    run = ", *_beginning(run, folder)),
-        *_way(history),
+        *way,
         "    assert str(run.moment()).splitlines() == MOMENT.splitlines()",
     ]
     long = any(len(line) > WIDTH for line in lines)
@@ -173,13 +174,16 @@ def _edited(graph: Graph, edit: Edit) -> tuple[str, list[str]]:
 
 
 def _python(value: Value) -> str:
-    """A value as Python writes it, of whatever dtype the place has where it goes.
+    """A value as Python writes it, of whatever dtype the place has where it goes; what is empty has no list that says
+    its shape.
 
-    >>> _python(np.int8(3)), _python(float("nan")), _python(np.array([1.0, 2.5]))
-    ('3', 'float("nan")', '[1.0, 2.5]')
+    >>> _python(np.int8(3)), _python(float("nan")), _python(np.array([1.0, 2.5])), _python(np.zeros((0, 3)))
+    ('3', 'float("nan")', '[1.0, 2.5]', 'np.zeros((0, 3), "float64")')
     """
-    plain = np.asarray(value).tolist()
-    return re.sub(r"-?\b(inf|nan)\b", lambda found: f'float("{found[0]}")', repr(plain))
+    array = np.asarray(value)
+    if array.ndim > 1 and not array.size:
+        return f'np.zeros({array.shape}, "{array.dtype}")'
+    return re.sub(r"-?\b(inf|nan)\b", lambda found: f'float("{found[0]}")', repr(array.tolist()))
 
 
 def _call(before: str, function: str, arguments: Sequence[str]) -> list[str]:
