@@ -19,6 +19,7 @@ from moments import chain, fib, mixed
 from pytest import MonkeyPatch
 from session_laws import (
     LIMITS,
+    Replays,
     activation_violations,
     begun,
     motion_violations,
@@ -108,7 +109,7 @@ def test_any_line_is_answered(lines: list[str]) -> None:
         reply = session.do(line)
         assert list(reply_violations(reply.form())) == []
         assert reply.ok or session.situation == before
-    assert list(place_violations(session, "all of them")) == []
+    assert list(place_violations(session, "all of them", Replays())) == []
 
 
 @settings(max_examples=60)
