@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,22 @@ def test_any_condition_is_answered(name: str, text: str) -> None:
     reply = session.do(f"{name} {text}")
     assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
     assert session.do("continue").ok and session.do("reverse").ok and session.do("breaks").ok
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_any_edit_is_answered(name: str) -> None:
+    """A token can be changed or injected at every port of every node, or it is said why not; undone, nothing is left
+    of it. Where it can be, the run goes on to some end."""
+    session = begun(*RUNS[name], "waves", unchecked=True)
+    session.do("step 3")
+    before = session.situation
+    places = [f"{node} {port}" for node in session.history.graph.nodes for port in range(len(node.ports) + 1)]
+    for edit, place, value in product(("change", "inject"), places, ("1", "true")):
+        reply = session.do(f"{edit} {place} main {value}")
+        assert reply.data["error"] in ("Usage", "Malformed") if not reply.ok else session.do("run").ok
+        assert not reply.ok or session.do("outcome").ok
+        while session.situation != before:
+            assert session.do("undo").ok
 
 
 def test_python_is_not_evaluated() -> None:
