@@ -84,6 +84,7 @@ def place_data(name: str, history: History) -> dict[str, Any]:
         "flight": len(history.state.flight),
         "over": is_over(history),
         "stopped": why_stopped(history),
+        "traps": len(history.state.traps),
         "results": results_data(history),
         "last": None if event is None else event_data(history.graph, history.position - 1, event),
     }
@@ -116,7 +117,8 @@ def _over(history: History) -> str:
     if not is_over(history):
         return ""
     missing = history.graph.results and len(history.state.results) < len(history.graph.results)
-    return "; it is over, and results are missing" if missing else "; it is over"
+    trapped = f", with {counted(len(history.state.traps), 'trap')}" if history.state.traps else ""
+    return f"; it is over{trapped}{', and results are missing' if missing else ''}"
 
 
 def waiting(state: State) -> Iterator[Token]:
