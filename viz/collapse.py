@@ -7,7 +7,8 @@ say the same are one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from ..core import hints
@@ -18,22 +19,71 @@ LARGEST = 400
 """So many boxes are drawn at once: Graphviz takes some seconds to lay them out, and nobody sees more."""
 
 
+DEEPEST = 100
+"""Clusters that lie deeper in others are folded."""
+
+FIRST, FEW = 3, 6
+"""Of more than a few iterations of a loop the first are drawn, and the last, where all are too many."""
+
+
 def fitted(view: View, most: int = LARGEST) -> View:
-    """The same view if it has no more boxes than that; else with clusters folded, the inmost first and of these the
-    largest, until it has, or until nothing is left to fold. Its caption says so."""
-    total = len(view.boxes)
-    if total <= most:
+    """The same view if it has no more boxes than that, and lies no deeper than DEEPEST; else folded until it does.
+
+    Of a loop's iterations those between the first and the last are one box; then clusters are folded, the inmost first
+    and of these the largest, until nothing is left to fold. Its caption says so.
+    """
+    sizes, deepest_first = _Sizes(view.outside), _ranked(view.outside, ())
+    total = sizes.shown
+    if total <= most and (not deepest_first or deepest_first[0][0] <= DEEPEST):
         return view
-    shown, folded = total, set[str]()
-    for cluster in _innermost_first(view.outside):
-        if shown <= most:
+    folded: dict[str, str] = {}
+    for _, around in [*deepest_first, (0, view.outside)]:
+        for between in _between(around):
+            if sizes.shown > most:
+                sizes.fold(between)
+                folded.update((cluster.name, between[0].name) for cluster in between)
+    for depth, cluster in _ranked(view.outside, folded):
+        if sizes.shown <= most and depth <= DEEPEST:
             break
-        shown -= _size(cluster, folded) - 1
-        folded.add(cluster.name)
+        sizes.fold([cluster])
+        folded[cluster.name] = cluster.name
     made = collapsed(view, folded)
     inside = total - sum(not box.kind.startswith("folded") for box in made.boxes.values())
     made.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {counted(total, 'node')} are folded"]))
     return made
+
+
+class _Sizes:
+    """How many boxes each cluster takes, while some are folded."""
+
+    def __init__(self, outside: Cluster) -> None:
+        self._outside = outside.name
+        self._of: dict[str, int] = {}
+        self._around: dict[str, str] = {}
+        for cluster in reversed(list(outside.all())):
+            self._of[cluster.name] = len(cluster.boxes) + sum(self._of[inner.name] for inner in cluster.clusters)
+            self._around.update((inner.name, cluster.name) for inner in cluster.clusters)
+
+    @property
+    def shown(self) -> int:
+        return self._of[self._outside]
+
+    def fold(self, clusters: Sequence[Cluster]) -> None:
+        """Count clusters that stand in the same one as one box."""
+        spared = sum(self._of[cluster.name] for cluster in clusters) - 1
+        name = clusters[0].name
+        while name in self._around:
+            name = self._around[name]
+            self._of[name] -= spared
+
+
+def _between(around: Cluster) -> Iterator[list[Cluster]]:
+    """For each loop that has many iterations in a cluster, those between the first few and the last."""
+    loops: dict[str, list[Cluster]] = {}
+    for inner in around.clusters:
+        if inner.series:
+            loops.setdefault(inner.series, []).append(inner)
+    return (iterations[FIRST:-1] for iterations in loops.values() if len(iterations) > FEW)
 
 
 def named(view: View, subjects: Iterable[str]) -> set[str]:
@@ -67,11 +117,12 @@ def part(view: View, names: Collection[str]) -> View:
     return made
 
 
-def collapsed(view: View, names: Collection[str]) -> View:
-    """The view in which the clusters of these names are a box each; what is inside one is folded with it."""
+def collapsed(view: View, names: Iterable[str] | Mapping[str, str]) -> View:
+    """The view in which the clusters of these names are a box each; what is inside one is folded with it. Those that a
+    mapping has under the same name are one box of that name."""
     stands: dict[str, str] = {}
     """For what is folded, the box that stands for it."""
-    outside = _fold(view.outside, names, stands)
+    outside = _fold(view.outside, names if isinstance(names, Mapping) else {name: name for name in names}, stands)
     arrows = list(_rerouted(view.arrows, stands))
     kept = {cluster.name for cluster in outside.all()}
     above = dict.fromkeys((stands.get(upper, upper), stands.get(lower, lower)) for upper, lower in view.above)
@@ -82,18 +133,39 @@ def collapsed(view: View, names: Collection[str]) -> View:
     return made
 
 
-def _fold(cluster: Cluster, names: Collection[str], stands: dict[str, str]) -> Cluster:
-    made = Cluster(cluster.name, cluster.kind, cluster.title, cluster.tooltip, cluster.subject)
-    made.boxes, made.level = dict(cluster.boxes), list(cluster.level)
-    for inner in cluster.clusters:
-        if inner.name not in names:
-            made.clusters.append(_fold(inner, names, stands))
-            continue
-        inside = list(chain.from_iterable(each.boxes for each in inner.all()))
-        stands.update(dict.fromkeys(inside, inner.name))
-        kind: Kind = "folded_loop" if inner.kind == "loop" else "folded"
-        made.box(inner.name, kind, inner.title, counted(len(inside), "node"), inner.tooltip)
+def _fold(outside: Cluster, names: Mapping[str, str], stands: dict[str, str]) -> Cluster:
+    made = _bare(outside)
+    waiting = [(outside, made)]
+    while waiting:
+        source, target = waiting.pop()
+        folded: dict[str, list[Cluster]] = {}
+        for inner in source.clusters:
+            if inner.name in names:
+                folded.setdefault(names[inner.name], []).append(inner)
+            else:
+                target.clusters.append(_bare(inner))
+                waiting.append((inner, target.clusters[-1]))
+        for name, together in folded.items():
+            inside = list(chain.from_iterable(each.boxes for inner in together for each in inner.all()))
+            stands.update(dict.fromkeys(inside, name))
+            _stand_in(target, name, together, len(inside))
     return made
+
+
+def _bare(cluster: Cluster) -> Cluster:
+    """A cluster without those inside it."""
+    return replace(cluster, boxes=dict(cluster.boxes), level=list(cluster.level), clusters=[])
+
+
+def _stand_in(target: Cluster, name: str, together: Sequence[Cluster], boxes: int) -> None:
+    """Draw a box for clusters that are folded."""
+    first, last = together[0], together[-1]
+    kind: Kind = "folded_loop" if first.kind == "loop" else "folded"
+    if first is last:
+        title, tooltip = first.title, first.tooltip
+    else:
+        title, tooltip = f"{first.title} to {last.title}", f"{first.tooltip} to {last.tooltip}"
+    target.box(name, kind, title, counted(boxes, "node"), tooltip)
 
 
 def _rerouted(arrows: Iterable[Arrow], stands: dict[str, str]) -> Iterator[Arrow]:
@@ -149,17 +221,14 @@ def _add(count: Counter[Mark], badges: Iterable[Badge]) -> None:
         count[badge.mark] += int(number) if number.isdigit() else 1
 
 
-def _innermost_first(outside: Cluster) -> list[Cluster]:
-    """All clusters that are drawn, those that lie deepest first, of these the largest."""
-    ranked: list[tuple[int, int, int, Cluster]] = []
-    waiting: list[tuple[int, Cluster]] = [(1, inner) for inner in outside.clusters]
+def _ranked(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
+    """All clusters that are drawn, and how deep they lie: the deepest first, of these the largest; without those of
+    these names and what is in them."""
+    ranked: list[tuple[int, Cluster]] = []
+    waiting = [(1, inner) for inner in outside.clusters]
     while waiting:
         depth, cluster = waiting.pop()
-        ranked.append((-depth, -len(cluster.boxes), len(ranked), cluster))
-        waiting.extend((depth + 1, inner) for inner in cluster.clusters)
-    return [cluster for *_, cluster in sorted(ranked, key=lambda row: row[:3])]
-
-
-def _size(cluster: Cluster, folded: Collection[str]) -> int:
-    """How many boxes a cluster takes, where those inside it are folded that are."""
-    return len(cluster.boxes) + sum(1 if each.name in folded else _size(each, folded) for each in cluster.clusters)
+        if cluster.name not in without:
+            ranked.append((depth, cluster))
+            waiting.extend((depth + 1, inner) for inner in cluster.clusters)
+    return sorted(ranked, key=lambda row: (-row[0], -len(row[1].boxes)))

@@ -18,6 +18,7 @@ import html
 import re
 from collections.abc import Iterable
 from itertools import pairwise
+from textwrap import wrap
 from typing import Any
 
 from .style import FONT, FRAMES, LIGHT, LINES, LOOKS, SIGNS, SIZE, SMALL, Theme
@@ -25,6 +26,9 @@ from .view import Arrow, Badge, Box, Cluster, View
 
 LONGEST = 48
 """Longer lines are cut."""
+
+WIDEST = 72
+"""Captions that are longer take several lines."""
 
 _TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
 
@@ -43,13 +47,13 @@ def dot(view: View, theme: Theme = LIGHT) -> str:
     return str(picture.source)
 
 
-def markup(text: str) -> str:
+def markup(text: str, longest: int = LONGEST) -> str:
     r"""Text as it stands in a label of markup.
 
     >>> print(markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
     """
-    return html.escape(_printable(text)).replace("\\", "&#92;")
+    return html.escape(_printable(text, longest)).replace("\\", "&#92;")
 
 
 def plain(text: str) -> str:
@@ -75,9 +79,10 @@ def _defaults(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     whole = {**font, "fontsize": str(SIZE), "compound": "true", "newrank": "true", "nodesep": "0.3", "ranksep": "0.35"}
     if theme.paper != LIGHT.paper:
         whole["bgcolor"] = theme.paper
-    below = [*filter(None, [markup(view.caption) if view.caption else "", _legend(view, theme)])]
-    if below:
-        whole |= {"label": f"<<br/>{'<br/>'.join(below)}>", "labelloc": "b"}
+    caption = (markup(line, WIDEST) for line in wrap(view.caption, WIDEST, max_lines=4, placeholder=" ..."))
+    below = [*caption, *filter(None, [_legend(view, theme)])]
+    if below:  # the line above it is not empty: of those Graphviz forgets the height, and cuts the last off
+        whole |= {"label": f"<{'<br/>'.join(['&#160;', *below])}>", "labelloc": "b"}
     return {
         "graph_attr": whole,
         "node_attr": {**font, "fontsize": str(SIZE), "margin": "0.08,0.04", "width": "0.5", "height": "0.4"},

@@ -44,21 +44,21 @@ def program_view(program: Program) -> View:
     view = View(program.entry)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
     for number, function in enumerate(functions):
-        _Sketch(view, f"f{number}").function(function)
+        _Sketch(view, f"f{number}", function.name).function(function)
     return view
 
 
 class _Sketch:
     """Draws one function. Its methods draw parts of it, each into the cluster it is given."""
 
-    def __init__(self, view: View, name: str) -> None:
+    def __init__(self, view: View, name: str, title: str) -> None:
         self.view = view
-        self.name = name
+        self.name, self.title = name, title
         self.nodes = 0
 
     def function(self, function: Function) -> None:
         cluster = self.view.outside.cluster(
-            "function", function.name, f"function {function.name}{_at(function.location)}"
+            "function", function.name, f"function {function.name}{_at(function.location)}", function.name
         )
         values: _Values = {}
         for number, parameter in enumerate(function.body.parameters):
@@ -120,7 +120,7 @@ class _Sketch:
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_Drawn]:
         condition, body = node.regions
-        outer = cluster.cluster("loop", titled("while", node.name), _about(node))
+        outer = cluster.cluster("loop", titled("while", node.name), _about(node), f"{self.title}.{node.name}")
         variables = [
             self.variable(outer, f"{name}_variable{number}", parameter, start)
             for number, (parameter, start) in enumerate(zip(body.parameters, operands, strict=False))

@@ -7,6 +7,7 @@ node for each firing, and no cycle. The critical path is a longest way through i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from ..core.act import resource_of
@@ -56,13 +57,17 @@ def beside(left: View, right: View) -> View:
     return made
 
 
-def _copy(source: Cluster, target: Cluster, prefix: str) -> None:
-    for box in source.boxes.values():
-        target.boxes[prefix + box.name] = box._replace(name=prefix + box.name)
-    for inner in source.clusters:
-        details = _renamed(inner.name, prefix), inner.kind, inner.title, inner.tooltip, inner.subject
-        target.clusters.append(Cluster(*details, level=[prefix + name for name in inner.level]))
-        _copy(inner, target.clusters[-1], prefix)
+def _copy(outside: Cluster, into: Cluster, prefix: str) -> None:
+    waiting = [(outside, into)]
+    while waiting:
+        source, target = waiting.pop()
+        for box in source.boxes.values():
+            target.boxes[prefix + box.name] = box._replace(name=prefix + box.name)
+        target.level += [prefix + name for name in source.level]
+        for inner in source.clusters:
+            copy = replace(inner, name=_renamed(inner.name, prefix), boxes={}, level=[], clusters=[])
+            target.clusters.append(copy)
+            waiting.append((inner, copy))
 
 
 def _renamed(cluster: str, prefix: str) -> str:
@@ -111,7 +116,9 @@ class _Unfolding:
                 self.argument(-1 - sender)
             if sender < 0 or sender in firings:
                 name = f"e{sender}" if sender >= 0 else f"a{-1 - sender}"
-                self.drawn.arrow(name, f"e{number}", self.link(number, port, sender), port=port)
+                link = self.link(number, port, sender)
+                where = "the store that fills the cell" if port < 0 else f"to port {port}"
+                self.drawn.arrow(name, f"e{number}", link, tooltip=where, port=port)
 
     def argument(self, position: int) -> None:
         name, output = self.graph.arguments[position]
@@ -139,8 +146,10 @@ class _Unfolding:
                 around, title = self.drawn.outside, self.graph.name
             else:
                 around, title = self.clusters[each.parent], each.last
-            kind: Enclosure = "loop" if each.site.kind == "loop" else "function"
+            is_loop = each.site.kind == "loop"
+            kind: Enclosure = "loop" if is_loop else "function"
             self.clusters[each] = around.cluster(kind, title, f"activation {each}", str(each))
+            self.clusters[each].series = str(each.site) if is_loop else ""
         return self.clusters[tag]
 
     def missing(self, tag: Tag) -> Iterator[Tag]:

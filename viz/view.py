@@ -86,6 +86,8 @@ class Cluster:
     tooltip: str = ""
     subject: str = ""
     """What it is of, by the name that people use: a function, or a loop as `fib.loop`."""
+    series: str = ""
+    """The loop that it is an iteration of, if it is one: those beside it of the same series are the others."""
     boxes: dict[str, Box] = field(default_factory=dict)
     level: list[str] = field(default_factory=list)
     """Boxes that stand side by side, from left to right."""
@@ -103,9 +105,10 @@ class Cluster:
 
     def all(self) -> Iterator[Cluster]:
         """This cluster and all inside it, the outer before the inner."""
-        yield self
-        for inner in self.clusters:
-            yield from inner.all()
+        waiting = [self]
+        while waiting:
+            yield (cluster := waiting.pop())
+            waiting.extend(reversed(cluster.clusters))
 
 
 @dataclass(slots=True)

@@ -17,8 +17,10 @@ from tagloom.viz.collapse import collapsed, fitted, named
 from tagloom.viz.dot import dot
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment
+from tagloom.viz.pictures import trimmed
 from tagloom.viz.render import render
-from tagloom.viz.unfolded import unfolded_view
+from tagloom.viz.structured import program_view
+from tagloom.viz.unfolded import beside, unfolded_view
 from tagloom.viz.view import View
 from view_laws import badges, runs, view_violations
 
@@ -145,3 +147,42 @@ def test_ten_thousand_nodes_fit() -> None:
     view = fitted(graph_view(graph))
     assert len(view.boxes) <= collapse.LARGEST and "are folded" in view.caption
     assert render(dot(view), "svg").startswith(b"<?xml")
+
+
+def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
+    """A long loop, unfolded, is its first iterations, one box for those between, and its last."""
+    history = nested.history(9)
+    history.run()
+    made = fitted(unfolded_view(history.graph, history.arguments, history[:]), 120)
+    assert list(view_violations(made)) == []
+    assert 50 < len(made.boxes) <= 120
+    titles = [cluster.title for cluster in made.outside.all()]
+    folded = [box.first for box in made.boxes.values() if box.kind == "folded_loop"]
+    assert {"loop[0]", "loop[1]", "loop[2]", "loop[9]"} <= {*titles, *folded}
+    assert "loop[3] to loop[8]" in folded
+
+
+def test_a_deep_recursion_is_drawn() -> None:
+    """Clusters in clusters, deeper than Python's stack, are copied, and folded however many boxes are wanted."""
+    view = View("deep")
+    deepest = view.outside
+    for number in range(1100):
+        deepest = deepest.cluster("function", f"f{number}", "")
+        deepest.box(f"x{number}", "arithmetic", "x")
+    assert max(map(len, (view.boxes, beside(view, view).boxes))) == 2200
+    for made in (fitted(view), fitted(beside(view, view), 100_000), collapsed(view, [deepest.name])):
+        assert list(view_violations(made)) == []
+    assert dot(fitted(view, 100_000))
+
+
+@pytest.mark.parametrize("option", ["only", "fold"])
+def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
+    """Functions and loops of a structured program are found as those of its graph are."""
+    view, graph = program_view(nested.program), graph_view(nested.graph)
+    names = {each.subject for each in view.outside.all() if each.subject}
+    assert names == {each.subject for each in graph.outside.all() if each.subject}
+    for name in names:
+        made = trimmed(view, **{option: (name,)})
+        assert list(view_violations(made)) == []
+        assert name in {each.subject for each in made.outside.all()} if option == "only" else made.boxes != view.boxes
+        assert dot(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +23,7 @@ from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment
 from tagloom.viz.pictures import picture
 from tagloom.viz.render import render
+from tagloom.viz.view import View
 from view_laws import badges, runs, view_violations
 
 ALL = 10_000
@@ -155,3 +157,20 @@ def test_a_trap_is_marked() -> None:
     history.forward_to("trap")
     marks = {badge.mark for box in at_moment(history.state, history[-1]).boxes.values() for badge in box.badges}
     assert "trap" in marks
+
+
+def test_captions_are_whole() -> None:
+    """A long caption takes several lines, none of which lies below the picture's edge."""
+    words = " ".join(f"word{number}" for number in range(20))
+    for caption in (words, "short"):
+        view = View("a", caption)
+        view.outside.box("a", "argument", "a")
+        svg = render(dot(view), "svg").decode()
+        below = (
+            re.search(r"viewBox=\"0.00 0.00 [\d.]+ ([\d.]+)\"", svg),
+            re.search(r"translate\([\d.]+ ([\d.]+)\)", svg),
+        )
+        height, moved = (float(found[1]) for found in below if found)
+        lines = re.findall(r"<text[^>]* y=\"([-\d.]+)\"[^>]*>([^<]*)", svg)
+        assert max(float(y) for y, _ in lines) + moved < height - 2
+        assert set(caption.split()) <= set(" ".join(said for _, said in lines).split())
