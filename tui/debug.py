@@ -61,7 +61,7 @@ def transcribe(session: Session, lines: Iterable[str], form: Callable[[Reply], s
 def _lines(commands: Path | None) -> Iterator[str]:
     """The lines of a file, or those of stdin as they come."""
     if commands is not None:
-        yield from _read(commands).splitlines()
+        yield from _read(commands).split("\n")
         return
     try:
         yield from sys.stdin
@@ -71,7 +71,7 @@ def _lines(commands: Path | None) -> Iterator[str]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
     except UnicodeDecodeError:

@@ -73,12 +73,14 @@ def test_transcripts(file: Path, programs: Path, tagloom: Any, monkeypatch: pyte
 
 
 def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
-    """`--commands FILE` is like stdin; comments and empty lines are passed over, `quit` is the end."""
-    (folder / "lines.txt").write_text("# a comment\n\nstep\n  # another\n   back\nquit\nstep\n")
+    """`--commands FILE` is like stdin; comments and empty lines are passed over, `quit` is the end. A mark of the byte
+    order is no part of a command, and only a line break ends one."""
+    lines = "\ufeff# a comment\n\nstep\r\n  # another\n   back\nbookmark a b\u2028c\nquit\nstep\n"
+    (folder / "lines.txt").write_bytes(lines.encode())
     ran = tagloom("debug", "fib.py:fib", "3", "--headless", "--commands", "lines.txt")
     assert ran.code == 0 and ran.err == ""
-    assert [line for line in ran.out.splitlines() if line.startswith(PROMPT)] == [
-        f"{PROMPT}{line}" for line in ("step", "back", "quit")
+    assert [line for line in ran.out.split("\n") if line.startswith(PROMPT)] == [
+        f"{PROMPT}{line}" for line in ("step", "back", "bookmark a b\u2028c", "quit")
     ]
 
 
