@@ -36,6 +36,8 @@ class _Found(NamedTuple):
     token: Token
     said: str
     """How it is there, in words."""
+    short: str = ""
+    """What is written instead of its value."""
 
 
 def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View:
@@ -115,7 +117,7 @@ def _tokens(state: State) -> Iterator[_Found]:
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.parked.items():
             where = f"parked at cell {number} of {shown(state.graph, handle)}"
-            yield from (_Found("parked", token, where) for token in tokens)
+            yield from (_Found("parked", token, where, f"cell {number}") for token in tokens)
     for tag, entries in state.held.items():
         yield from (_Found("held", token, f"held, until {tag} may begin") for _, token in entries)
 
@@ -123,8 +125,13 @@ def _tokens(state: State) -> Iterator[_Found]:
 def _badges(graph: Graph, found: Iterable[_Found], most: int) -> tuple[Badge, ...]:
     """Badges of tokens, as many as there is room for."""
     each = [
-        Badge(mark, brief(token.value), brief_tag(token.tag), f"{shown(graph, token.value)} under {token.tag}: {said}")
-        for mark, token, said in found
+        Badge(
+            mark,
+            short or brief(token.value),
+            brief_tag(token.tag),
+            f"{shown(graph, token.value)} under {token.tag}: {said}",
+        )
+        for mark, token, said, short in found
     ]
     if len(each) <= most:
         return tuple(each)

@@ -15,13 +15,17 @@ from .moment import brief
 from .view import Badge, Kind, View
 from .words import short
 
+SIBLINGS = 12
+"""So many activations stand below one, where there are too many for all."""
+
 
 def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = LARGEST) -> View:
     """The tree of all activations that the events of a run opened; of those that are open still, how many of their
-    nodes have fired. Of more than `most`, those opened first."""
+    nodes have fired. Of more than `most`, those opened first, and no more than SIBLINGS below each."""
     tree = _Tree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {counted(len(tree.tags), 'activation')}")
-    names = {tag: f"t{number}" for number, tag in enumerate(tree.tags[:most])}
+    kept = tree.tags if len(tree.tags) <= most else _first(tree.tags, most)
+    names = {tag: f"t{number}" for number, tag in enumerate(kept)}
     for tag, name in names.items():
         kind: Kind = "iteration" if tag.site.kind == "loop" else "activation"
         view.outside.box(name, kind, tree.title(tag), tree.about(tag), f"{tag}: {tree.title(tag)}")
@@ -30,12 +34,26 @@ def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event],
             view.outside.boxes[name] = view.outside.boxes[name]._replace(badges=(badge,))
         if tag.parent is not None:
             view.arrow(names[tag.parent], name, "below")
-    left = Counter(tag.parent for tag in tree.tags[most:] if tag.parent in names)
+    left = Counter(tag.parent for tag in tree.tags if tag not in names and tag.parent in names)
     for parent, many in left.items():
         assert parent is not None
         view.outside.box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
         view.arrow(names[parent], f"{names[parent]}_more", "below")
     return view
+
+
+def _first(tags: Sequence[Tag], most: int) -> list[Tag]:
+    """The first of these whose parents are among them too, and not too many below each."""
+    kept: dict[Tag, int] = {}
+    """How many of those below it are kept."""
+    for tag in tags:
+        if len(kept) == most:
+            break
+        if tag.parent is None or kept.get(tag.parent, SIBLINGS) < SIBLINGS:
+            kept[tag] = 0
+            if tag.parent is not None:
+                kept[tag.parent] += 1
+    return list(kept)
 
 
 class _Tree:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.tui.show import STATIC, FormWord
+from tagloom.tui.show import STATIC, FormWord, _Progress
 
 RUNS = [form.value for form in FormWord if form not in STATIC]
 
@@ -43,6 +44,7 @@ def test_what_deadlocks_and_what_breaks(tagloom: Any, folder: Path) -> None:
     assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0
     text = (folder / "run.dot").read_text()
     assert "Deadlocked" in text and "held by a bound" in text and "parked at an empty cell" in text
+    assert "\u25a1 cell " in text
     assert tagloom("show", "graphs.py:race", "1", "-o", "run.dot").code == 2
     assert tagloom("show", "graphs.py:race", "1", "--unchecked", "-o", "run.dot").code == 0
     assert "Broken" in (folder / "run.dot").read_text()
@@ -82,3 +84,17 @@ def test_what_cannot_be_shown(tagloom: Any, words: list[str], said: str) -> None
     """Is refused in words, with exit code 2."""
     out = tagloom("show", *words)
     assert out.code == 2 and said in out.err and "Traceback" not in out.err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    """From the first second on, in a line that is wiped away; and never into a file."""
+    screen = StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: terminal)
+    monkeypatch.setattr("sys.stderr", screen)
+    with _Progress() as progress:
+        progress.tell(0.5)
+        assert screen.getvalue() == ""
+        progress.tell(2.0)
+    said = "\rlaying out the picture: 2 s (Ctrl-C ends it)\r\x1b[K"
+    assert screen.getvalue() == (said if terminal else "")

@@ -21,7 +21,7 @@ from tagloom.viz.dot import dot
 from tagloom.viz.flat import graph_view
 from tagloom.viz.render import render
 from tagloom.viz.style import DARK, LIGHT
-from tagloom.viz.tags import tags_view
+from tagloom.viz.tags import SIBLINGS, tags_view
 from tagloom.viz.unfolded import beside, critical_view, unfolded_view
 from tagloom.viz.view import Cluster, View
 from view_laws import runs, view_violations
@@ -116,6 +116,17 @@ def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
     assert sum(int(box.second.split(", ")[-1].split()[0]) for box in view.boxes.values()) == state.firings
     cut = tags_view(history.graph, history.arguments, events, most=3)
     assert list(view_violations(cut)) == [] and sum(box.kind != "folded" for box in cut.boxes.values()) <= 3
+
+
+def test_of_many_iterations_the_tree_has_the_first() -> None:
+    """A tree that is too large grows no wider than a picture can be; what is left out is counted where it would be."""
+    history = nested.history(30)
+    history.run()
+    view = tags_view(history.graph, history.arguments, history[:], most=100)
+    below = Counter(arrow.tail for arrow in view.arrows)
+    assert max(below.values()) == SIBLINGS + 1
+    assert view.boxes["t0_more"].first == f"{31 - SIBLINGS} more"
+    assert list(view_violations(view)) == []
 
 
 def test_activations_are_told_as_calls() -> None:
