@@ -55,7 +55,7 @@ class Wanted:
     only: tuple[str, ...] = ()
     fold: tuple[str, ...] = ()
     dark: bool = False
-    most: int | None = None
+    most: int = LARGEST
     cells: bool = False
     """In the characters of a terminal."""
 
@@ -137,10 +137,16 @@ def _picture(what: Picture, wanted: Wanted) -> bytes:
         only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
-    most = {} if wanted.most is None else {"most": wanted.most}
     with _Progress() as progress:
-        theme = DARK if wanted.dark else LIGHT
-        return drawn(what, suffix, theme=theme, only=wanted.only, fold=wanted.fold, progress=progress.tell, **most)
+        return drawn(
+            what,
+            suffix,
+            theme=DARK if wanted.dark else LIGHT,
+            only=wanted.only,
+            fold=wanted.fold,
+            most=wanted.most,
+            progress=progress.tell,
+        )
 
 
 def _in_cells(what: Picture, wanted: Wanted) -> str:
@@ -148,7 +154,7 @@ def _in_cells(what: Picture, wanted: Wanted) -> str:
         raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
     if not isinstance(what, View):
         raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    return in_cells(trimmed(what, wanted.only, wanted.fold, wanted.most or LARGEST))
+    return in_cells(trimmed(what, wanted.only, wanted.fold, wanted.most))
 
 
 def _suffix(wanted: Wanted) -> str:

@@ -129,6 +129,8 @@ def drawn(
     if not isinstance(what, View):
         if format != "svg":
             raise Usage("charts are drawn as svg", got=format)
+        if only or fold:
+            raise Usage("a chart has no parts", got=", ".join((*only, *fold)), hint="leave only and fold out")
         return what(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
@@ -138,5 +140,7 @@ def drawn(
 
 def trimmed(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = LARGEST) -> View:
     """What is to be drawn of a view, as `drawn` says."""
+    if most < 1:
+        raise Usage("a picture has a box at least", got=f"at most {most}")
     cut = part(view, named(view, only)) if only else view
     return fitted(collapsed(cut, named(cut, fold)) if fold else cut, most)

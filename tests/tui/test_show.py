@@ -77,6 +77,8 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "3", "4", "--form", "profile", "--schedule", "lifo", "-o", "a.svg"], "waves are counted"),
         (["add.py", "3", "4", "--fold", "loop", "-o", "a.svg"], "no function or loop is called so"),
         (["add.py", "--only", "mul", "-o", "a.svg"], "no function or loop is called so"),
+        (["add.py", "3", "4", "--most", "0", "-o", "a.svg"], "a picture has a box at least"),
+        (["add.py", "3", "4", "--form", "spacetime", "--only", "add", "-o", "a.svg"], "a chart has no parts"),
         (["add.py", "--form", "tags", "-o", "a.svg"], "add takes 2 arguments"),
     ],
 )
