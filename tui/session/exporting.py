@@ -11,7 +11,6 @@ from ...interp.log import SUFFIX
 from ...viz.pictures import PICTURES, drawn
 from ...viz.pictures import picture as picture_of
 from ..begin import Start
-from ..load import split_target
 from .command import Group
 from .keeping import test_of
 from .looking import ended
@@ -37,7 +36,7 @@ def load(session: Session, words: Words) -> Said:
 def picture(session: Session, words: Words) -> Said:
     name, form = words.next("a file"), words.maybe() or "moment"
     words.done()
-    file = _unused(session, Path(name))
+    file = session.unused(name)
     _write(file, drawn(picture_of(session.history, form), file.suffix.lower().removeprefix(".")))
     return Said([f"{file} has a picture of it: {form}"], {"file": str(file), "form": form})
 
@@ -81,18 +80,9 @@ def pytest(session: Session, words: Words) -> Said:
 
 def _target(session: Session, words: Words) -> Path:
     """Where to write."""
-    file = Path(words.next("a file"))
+    name = words.next("a file")
     words.done()
-    return _unused(session, file)
-
-
-def _unused(session: Session, file: Path) -> Path:
-    """The file, if no run began from it."""
-    starts = [run.start for run in session.situation.runs if run.start is not None]
-    sources = [Path(split_target(start.target)[0]) for start in starts]
-    if any(file.resolve() == source.resolve() for source in sources):
-        raise Usage("a run began from this file", required="another file", got=str(file))
-    return file
+    return session.unused(name)
 
 
 def _write(file: Path, content: bytes) -> None:
