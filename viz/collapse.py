@@ -87,18 +87,24 @@ def _between(around: Cluster) -> Iterator[list[Cluster]]:
 
 
 def named(view: View, subjects: Iterable[str]) -> set[str]:
-    """The clusters of these functions and loops, which go by name: `fib`, `loop`, or `fib.loop`; raises Usage where
-    there is none."""
+    """The clusters of these functions and loops, which go by name: `fib`, `loop`, or `fib.loop`, which of a run are
+    all iterations; raises Usage where there is none."""
     found = set[str]()
     clusters = [each for each in view.outside.all() if each.subject]
     for subject in subjects:
-        meant = [each.name for each in clusters if subject in (each.subject, each.subject.rpartition(".")[2])]
+        meant = [each.name for each in clusters if subject in _called(each)]
         if not meant:
             there = [each.subject for each in clusters]
             hint = hints.meant(subject, there) or f"there are {', '.join(there[:20])}"
             raise Usage("no function or loop is called so", got=repr(subject), hint=hint)
         found.update(meant)
     return found
+
+
+def _called(cluster: Cluster) -> set[str]:
+    """What people call a cluster."""
+    names = {cluster.subject, cluster.series} - {""}
+    return names | {name.rpartition(".")[2] for name in names}
 
 
 def part(view: View, names: Collection[str]) -> View:

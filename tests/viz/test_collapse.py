@@ -186,3 +186,14 @@ def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
         assert list(view_violations(made)) == []
         assert name in {each.subject for each in made.outside.all()} if option == "only" else made.boxes != view.boxes
         assert dot(made)
+
+
+@pytest.mark.parametrize(("name", "many"), [("loop_1", 6), ("nested.loop", 4), ("main/loop[2]", 1)])
+def test_iterations_go_by_the_name_of_their_loop(name: str, many: int) -> None:
+    """In what a run unfolds, a loop is all its iterations, and a tag is one of them."""
+    history = nested.history(3)
+    history.run()
+    view = unfolded_view(history.graph, history.arguments, history[:])
+    assert len(named(view, [name])) == many
+    folded = trimmed(view, fold=(name,))
+    assert sum(box.kind == "folded_loop" for box in folded.boxes.values()) == many
