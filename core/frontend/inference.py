@@ -2,9 +2,10 @@
 
 Owns the functions of the program being made, and what is known of their results: nothing at first, then what the
 branches that do not need to know it return, then the narrowest type that admits whatever came. A function is traced
-again when it used what has changed since, until nothing does. Types only widen, so that this ends. What does not fit
-in a trace gives no type there, and is an error if it still stands in the end: what a function returns depends on the
-function and on those that it calls, and not on who calls it or which was traced first.
+again when it used what has changed since, until nothing does. Types only widen, and once a number is settled its type
+stands, so that this ends. What does not fit in a trace gives no type there, and is an error if it still stands in the
+end: what a function returns depends on the function and on those that it calls, and not on who calls it or which was
+traced first.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class Instance:
     error: TagloomError | None = None
     """What did not fit in its latest trace."""
     forgotten: bool = False
+    settled: bool = False
+    """Whether its results were numbers that nothing wanted otherwise; their types stand, so that this ends."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that its latest trace calls; in the body they are named by their place here."""
 
@@ -96,7 +99,7 @@ class Instance:
     def forget(self) -> None:
         """Let it be found out again what it returns, where that came of a number whose type is another now."""
         self.forgotten = True
-        if self.source.results is None and self.known is not None and None in self.known.weak:
+        if self.source.results is None and not self.settled and self.known is not None and None in self.known.weak:
             self.known = None
 
 
@@ -151,6 +154,7 @@ class Trace:
             for instance in settled:
                 assert instance.known is not None
                 instance.known = replace(instance.known, weak=Known.firmly(instance.known.form).weak)
+                instance.settled = True
             for instance in functions:
                 if instance not in settled and any(one in settled for one in reached(instance)):
                     instance.forget()
