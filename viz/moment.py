@@ -46,7 +46,7 @@ def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View
     view = graph_view(graph)
     on_arrows, on_boxes = _placed(view, graph, state)
     view.arrows = [
-        arrow._replace(badges=_badges(graph, on_arrows[place], most)) if (place := number) in on_arrows else arrow
+        arrow._replace(badges=_badges(graph, on_arrows.get(number, ()), most))
         for number, arrow in enumerate(view.arrows)
     ]
     marked = _marked(graph, state, last)

@@ -49,8 +49,8 @@ def moment(history: Going) -> Moment:
     return Moment(
         "" if not history.position else _event(graph, history[history.position - 1]),
         tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
-        tuple(_token(graph, token) for token in state.flight),
-        tuple(sorted(_token(graph, token) for token in tokens)),
+        tuple(token_said(graph, token) for token in state.flight),
+        tuple(sorted(token_said(graph, token) for token in tokens)),
         tuple(_cells(graph, state)),
     )
 
@@ -62,7 +62,8 @@ def _cells(graph: Graph, state: State) -> Iterator[str]:
             yield f"{number} of {shown(graph, handle)}: {shown(graph, puts[0].inputs[2])}"
 
 
-def _token(graph: Graph, token: Token) -> str:
+def token_said(graph: Graph, token: Token) -> str:
+    """`3 for port 0 of fib.add under main/fib`."""
     return f"{shown(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
 
 

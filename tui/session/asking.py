@@ -9,9 +9,10 @@ from ...core.errors import Usage
 from ...core.tag import ROOT, Tag
 from ...interp.questions.ask import tag_of
 from ...interp.questions.queries import Link
+from ...interp.travel.moment import token_said
 from .command import Group
 from .reply import Said, cut, shortened
-from .said import MOST, SOME, token_data, token_said
+from .said import MOST, SOME, token_data
 from .session import Session
 from .words import Words
 

@@ -20,12 +20,13 @@ from ...interp.outcome import Outcome, shown
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
 from ...interp.state import State
+from ...interp.travel.moment import token_said
 from ..report import stats_report
 from .asking import last_tag
 from .command import Group
 from .moving import stand
 from .reply import Said, cut, shortened
-from .said import MOST, SOME, results_data, token_data, token_said, values_of, waiting
+from .said import MOST, SOME, results_data, token_data, values_of, waiting
 from .session import Session
 from .words import Words
 

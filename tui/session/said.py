@@ -17,11 +17,6 @@ MOST, SOME = 40, 200
 """How many tokens are said, and how many are given as data: there may be millions."""
 
 
-def token_said(graph: Graph, token: Token) -> str:
-    """`3 for port 0 of fib.add under main/fib`."""
-    return f"{shown(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
-
-
 def event_said(graph: Graph, number: int, event: Event) -> str:
     """What an event was: a firing, or a token that came and stays."""
     if event.fired:
