@@ -1,0 +1,1 @@
+"""Programs as machine code: real loops and real recursion, results without tokens."""
