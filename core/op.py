@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,20 +35,36 @@ class Undefined:
     kinds: str = "iu"
 
 
+class Scalar(NamedTuple):
+    """What computes plain numbers: a function that never raises and that numba can compile, and what it takes after
+    the operands. `int` among these is the class of the result's integers, whatever a machine has for them."""
+
+    function: Callable[..., Any]
+    further: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A scalar column that depends on dtypes: that of the first operand, and that of the result. Of these only the
+    kinds may decide which function it is."""
+
+    of: Callable[[DType, DType], Scalar]
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """A row of the table of ops.
 
     `types` maps operand types to the result's type or raises Invalid. `scalar` is the op's meaning on Python
     scalars and never raises; `numpy` computes arrays. `undefined` says which operands trap. `attributes` names
-    the static attributes, which every column takes by keyword.
+    the static attributes, which `types` and `numpy` take by keyword; `scalar` has the result's dtype to go by.
     """
 
     name: str
     arity: int
     types: TypeRule
     numpy: Callable[..., Any]
-    scalar: Callable[..., Any]
+    scalar: Callable[..., Any] | Choice
     doc: str
     symbol: str = ""
     attributes: tuple[str, ...] = ()
@@ -58,6 +74,10 @@ class Op:
     def outputs(self) -> int:
         """How many a node of a graph has."""
         return 1
+
+    def scalar_on(self, operand: DType, result: DType) -> Scalar:
+        """What computes scalars, the first operand and the result being of these dtypes."""
+        return self.scalar.of(operand, result) if isinstance(self.scalar, Choice) else Scalar(self.scalar)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -102,7 +122,7 @@ def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attribut
         return _kernel_by_shape(row, operands, result, attributes)
     if not result.is_scalar:
         return _array_kernel(_bound(row.numpy, attributes), result)
-    compute = _bound(row.scalar, attributes)
+    compute = _followed(*row.scalar_on(operands[0].dtype, result.dtype))
     if any(type_.dtype not in dtypes.NATIVE for type_ in (*operands, result)):
         return _boxed_kernel(compute, result.dtype)
     if result.dtype is not dtypes.int64:
@@ -128,6 +148,11 @@ def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes
 
 def _bound(column: Callable[..., Any], attributes: Attributes) -> Callable[..., Any]:
     return partial(column, **dict(attributes)) if attributes else column
+
+
+def _followed(function: Callable[..., Any], further: tuple[Any, ...]) -> Callable[..., Any]:
+    """A function of the operands alone."""
+    return (lambda *operands: function(*operands, *further)) if further else function
 
 
 def _boxed_kernel(column: Callable[..., Any], dtype: DType) -> Kernel:

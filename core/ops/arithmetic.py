@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..mix import MASK
 from ..op import Undefined, op
 from . import guarded
-from .rules import elementwise
+from .rules import elementwise, integers_by
 
 _NUMBERS = elementwise("if")
 
@@ -96,7 +97,7 @@ floor_divide = op(
     arity=2,
     types=_NUMBERS,
     numpy=np.floor_divide,
-    scalar=guarded.floordiv,
+    scalar=integers_by(guarded.integer_floordiv, others=guarded.floordiv),
     symbol="//",
     undefined=Undefined(_by_zero, "integer division by zero"),
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
@@ -110,7 +111,7 @@ remainder = op(
     arity=2,
     types=_NUMBERS,
     numpy=np.remainder,
-    scalar=guarded.mod,
+    scalar=integers_by(guarded.integer_mod, others=guarded.mod),
     symbol="%",
     undefined=Undefined(_by_zero, "integer remainder by zero"),
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
@@ -124,7 +125,7 @@ pow = op(
     arity=2,
     types=_NUMBERS,
     numpy=_power,
-    scalar=guarded.power,
+    scalar=integers_by(guarded.integer_power, 1, MASK, others=guarded.power),
     symbol="**",
     undefined=Undefined(_negative_exponent, "integer to a negative power"),
     doc="""Power. Integers wrap, and trap on a negative exponent; floats follow C's pow.

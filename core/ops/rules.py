@@ -1,13 +1,15 @@
-"""Type rules that families share: what an op asks of its operands' types, and the type it makes."""
+"""What families share: type rules, which say what an op asks of its operands' types and the type it makes, and scalar
+columns that depend on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
-from ..op import TypeRule
+from ..op import Choice, Scalar, TypeRule
 from ..types import Type, join_shapes
 
 _KINDS = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
@@ -44,6 +46,12 @@ def promoted(operands: Sequence[Type]) -> DType:
             hint="convert one with tl.astype(x, dtype)",
         )
     return dtype
+
+
+def integers_by(function: Callable[..., Any], *further: Any, others: Callable[..., Any]) -> Choice:
+    """A scalar column with a function of its own for integers."""
+    chosen = Scalar(function, further), Scalar(others)
+    return Choice(lambda operand, result: chosen[0 if result.is_integer else 1])
 
 
 def _convert_hint(dtype: DType, kinds: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
-from ..op import op
+from ..op import Choice, Scalar, op
 from ..types import HandleType, Type, join_shapes
 from . import guarded
 from .rules import promoted
@@ -40,13 +40,13 @@ def _converted(x: Type, dtype: DType) -> Type:
     return Type(dtype, x.shape)
 
 
-def _convert(x: Any, dtype: DType) -> Any:
+def _conversion(operand: DType, result: DType) -> Scalar:
     """Integers wrap by the table's cast; floats that an integer dtype has not are the nearest that it has."""
-    if dtype.kind == "b":
-        return x != 0
-    if dtype.kind == "f":
-        return float(x)
-    return guarded.to_integer(x, *dtype.range) if isinstance(x, float) else int(x)
+    if result.kind == "b":
+        return Scalar(guarded.nonzero)
+    if result.kind == "f":
+        return Scalar(float)
+    return Scalar(guarded.to_integer, (*result.range, int)) if operand.kind == "f" else Scalar(int)
 
 
 def _convert_array(x: Any, dtype: DType) -> Any:
@@ -93,7 +93,7 @@ astype = op(
     arity=1,
     types=_converted,
     numpy=_convert_array,
-    scalar=_convert,
+    scalar=Choice(_conversion),
     attributes=("dtype",),
     doc="""x as another dtype (attribute `dtype`).
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tagloom as tl
+from edges import ANY, EDGES, INF, NAN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
@@ -19,44 +20,6 @@ from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, same
 
 LOW, HIGH = dtypes.int64.range
-INF, NAN = math.inf, math.nan
-INTEGERS = [0, 1, -1, 2, -2, 3, -7, 63, 64, 2**31, 2**53 + 1, -(2**62)]
-FLOATS = [
-    *(0.0, 0.5, 1.0, 2.0, 2.5, 3.0, 7.0, 1e15 + 0.5, 2.0**53, 2.0**63, 1e300, 1.7976931348623157e308, INF),
-    *(-0.0, -0.5, -1.0, -2.0, -2.5, -3.0, -7.0, -(2.0**53), -(2.0**63), -1e300, -1.7976931348623157e308, -INF),
-    *(5e-324, -5e-324, 2.2250738585072014e-308, math.nextafter(1.0, 0.0), math.pi, NAN),
-    *(709.78, 709.782712893384, 709.7827128933841, 710.0, -745.13, -745.14),
-    *(math.nextafter(2.0**63, 0.0), math.nextafter(-(2.0**63), -INF)),
-    *(127.5, -128.5, 255.5, 2.0**31, 2.0**32, -(2.0**31) - 1, 2.0**64),
-]
-HALF_FLOATS = [*(0.0, -0.0, 0.5, 1.0, -2.5, 3.0, -7.0, 1e-45, 3.4e38, 88.72, 88.73, -103.0, 2.0**24, 2.0**63, 127.5)]
-
-
-def edges(dtype: dtypes.DType) -> list[Any]:
-    """The values of a dtype at which kernels go wrong."""
-    if dtype.kind == "b":
-        return [False, True]
-    if dtype.is_integer:
-        low, high = dtype.range
-        near = [low, low + 1, high, high - 1, dtype.bits - 1, dtype.bits]
-        found = [number for number in dict.fromkeys([*INTEGERS, *near]) if low <= number <= high]
-    else:
-        found = FLOATS if dtype is dtypes.float64 else [*HALF_FLOATS, INF, -INF, NAN]
-    return [admit(number, Type(dtype)) for number in found]
-
-
-EDGES = {dtype: edges(dtype) for dtype in dtypes.ALL}
-
-
-def anything(dtype: dtypes.DType) -> st.SearchStrategy[Any]:
-    """Any value of a dtype, edges often."""
-    if dtype.kind == "b":
-        return st.booleans()
-    numbers = st.integers(*dtype.range) if dtype.is_integer else st.floats(width=dtype.bits)
-    return st.sampled_from(EDGES[dtype]) | numbers.map(lambda number: admit(number, Type(dtype)))
-
-
-ANY = {dtype: anything(dtype) for dtype in dtypes.ALL}
 ROUNDED = ("exp", "log", "sin", "cos", "tanh", "pow")
 """Elementary functions of floats: Python's library and NumPy's may differ in the last places."""
 TRAPS = {

@@ -1,0 +1,161 @@
+"""Generated modules, kept on disk with their machine code, so that only the first run of the first process compiles.
+
+A module lies in a folder of its own, named by a key of everything that its machine code depends on: its text, the
+source of all kernels, the versions of what compiles them, and the processor. So nothing on disk is ever out of date.
+What is there is believed only if the sums of all files are as they were when it was complete: half of it, or a bit
+of it that is wrong, is compiled again. A folder is one process's at a time; others wait, and then load.
+
+    <cache>/tagloom/<key>/<name>.py     the text
+    <cache>/tagloom/<key>/__pycache__   the machine code, which numba puts beside it
+    <cache>/tagloom/<key>/sums.json     written last
+
+<cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; where it cannot be written, a temporary folder.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from types import ModuleType
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py")
+"""What a module's machine code may hold besides its own text."""
+_SUMS = "sums.json"
+_ONE_AT_A_TIME = threading.RLock()
+_loaded: dict[str, ModuleType] = {}
+
+
+def load(name: str, text: str) -> ModuleType:
+    """The module of this text, compiled, from disk if it can be.
+
+    Functions in it are `@njit(signature, cache=True)`: with their signatures, so that all of it is compiled when this
+    returns. What is compiled later is not found to be complete by the next process, and compiled again there.
+
+    Raises what the text raises, where it cannot be compiled.
+    """
+    with _ONE_AT_A_TIME:
+        called = f"_tagloom_{key(text)}_{name}"
+        if called not in _loaded:
+            _loaded[called] = _load(called, name, text)
+        return _loaded[called]
+
+
+def _load(called: str, name: str, text: str) -> ModuleType:
+    try:
+        folder = cache_folder() / key(text)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            return _from_folder(folder, called, name, text)
+    except OSError:  # not to be written, or full
+        return _from_folder(Path(_temporary()), called, name, text)
+
+
+def _from_folder(folder: Path, called: str, name: str, text: str) -> ModuleType:
+    """The module in a folder that nobody else writes to."""
+    path = folder / f"{name}.py"
+    if _is_complete(folder):
+        with suppress(Exception):  # by another hand than numba's, since the sums are right
+            return _imported(called, path, text)
+    _clear(folder)
+    _write(path, text)
+    module = _imported(called, path, text)
+    _write(folder / _SUMS, json.dumps(_sums(folder)))
+    return module
+
+
+def _imported(called: str, path: Path, text: str) -> ModuleType:
+    """A module of this text; numba finds it by its name, in every process, when it loads what it has on disk."""
+    module = ModuleType(called)
+    module.__file__ = str(path)
+    sys.modules[called] = module
+    try:
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[called]
+        raise
+    return module
+
+
+def _is_complete(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / _SUMS).read_text()) == _sums(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """What every file of a module is, in short."""
+    files = [*folder.glob("*.py"), *folder.glob("__pycache__/*.nb[ic]")]
+    return {str(path.relative_to(folder)): blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in files}
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    for path in [*folder.glob("*.py"), folder / _SUMS]:
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
+    """All of a file or nothing of it."""
+    made = path.with_name(f"{path.name}.{os.getpid()}")
+    made.write_text(text, encoding="utf-8")
+    made.replace(path)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process is in there; where the system has no such locks, one may be, and then its
+    sums differ from what is there."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _temporary() -> str:
+    """A folder for this process alone, and for one module."""
+    made = tempfile.mkdtemp(prefix="tagloom-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def cache_folder() -> Path:
+    """Where modules are kept."""
+    given = os.environ.get("TAGLOOM_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(given).expanduser() / "tagloom"
+
+
+def key(text: str) -> str:
+    """What the machine code of a text depends on, in short."""
+    return blake2b("\0".join((text, _surroundings())).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _surroundings() -> str:
+    """What the machine code of all texts depends on."""
+    import llvmlite
+    import llvmlite.binding as llvm
+    import numba
+    import numpy as np
+
+    files = sorted(path for pattern in _SOURCES for path in _ROOT.glob(pattern))
+    sources = [f"{path.relative_to(_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
+    versions = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
+    processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+    settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
+    return "\0".join([*sources, *versions, *processor, *settings])

@@ -1,0 +1,162 @@
+"""Ops on scalars as Python text that numba compiles, in generated modules that begin with HEADER.
+
+Scalars live in lanes: 'b' is numba's boolean, 'i' int64, for all signed integers, 'u' uint64, for all unsigned ones,
+'f' float64, for both floats: float32 is computed in float64 and rounded. A value in a lane is always one of its dtype.
+Integers wrap in 64 bits and are then cast to the dtype, which is what the table's cast of unbounded numbers gives.
+
+Text here names its operands once each, needs no parentheses around it, and never raises. Nothing is said here of what
+an op computes: an operator of Python's stands for itself, and everything else is a call of what the registry has.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.op import OPS, Attributes
+from ...core.types import Type
+from ...core.value import Value
+
+HEADER = f"""\
+from math import inf, nan
+from numba import boolean, float32, float64, int8, int16, int32, int64, njit, uint8, uint16, uint32, uint64
+from {__package__} import jitted as k
+"""
+"""The first lines of a generated module."""
+
+LANES = {"b": "boolean", "i": "int64", "u": "uint64", "f": "float64"}
+"""What numba calls the lanes; as a function it casts to the lane."""
+
+_TEXTS: Mapping[Callable[..., Any], str] = {
+    operator.add: "({} + {})",
+    operator.sub: "({} - {})",
+    operator.mul: "({} * {})",
+    operator.neg: "(-{})",
+    operator.abs: "abs({})",
+    operator.lt: "({} < {})",
+    operator.le: "({} <= {})",
+    operator.gt: "({} > {})",
+    operator.ge: "({} >= {})",
+    operator.eq: "({} == {})",
+    operator.ne: "({} != {})",
+    operator.not_: "(not {})",
+    float: "float64({})",
+}
+"""Columns that text says better than a call: these compile faster."""
+
+
+def lane(dtype: DType) -> str:
+    """The lane of a dtype's scalars."""
+    return dtype.kind
+
+
+def supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
+    """Whether there is text for this op: on scalars there is for every op that computes."""
+    of = (*operand_types, result_type)
+    return op_name in OPS and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in of)
+
+
+def expression(
+    op_name: str, operand_types: Sequence[Type], result_type: Type, attributes: Attributes, operands: Sequence[str]
+) -> str:
+    """Text that computes an op, given text of its operands in their lanes; the result is in the lane of its dtype.
+
+    What it gives on operands that trap means nothing. `attributes` say nothing that the result's type does not.
+    """
+    given = _aligned(operand_types, operands)
+    dtype, made = result_type.dtype, lane(result_type.dtype)
+    function, further = OPS[op_name].scalar_on(operand_types[0].dtype, dtype)
+    if function is int:
+        return cast(given[0], None, dtype)
+    if function in _TEXTS:
+        text = _TEXTS[function].format(*given)
+    else:
+        arguments = [*given, *(_further(constant, dtype) for constant in further)]
+        text = f"k.{_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
+    return cast(text, made, dtype)
+
+
+def cast(text: str, from_lane: str | None, dtype: DType) -> str:
+    """A number in a lane, of whatever size, as one of this dtype; None is any lane but that of floats."""
+    made = lane(dtype)
+    if dtype.kind == "b":
+        return text
+    if dtype in (dtypes.int64, dtypes.uint64, dtypes.float64):
+        return text if from_lane == made else f"{LANES[made]}({text})"
+    return f"{LANES[made]}({dtype!r}({text}))"
+
+
+def trap_condition(
+    op_name: str, operand_types: Sequence[Type], result_type: Type, operands: Sequence[str]
+) -> str | None:
+    """Text of whether an op has no value for its operands, given as text in their lanes; None where it always has."""
+    undefined = OPS[op_name].undefined
+    if undefined is None or result_type.dtype.kind not in undefined.kinds:
+        return None
+    return f"k.{op_name}_undefined({', '.join(_aligned(operand_types, operands))})"
+
+
+def trap_message(op_name: str) -> str:
+    """What a trap of this op says; only for ops that can trap."""
+    undefined = OPS[op_name].undefined
+    assert undefined is not None
+    return undefined.message
+
+
+def constant(value: Value, dtype: DType) -> str:
+    """Text of a scalar in its lane.
+
+    >>> constant(-(2**63), dtypes.int64), constant(3, dtypes.uint8), constant(-0.0, dtypes.float64)
+    ('(-9223372036854775807 - 1)', 'uint64(3)', '-0.0')
+    """
+    match dtype.kind:
+        case "b":
+            return repr(bool(value))
+        case "f":
+            number = float(value)  # type: ignore[arg-type]
+            return repr(number) if math.isfinite(number) or number != number else f"({number!r})"
+        case "u":
+            return f"uint64({int(value)})"  # type: ignore[arg-type]
+    number = int(value)  # type: ignore[arg-type]
+    return f"({number + 1} - 1)" if number == -(2**63) else str(number)
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """The functions that text may call, by the names that it has for them."""
+    found: dict[str, Callable[..., Any]] = {}
+    kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
+    for row in OPS.values():
+        if row.undefined is not None:
+            found[f"{row.name}_undefined"] = row.undefined.when
+        for operand in kinds.values():
+            for result in kinds.values():
+                function = row.scalar_on(operand, result).function
+                if function not in _TEXTS and function is not int:
+                    found[_name(row.name, operand, result)] = function
+    return found
+
+
+def _name(op_name: str, operand: DType, result: DType) -> str:
+    return f"{op_name}_{operand.kind}{result.kind}"
+
+
+def _aligned(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
+    """Operands in the lane that they promote to: unsigned ones become signed where they meet signed ones."""
+    mixed = {"i", "u"} <= {lane(type_.dtype) for type_ in types}
+    return [
+        f"int64({text})" if mixed and lane(type_.dtype) == "u" else text
+        for type_, text in zip(types, operands, strict=True)
+    ]
+
+
+def _further(number: Any, dtype: DType) -> str:
+    """What a column takes after its operands, in the lane of the result: 2**64 - 1 is -1 in that of signed numbers."""
+    if number is int:
+        return LANES[lane(dtype)]
+    whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
+    low, high = whole.range
+    return constant(((number - low) & (high - low)) + low, whole)

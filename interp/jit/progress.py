@@ -1,0 +1,45 @@
+"""Telling whoever waits at a terminal that something is being compiled: that takes seconds, the first time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+AFTER = 1.0
+"""How many seconds nobody minds."""
+
+
+@contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """While this lasts for long, a line of standard error says so; it is gone afterwards.
+
+    Only a terminal is told; and none where the environment has TAGLOOM_PROGRESS=off.
+    """
+    if os.environ.get("TAGLOOM_PROGRESS") == "off" or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    line = f"compiling {what} ..."
+    told = threading.Event()
+    over = threading.Lock()
+    ended = False
+
+    def tell() -> None:
+        with over:
+            if not ended:
+                told.set()
+                print(line, end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(AFTER, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with over:
+            ended = True
+        if told.is_set():
+            print(f"\r{' ' * len(line)}\r", end="", file=sys.stderr, flush=True)

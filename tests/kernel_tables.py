@@ -1,0 +1,100 @@
+"""Compiled kernels by table: a function of many arms, an arm a text, run on columns of operands."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from tagloom.core import dtypes
+from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.types import Type
+from tagloom.core.value import admit
+from tagloom.interp.jit import kernels
+
+LANES = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
+"""How a lane lies in an array."""
+
+
+class Signature(NamedTuple):
+    """An op on scalars of these dtypes."""
+
+    row: Op
+    operands: tuple[Type, ...]
+    result: Type
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        return tuple(kernels.lane(type_.dtype) for type_ in (self.result, *self.operands))
+
+    def text(self, operands: Sequence[str]) -> str:
+        return kernels.expression(self.row.name, self.operands, self.result, self.attributes, operands)
+
+    def condition(self, operands: Sequence[str]) -> str | None:
+        return kernels.trap_condition(self.row.name, self.operands, self.result, operands)
+
+
+def signatures() -> Iterator[Signature]:
+    """Every op on every combination of dtypes that it takes."""
+    for row in OPS.values():
+        choices: list[Any] = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+        for attributes, operands in itertools.product(
+            choices, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)
+        ):
+            try:
+                yield Signature(row, operands, row.types(*operands, **dict(attributes)), attributes)
+            except Exception:
+                continue
+
+
+def compiled(arms: Sequence[tuple[Signature, Sequence[str]]]) -> Any:
+    """A function of the number of an arm, of where its results and traps go, and of columns of operands. All arms have
+    the same lanes; an arm is a signature and text of its operands, where `a`, `b` and `c` are the columns' numbers."""
+    count = len(arms[0][0].operands)
+    names = ("a", "b", "c")[:count]
+    lines = [kernels.HEADER, "@njit(error_model='numpy')"]
+    lines += [f"def run(arm, out, traps, {', '.join(f'all_{name}' for name in names)}):", " for j in range(out.size):"]
+    lines += [f"  {name} = all_{name}[j]" for name in names]
+    for number, (signature, operands) in enumerate(arms):
+        lines += [f"  {'el' * (number > 0)}if arm == {number}:", f"   out[j] = {signature.text(operands)}"]
+        condition = signature.condition(operands)
+        lines += [f"   traps[j] = {condition}"] if condition else []
+    module: dict[str, Any] = {}
+    exec("\n".join(lines), module)
+    return module["run"]
+
+
+def differences(
+    run: Any, number: int, signature: Signature, columns: Sequence[tuple[Any, ...]], given: Sequence[tuple[Any, ...]]
+) -> Iterator[str]:
+    """Where an arm differs from what the reference computes. `columns` are what the arm gets in a, b, c; `given` the
+    operands of the op."""
+    result, *lanes = signature.lanes
+    arrays = [
+        np.array([np.asarray(row[position]).item() for row in columns], LANES[kind])
+        for position, kind in enumerate(lanes)
+    ]
+    out, traps = np.zeros(len(columns), LANES[result]), np.zeros(len(columns), bool)
+    run(number, out, traps, *arrays)
+    meant = kernel(signature.row, signature.operands, signature.result, signature.attributes)
+    for operands, made, trapped in zip(given, out.tolist(), traps.tolist(), strict=True):
+        if trapped != (trap_message(signature.row, operands) is not None):
+            yield f"{signature.row.name} of {operands} {'traps' if trapped else 'does not trap'}"
+        elif not trapped and not same(made, np.asarray(meant(*operands)).item()):
+            yield f"{signature.row.name} of {operands}: {made}, not {meant(*operands)}"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit for bit, but for the bits of NaN."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return struct.pack("d", one) == struct.pack("d", other) or (one != one and other != other)
+    return bool(one == other)
+
+
+def literal(value: Any, type_: Type) -> str:
+    return kernels.constant(admit(value, type_), type_.dtype)
