@@ -1,0 +1,158 @@
+"""Modules on disk: what is compiled once is loaded ever after, and what is wrong there is never believed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tagloom.interp.jit import cache, progress
+from tagloom.interp.jit.kernels import HEADER
+
+TEXT = f"""{HEADER}
+@njit(int64(int64, int64), cache=True)
+def quotient(x, y):
+    return k.floor_divide_ii(x, y)
+"""
+CODE = """
+import sys, time
+from tagloom.interp.jit import cache
+module = cache.load("quotients", sys.argv[1])
+(hits,) = module.quotient.stats.cache_hits.values() or (0,)
+print(module.quotient(-7, 2), hits, module.__file__)
+"""
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own."""
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept" / "tagloom"
+
+
+def start(text: str = TEXT) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
+    """How often it found machine code on disk, and where its module lies."""
+    said, complaint = process.communicate(timeout=100)
+    assert process.returncode == 0, complaint
+    value, hits, path = said.split()
+    assert value == "-4"
+    return int(hits), Path(path)
+
+
+def test_second_process_compiles_nothing(kept: Path) -> None:
+    """What one process compiled, the next loads; what is damaged, it compiles again, whatever the damage."""
+    hits, path = finished(start())
+    assert hits == 0 and path.parent.parent == kept and (path.parent / "sums.json").exists()
+    assert finished(start()) == (1, path)
+    (code,) = path.parent.glob("__pycache__/*.nbc")
+    whole = code.read_bytes()
+    flipped = whole[:-200] + bytes([whole[-200] ^ 1]) + whole[-199:]
+    code.write_bytes(flipped)
+    assert finished(start()) == (0, path)
+    (path.parent / "sums.json").write_text("half")
+    assert finished(start()) == (0, path)
+    assert finished(start()) == (1, path)
+
+
+@pytest.mark.heavy
+def test_any_damage(kept: Path) -> None:
+    """Files that end early, are empty, or are others', are compiled again."""
+    _, path = finished(start())
+    (code,) = path.parent.glob("__pycache__/*.nbc")
+    (index,) = path.parent.glob("__pycache__/*.nbi")
+    for file in (code, index, path, path.parent / "sums.json"):
+        whole = file.read_bytes()
+        for damaged in (whole[: len(whole) // 2], b"", b"nothing of ours"):
+            file.write_bytes(damaged)
+            assert finished(start()) == (0, path)
+
+
+def test_processes_at_once(kept: Path) -> None:
+    """Of processes that begin together one compiles, and the others load that."""
+    found = [finished(process) for process in [start() for _ in range(3)]]
+    assert sorted(hits for hits, _ in found) == [0, 1, 1] and len({path for _, path in found}) == 1
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be kept, everything runs all the same, and leaves nothing behind."""
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
+    hits, path = finished(start())
+    assert hits == 0 and not path.parent.exists() and tmp_path not in path.parents
+
+
+def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The key changes with the text, with the source of any kernel, and with numba's settings; else it does not."""
+    before = cache.key(TEXT)
+    assert cache.key(TEXT + " ") != before
+    for source in ("core/op.py", "core/ops/guarded.py", "core/mix.py", "interp/jit/opaque.py"):
+        path = tmp_path / source
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    monkeypatch.setattr(cache, "_ROOT", tmp_path)
+    keys = {before}
+    for source in ("core/op.py", "core/ops/guarded.py", "core/mix.py", "interp/jit/opaque.py"):
+        (tmp_path / source).write_text("# changed")
+        cache._surroundings.cache_clear()
+        keys.add(cache.key(TEXT))
+    monkeypatch.setenv("NUMBA_OPT", "1")
+    cache._surroundings.cache_clear()
+    keys.add(cache.key(TEXT))
+    assert len(keys) == 6
+    monkeypatch.undo()
+    cache._surroundings.cache_clear()
+    assert cache.key(TEXT) == before
+
+
+def test_text_that_cannot_be_compiled(kept: Path) -> None:
+    """The fault of a text is raised, and nothing is kept of it."""
+    with pytest.raises(SyntaxError):
+        cache.load("broken", "def f(:")
+    assert not list(kept.glob("*/sums.json"))
+    assert not [name for name in sys.modules if name.startswith("_tagloom") and name.endswith("_broken")]
+
+
+class Terminal:
+    """Standard error that is a terminal."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.said += text
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
+    """What a terminal shows where compiling takes so long, a second being over at once."""
+    import time
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress.compiling("fib"):
+        time.sleep(seconds)
+    return terminal.said
+
+
+def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line says that something is compiled where that takes long, is gone afterwards, and can be done without."""
+    assert told(monkeypatch, 0.0) == ""
+    monkeypatch.setattr(progress, "AFTER", 0.01)
+    line = "compiling fib ..."
+    assert told(monkeypatch, 0.3) == f"{line}\r{' ' * len(line)}\r"
+    monkeypatch.setenv("TAGLOOM_PROGRESS", "off")
+    assert told(monkeypatch, 0.1) == ""
+    assert os.environ["TAGLOOM_PROGRESS"] == "off"
