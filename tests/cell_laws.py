@@ -1,12 +1,13 @@
 """What every drawing in cells promises; and a reader that knows nothing but its characters.
 
 The reader goes from each box along lines, over crossings and through forks, to the boxes at which arrow heads stand.
+What is in ASCII is read as what it stands for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tagloom.viz.cells.drawing import Drawing
@@ -15,6 +16,7 @@ from tagloom.viz.style import LOOKS
 from tagloom.viz.view import Link, View
 
 Place = tuple[int, int]
+Way = tuple[int, int]
 UP, DOWN, LEFT, RIGHT = (-1, 0), (1, 0), (0, -1), (0, 1)
 
 JOINS = {
@@ -32,10 +34,15 @@ JOINS = {
 }
 """The sides that each character of a line joins."""
 
+LOOKALIKE = "╎┊║╌┈═╔╗╚╝╠╣╦╩╬"
+"""Those that join the sides that a light line joins."""
+
 SIDES = {sign: sides for signs, sides in JOINS.items() for sign in signs}
 ALONG, ACROSS = "─╌┈═", "│╎┊║"
-HEADS = {**dict.fromkeys("▼▽◇", DOWN), **dict.fromkeys("▲△◆", UP)}
-"""Where each head points. To the right, inside a line of boxes, all kinds are met once they follow a line along."""
+HEADS = {**dict.fromkeys("▼▽◇◉", DOWN), **dict.fromkeys("▲△◆◎", UP)}
+"""Where each head points."""
+ASIDE = "▶▷◇◉"
+"""Those at the end of an arrow to the right, inside a line of boxes."""
 
 LINES: dict[Link, tuple[str, str]] = {
     "data": ("│─", "▼▲▶"),
@@ -45,6 +52,7 @@ LINES: dict[Link, tuple[str, str]] = {
     "call": ("╎╌", "▼▲▶"),
     "back": ("║═", "▼▲▶"),
     "control": ("╎╌", "◇◆"),
+    "cell": ("╎╌", "◉◎"),
 }
 """The pieces and heads that tell each kind of arrow."""
 
@@ -79,56 +87,94 @@ class Reader:
                     sign = self.sign(first)
                     leaves = _opposite(way) in SIDES.get(sign, ()) or HEADS.get(sign) == way
                     if leaves:
-                        yield from self._follow(name, first, way, column, frozenset())
+                        yield from self._follow(name, first, way, column)
             row, column = max(cells)
             if self.sign((row, column + 1)) in ALONG:
-                yield from self._follow(name, (row, column + 1), RIGHT, column, frozenset())
+                yield from self._follow(name, (row, column + 1), RIGHT, column)
 
-    def _follow(
-        self, tail: str, place: Place, way: tuple[int, int], start: int, pieces: frozenset[str]
-    ) -> Iterator[Read]:
-        """The arrows of a line that comes to a cell this way; pieces are those that it has had."""
+    def _follow(self, tail: str, place: Place, way: Way, start: int) -> Iterator[Read]:
+        """The arrows of a line that comes to a cell this way."""
+        waiting = [(place, way, frozenset[str]())]
+        while waiting:
+            place, way, pieces = waiting.pop()
+            sign, ahead = self.sign(place), _next(place, way)
+            if way == RIGHT and sign in ASIDE and ahead in self.box_at:
+                yield Read(tail, self.box_at[ahead], start, pieces, sign)
+                continue
+            if sign in HEADS:
+                yield Read(tail, self.box_at[_next(place, HEADS[sign])], start, pieces, sign)
+            elif sign in ALONG + ACROSS and _opposite(way) in SIDES[sign]:
+                pieces |= {sign}
+            waiting += [(_next(place, onward), onward, pieces) for onward in self._onward(tail, place, way)]
+
+    def _onward(self, tail: str, place: Place, way: Way) -> list[Way]:
+        """The ways in which a line goes on that comes to a cell this way; also beside a head."""
         sign = self.sign(place)
-        if sign in "▶▷◇" and way == RIGHT and _next(place, way) in self.box_at:
-            yield Read(tail, self.box_at[_next(place, way)], start, pieces, sign)
-            return
         if sign in HEADS:
-            yield from self._arrived(tail, place, way, start, pieces)
-            return
+            return [
+                each
+                for each in (LEFT, RIGHT)
+                if each != _opposite(way) and _opposite(each) in SIDES.get(self.sign(_next(place, each)), ())
+            ]
         assert sign in SIDES, f"a line from {tail} ends at {sign!r} in {place}"
         if _opposite(way) not in SIDES[sign]:
             assert sign in ACROSS, f"a line from {tail} runs into {sign!r} in {place}"
-            yield from self._follow(tail, _next(place, way), way, start, pieces)
-            return
-        more = pieces | {sign} if sign in ALONG + ACROSS else pieces
-        for onward in SIDES[sign]:
-            if onward != _opposite(way):
-                yield from self._follow(tail, _next(place, onward), onward, start, more)
-
-    def _arrived(
-        self, tail: str, place: Place, way: tuple[int, int], start: int, pieces: frozenset[str]
-    ) -> Iterator[Read]:
-        """A head; the line may go on beside it."""
-        pointing = HEADS[self.sign(place)]
-        yield Read(tail, self.box_at[_next(place, pointing)], start, pieces, self.sign(place))
-        for onward in (LEFT, RIGHT):
-            beyond = _next(place, onward)
-            if onward != _opposite(way) and _opposite(onward) in SIDES.get(self.sign(beyond), ()):
-                yield from self._follow(tail, beyond, onward, start, pieces)
+            return [way]
+        return [each for each in SIDES[sign] if each != _opposite(way)]
 
 
-def _next(place: Place, way: tuple[int, int]) -> Place:
+def _next(place: Place, way: Way) -> Place:
     return place[0] + way[0], place[1] + way[1]
 
 
-def _opposite(way: tuple[int, int]) -> tuple[int, int]:
+def _opposite(way: Way) -> Way:
     return -way[0], -way[1]
 
 
-def read(drawing: Drawing, view: View) -> list[Read]:
+PLAIN = dict(zip("|-:.!~#=v^V>)o@A%&", "│─┊┈╎╌║═▼▲▽▶▷◇◆△◉◎", strict=True))
+"""What each character of a line or head in ASCII stands for; but for joints."""
+
+JOINTS = {",": (DOWN,), "`": (UP,), "+": (UP, DOWN)}
+"""Which of the sides above and below joints in ASCII join; beside them they join what comes to them."""
+
+
+def _meant(text: Sequence[str], words: Container[Place]) -> list[str]:
+    """What a drawing in ASCII stands for, but for what is words."""
+    cells = {(row, column): sign for row, line in enumerate(text) for column, sign in enumerate(line)}
+    signs = {place: PLAIN.get(sign, sign) for place, sign in cells.items() if place not in words}
+    joints = {frozenset(sides): sign for sign, sides in SIDES.items() if sign not in LOOKALIKE}
+    found = {}
+    for place, sign in signs.items():
+        if sign in JOINTS:
+            beside = [way for way in (LEFT, RIGHT) if _comes(signs, _next(place, way), way)]
+            found[place] = joints.get(frozenset((*JOINTS[sign], *beside)), sign)
+    meant = cells | signs | found
+    return ["".join(meant[row, column] for column in range(len(line))) for row, line in enumerate(text)]
+
+
+def _comes(signs: Mapping[Place, str], place: Place, way: Way) -> bool:
+    """Whether a line seems to come to a joint from here: it may pass behind others."""
+    while signs.get(place, " ") in ACROSS:
+        place = _next(place, way)
+    sign = signs.get(place, " ")
+    return sign in ALONG or sign in HEADS or sign in JOINTS
+
+
+def _titles(drawing: Drawing, view: View) -> set[Place]:
+    """Where something is written on frames."""
+    where = drawing.places()
+    frames = (where.get(cluster.name, ()) for cluster in view.outside.all())
+    return {(row, column) for cells in frames for row, column in cells if drawing.rows[row][column].strong}
+
+
+def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[Read]:
     """The arrows that the characters of a drawing say."""
     where = drawing.places()
-    return list(Reader(drawing.text().split("\n"), {name: where[name] for name in view.boxes}).arrows())
+    boxes = {name: where[name] for name in view.boxes}
+    text = drawing.text(unicode=unicode).split("\n")
+    if not unicode:
+        text = _meant(text, {place for cells in boxes.values() for place in cells} | _titles(drawing, view))
+    return list(Reader(text, boxes).arrows())
 
 
 def violations(drawing: Drawing, view: View) -> Iterator[str]:
@@ -143,6 +189,13 @@ def violations(drawing: Drawing, view: View) -> Iterator[str]:
         yield f"not readable: {error}"
         return
     yield from _arrows(said, drawing, view)
+    try:
+        plain = read(drawing, view, unicode=False)
+    except (AssertionError, KeyError) as error:
+        yield f"not readable in ASCII: {error}"
+        return
+    if Counter(plain) != Counter(said):
+        yield f"in ASCII it says {Counter(plain) - Counter(said)} and not {Counter(said) - Counter(plain)}"
 
 
 def _boxes(drawing: Drawing, view: View) -> Iterator[str]:

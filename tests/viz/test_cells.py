@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tagloom as tl
 from cell_laws import violations
 from drawings import FUNCTIONS, graphs, race
 from generator import Case, cases
@@ -17,10 +18,13 @@ from tagloom.interp.travel.history import History
 from tagloom.viz.cells import routes, seams, tracks
 from tagloom.viz.cells.ansi import printed
 from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redrawn
+from tagloom.viz.cells.legend import MEANINGS
+from tagloom.viz.cells.strokes import HEADS, STROKES
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment
+from tagloom.viz.pictures import picture
 from tagloom.viz.structured import program_view
-from tagloom.viz.style import SIGNS
+from tagloom.viz.style import LINES, SIGNS
 from tagloom.viz.view import Badge, View
 
 DRAWINGS = Path(__file__).parent / "drawings"
@@ -32,6 +36,13 @@ VIEWS = {
     **{f"{name}-program": program_view(function.program) for name, function in FUNCTIONS.items()},
     "race": graph_view(race()),
 }
+
+
+@tl.function
+def shared(n: tl.int64) -> tl.int64:
+    """Cells that are put in a loop."""
+    a, _ = tl.while_loop(lambda a, i: i < n, lambda a, i: (tl.put(a, i, i * i), i + 1), tl.cells(n, tl.int64), 0)
+    return a[0] + a[n - 1]
 
 
 def check(view: View, **size: int) -> None:
@@ -57,6 +68,34 @@ def test_drawings_of_any_size_can_be_read(name: str, size: tuple[int, int]) -> N
 def test_any_graph_can_be_drawn(graph: Any) -> None:
     """Graphs that break rules too, with strange names."""
     check(graph_view(graph))
+
+
+@pytest.mark.parametrize("name", ["unfolded", "critical", "tags", "beside"])
+@pytest.mark.parametrize("function", [shared, FUNCTIONS["fib"]])
+def test_runs_can_be_drawn(name: str, function: Any) -> None:
+    """Firings, with what goes through cells; and trees of tags, whose lines have no heads, as if they had some."""
+    history = History(function.graph, [np.int64(3)])
+    history.run()
+    view = picture(history, name)
+    assert isinstance(view, View)
+    draw_cells(view)
+    for cluster in view.outside.all():
+        cluster.boxes = {box.name: box._replace(badges=(), strong=False) for box in cluster.boxes.values()}
+    view.arrows = [arrow._replace(link="data") if arrow.link == "below" else arrow for arrow in view.arrows]
+    check(view)
+
+
+def test_arrows_differ() -> None:
+    """Each kind has a line and a head that no other has both of, in ASCII too, and a meaning."""
+    kinds = [(STROKES[line.style], HEADS[line.head]) for line in LINES.values()]
+    for ways in (
+        [(stroke.joins, *(signs[:1] for signs in head)) for stroke, head in kinds],
+        [(stroke.down, *(signs[1:] for signs in head)) for stroke, head in kinds],
+        [(stroke.along, *(signs[1:] for signs in head)) for stroke, head in kinds],
+    ):
+        assert len(set(ways)) == len(LINES)
+    assert MEANINGS.keys() == LINES.keys()
+    assert len(set(MEANINGS.values())) == len(LINES)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -133,12 +172,15 @@ def test_colours_are_for_terminals() -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == drawing.text()
 
 
-@pytest.mark.parametrize("broken", ["tracks", "columns", "seams"])
+@pytest.mark.parametrize("broken", ["tracks", "behind", "columns", "seams"])
 def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrows that share a track, or a column, and seams that tear what is joined."""
+    """Arrows that share a track, that in ASCII seem to go on behind others, that share a column; torn seams."""
     size = (120, 40)
     if broken == "tracks":
-        monkeypatch.setattr(tracks, "_meets", lambda taken, left, right: False)
+        monkeypatch.setattr(tracks, "_meet", lambda one, other, upright: False)
+    elif broken == "behind":
+        meet = tracks._meet
+        monkeypatch.setattr(tracks, "_meet", lambda one, other, upright: meet(one, other, ()))
     elif broken == "columns":
         monkeypatch.setattr(routes._Router, "_is_free", lambda self, channel, column, arrow: True)
     else:

@@ -1,1 +1,5 @@
-"""Views in the character cells of a terminal, laid out by Graphviz: `drawing` puts together what the others do."""
+"""Views in the character cells of a terminal, laid out by Graphviz: `drawing` puts together what the others do.
+
+In this order: `plates` writes boxes, `layout` and `apart` say where they stand, `routes` and `tracks` where arrows run;
+with that `plan` is done. `paint` makes cells of it, `seams` cuts out room, `badges` adds tokens, `ansi` prints.
+"""

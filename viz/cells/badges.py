@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..style import SIGNS
 from ..view import Badge, View
-from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
+from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid, spelled
 from .plates import cut, one_wide
 
 BLOCK = "█*"
@@ -76,11 +76,7 @@ def _said(badge: Badge, longest: int, thing: str | int) -> list[Cell]:
     text = cut(one_wide(badge.text), longest) if longest else ""
     cell = Cell(colour=sign.colour, strong=True, of=(thing,))
     first = cell._replace(sign=sign.sign, ascii=sign.ascii)
-    return [first, *(cell._replace(sign=each, ascii=_ascii(each)) for each in text)]
-
-
-def _ascii(sign: str) -> str:
-    return sign if sign.isascii() else "~" if sign == "\u2026" else "?"
+    return [first, *spelled(text, cell)]
 
 
 def _room(grid: Grid, row: int, column: int) -> int:

@@ -20,6 +20,14 @@ class Cell(NamedTuple):
     sides: int = 0
 
 
+def spelled(text: str, cell: Cell) -> list[Cell]:
+    """A text in the look of a cell, a sign each."""
+    return [cell._replace(sign=sign, ascii=_PLAIN.get(sign, sign if sign.isascii() else "?")) for sign in text]
+
+
+_PLAIN = {"\u2026": "~", "\u21bb": "@"}
+"""What some signs are in ASCII: an ellipsis, and what a loop has before its title."""
+
 Grid: TypeAlias = list[list[Cell]]
 """Rows of cells, of one length."""
 

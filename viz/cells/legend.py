@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..style import LINES, LOOKS, SIGNS
-from ..view import Arrow, Link, View
-from .grid import Cell
-from .plates import Writing, stroke
+from ..view import Link, View
+from .grid import LEFT, RIGHT, Cell, spelled
+from .plates import Writing
 from .strokes import HEADS, STROKES
 
 MEANINGS: dict[Link, str] = {
@@ -18,6 +18,7 @@ MEANINGS: dict[Link, str] = {
     "call": "call, return",
     "back": "next iteration",
     "control": "decides",
+    "cell": "through a cell",
     "below": "is below",
 }
 """What arrows mean."""
@@ -39,10 +40,11 @@ def _of_arrows(view: View) -> Iterable[list[Cell]]:
     links = {arrow.link for arrow in view.arrows}
     for link, meaning in MEANINGS.items():
         if link in links:
-            line, head = STROKES[stroke(Arrow("", "", link))], HEADS[link][2]
-            cell = Cell(colour=LINES[link].colour)
-            signs = [(line.sign(12), line.along)] * 2 + ([(head[0], head[1])] if head else [])
-            yield [cell._replace(sign=sign, ascii=plain) for sign, plain in signs] + _words(f" {meaning}")
+            look = LINES[link]
+            line, head = STROKES[look.style], HEADS[look.head][2]
+            cell = Cell(colour=look.colour)
+            signs = [(line.sign(LEFT | RIGHT), line.along)] * 2 + ([(head[0], head[1])] if head else [])
+            yield [cell._replace(sign=sign, ascii=plain) for sign, plain in signs] + spelled(f" {meaning}", Cell())
 
 
 def _of_badges(view: View) -> Iterable[list[Cell]]:
@@ -50,15 +52,12 @@ def _of_badges(view: View) -> Iterable[list[Cell]]:
         sign = SIGNS[mark]
         if mark != "more":
             first = Cell(sign.sign, sign.ascii, sign.colour, True)
-            yield [first, *_words(f" {sign.meaning}")]
+            yield [first, *spelled(f" {sign.meaning}", Cell())]
 
 
 def _of_letters(view: View) -> Iterable[list[Cell]]:
     kinds = {box.kind for box in view.boxes.values()}
     for kind in ("merge", "switch", "call", "return", "enter", "next_iteration", "exit"):
         if kind in kinds:
-            yield [Cell(LOOKS[kind].letter, LOOKS[kind].letter, LOOKS[kind].colour, True), *_words(f" {kind}")]
-
-
-def _words(text: str) -> list[Cell]:
-    return [Cell(sign, sign) for sign in text.replace("_", " ")]
+            letter = spelled(LOOKS[kind].letter, Cell(colour=LOOKS[kind].colour, strong=True))
+            yield letter + spelled(f" {kind.replace('_', ' ')}", Cell())

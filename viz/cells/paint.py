@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from ..style import FRAMES, LINES, LOOKS
 from ..view import Arrow
-from .grid import BLANK, DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
-from .plates import JOINT, cut, one_wide, stroke
+from .grid import BLANK, DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid, spelled
+from .plan import Plan
+from .plates import JOINT, cut, one_wide
 from .routes import Branch
 from .strokes import HEADS, STROKES
-
-if TYPE_CHECKING:
-    from .drawing import Plan
-    from .tracks import Border
+from .tracks import Border
 
 
 class Canvas:
@@ -34,10 +31,9 @@ class Canvas:
 
     def write(self, row: int, column: int, text: str, cell: Cell) -> None:
         """Text in the look of a cell."""
-        for place, sign in enumerate(text):
-            plain = sign if sign.isascii() else "?"
+        for place, each in enumerate(spelled(text, cell)):
             sides = FIXED | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
-            self.cells[row, column + place] = cell._replace(sign=sign, ascii=plain, sides=sides)
+            self.cells[row, column + place] = each._replace(sides=sides)
 
 
 def paint(canvas: Canvas, plan: Plan) -> None:
@@ -115,11 +111,11 @@ def _row(plan: Plan, channel: int, row: int) -> int:
 def _put(canvas: Canvas, plan: Plan, row: int, column: int, sides: int, arrows: Iterable[int]) -> None:
     of = tuple(arrows)
     arrow = plan.view.arrows[of[0]]
-    line = STROKES[stroke(arrow)]
+    look = LINES[arrow.link]
+    line = STROKES[look.style]
     under = canvas.cells.get((row, column), BLANK)
     crossed = under.sides & (LEFT | RIGHT) if under.of != of and not sides & (LEFT | RIGHT) else 0
-    colour = LINES[arrow.link].colour
-    canvas.cells[row, column] = Cell(line.sign(sides), line.ascii(sides), colour, False, of, sides | crossed)
+    canvas.cells[row, column] = Cell(line.sign(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
 
 
 def _along(canvas: Canvas, plan: Plan, branch: Branch) -> None:
@@ -154,10 +150,11 @@ def _heads(canvas: Canvas, plan: Plan, branch: Branch) -> None:
 
 
 def _head(canvas: Canvas, arrow: Arrow, number: int, place: tuple[int, int], which: int) -> None:
-    head = HEADS[arrow.link][which]
+    look = LINES[arrow.link]
+    head = HEADS[look.head][which]
     if head:
         sides = canvas.cells[place].sides | FIXED
-        canvas.cells[place] = Cell(head[0], head[1], LINES[arrow.link].colour, False, (number,), sides)
+        canvas.cells[place] = Cell(head[0], head[1], look.colour, False, (number,), sides)
 
 
 def _boxes(canvas: Canvas, plan: Plan) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-from ..style import LOOKS
+from ..style import LINES, LOOKS
 from ..view import Arrow, Box, Cluster, Kind, View
 
 JOINT = 3
@@ -80,13 +80,6 @@ class Plate(NamedTuple):
             column += len(slot.text) + JOINT
 
 
-def stroke(arrow: Arrow) -> str:
-    """What kind of line an arrow has; those of one output that have the same may fork."""
-    return {"trigger": "dotted", "back": "double", "call": "dashed", "order": "dashed", "control": "dashed"}.get(
-        arrow.link, "line"
-    )
-
-
 def one_wide(text: str) -> str:
     r"""Text in which every letter takes one cell.
 
@@ -122,7 +115,7 @@ def plates(view: View, writing: Writing, wider: Counter[str]) -> list[Plate]:
 def _ports(view: View) -> Counter[str]:
     """The most arrows that leave or reach each box on one side."""
     above, below = Counter[str](), Counter[str]()
-    for tail, _, _, up in {(arrow.tail, arrow.label, stroke(arrow), arrow.turned) for arrow in view.arrows}:
+    for tail, _, _, up in {(arrow.tail, arrow.label, LINES[arrow.link].style, arrow.turned) for arrow in view.arrows}:
         (above if up else below)[tail] += 1
     for arrow in view.arrows:
         if arrow.turned or arrow.free:
@@ -137,7 +130,7 @@ def _ports(view: View) -> Counter[str]:
 def _slot(box: Box, view: View, writing: Writing, ports: int) -> Slot:
     before, after = ENDS.get(box.kind, (f"[{LOOKS[box.kind].letter} ", "]"))
     text = f"{before}{_words(box, writing)}"
-    leaving = {(arrow.label, stroke(arrow)) for arrow in view.arrows if arrow.tail == box.name}
+    leaving = {(arrow.label, LINES[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
     said = [one_wide(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
     length = sum(len(label) + 1 for label in said)

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..style import LINES
 from ..view import Arrow, View
 from .layout import Layout
-from .plates import Plate, stroke
+from .plates import Plate
 
 _BEND, _STEP, _ASIDE, _LENGTH, _CLOSE = 4.0, 0.12, 0.06, 0.5, 2.0
 """What a bend costs, a column along a channel, a column away from where Graphviz passes, a rank, and being close to a
@@ -105,7 +106,7 @@ class _Router:
         self.view, self.found = view, found
         self.places = places(rows, found)
         self.joined = {joint for plate in rows for joint in plate.joints}
-        aside = 6 + 2 * len({(arrow.tail, arrow.label, stroke(arrow)) for arrow in view.arrows})
+        aside = 6 + 2 * len({(arrow.tail, arrow.label, LINES[arrow.link].style) for arrow in view.arrows})
         frames = found.frames.values()
         ends = [*(place.column for place in self.places.values()), *(frame.left for frame in frames)]
         left = min(ends, default=0) - aside
@@ -173,7 +174,7 @@ class _Router:
     def _route(self, number: int, arrow: Arrow) -> None:
         tail, head = self.places[arrow.tail], self.places[arrow.head]
         step = -1 if head.rank < tail.rank else 1
-        net = self.nets.setdefault((arrow.tail, arrow.label, stroke(arrow), step), len(self.nets))
+        net = self.nets.setdefault((arrow.tail, arrow.label, LINES[arrow.link].style, step), len(self.nets))
         tree = self.trees.setdefault(net, {})
         if head.rank == tail.rank:
             self._beside(number, net, tree, tail, head)

@@ -1,10 +1,12 @@
-"""Lines in character cells: which character joins which sides, for each kind of line; heads; and all this in ASCII."""
+"""What lines and heads of the table of looks are in character cells: which character joins which sides, and in ASCII.
+
+Both are by the words that the table has for them, so a kind of arrow needs no more than its row there.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..view import Link
 from .grid import DOWN, LEFT, RIGHT, UP
 
 _LIGHT = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
@@ -23,10 +25,10 @@ class Stroke(NamedTuple):
         return self.joins[sides]
 
     def ascii(self, sides: int) -> str:
-        """The same in ASCII."""
+        """The same in ASCII, where a joint is low if it joins what is below, and high if it joins what is above."""
         if not sides & (LEFT | RIGHT):
             return self.down
-        return self.along if not sides & (UP | DOWN) else "+"
+        return {0: self.along, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
 def _broken(down: str, along: str) -> str:
@@ -35,23 +37,19 @@ def _broken(down: str, along: str) -> str:
 
 
 STROKES = {
-    "line": Stroke(_LIGHT, "|", "-"),
+    "solid": Stroke(_LIGHT, "|", "-"),
     "dotted": Stroke(_broken("┊", "┈"), ":", "."),
     "dashed": Stroke(_broken("╎", "╌"), "!", "~"),
-    "double": Stroke(_DOUBLE, "#", "="),
+    "bold": Stroke(_DOUBLE, "#", "="),
 }
-"""The kinds of lines, by the names that `plates.stroke` gives them."""
+"""The kinds of lines, by their style."""
 
-FULL, OPEN, ROUND = ("▼v", "▲^", "▶>"), ("▽v", "△^", "▷>"), ("◇o", "◆@", "◇o")
-
-HEADS: dict[Link, tuple[str, str, str]] = {
-    "data": FULL,
-    "predicate": ROUND,
-    "trigger": OPEN,
-    "order": OPEN,
-    "call": FULL,
-    "back": FULL,
-    "control": ROUND,
-    "below": ("", "", ""),
+HEADS: dict[str, tuple[str, str, str]] = {
+    "normal": ("▼v", "▲^", "▶>"),
+    "vee": ("▽V", "△A", "▷)"),
+    "odot": ("◇o", "◆@", "◇o"),
+    "dot": ("◉%", "◎&", "◉%"),
+    "none": ("", "", ""),
 }
-"""The heads of each kind of arrow: down, up and to the right, in Unicode and in ASCII."""
+"""The kinds of heads: down, up and to the right, in Unicode and in ASCII. Those that do not point differ up and down,
+so that one between two boxes says at which it ends."""

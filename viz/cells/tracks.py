@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from .routes import Branch
@@ -50,46 +52,60 @@ def tracks(channel: Channel, *, airy: bool) -> int:
     """Give each branch and border its row; how many rows the channel has."""
     if not channel.branches and not channel.borders:
         return 0
-    rows = 1 + max((border.depth for border in channel.borders), default=0)
+    rows = max(1 + max((border.depth for border in channel.borders), default=0), _crowd(channel))
     while not _placed(channel, rows, airy):
         rows += 1
     return rows
+
+
+def _crowd(channel: Channel) -> int:
+    """The most branches that run along in one column, and so need a row each."""
+    crowd = Counter[int]()
+    for branch in channel.branches:
+        if not branch.straight:
+            left, right = branch.reach
+            crowd.update(range(left, right + 2))
+    return max(crowd.values(), default=0)
 
 
 def _placed(channel: Channel, rows: int, airy: bool) -> bool:
     taken: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
     for border in channel.borders:
         border.row = rows - 1 - border.depth if border.upper else border.depth
-        if not 0 <= border.row < rows or _meets(taken[border.row], border.left, border.right):
+        reach = (border.left, border.right)
+        if not 0 <= border.row < rows or any(_meet(reach, other, ()) for other in taken[border.row]):
             return False
-        taken[border.row].append((border.left, border.right))
+        taken[border.row].append(reach)
     put: list[Branch] = []
+    upright = frozenset(column for branch in channel.branches for column in branch.above | branch.below)
     for branch in sorted(channel.branches, key=lambda branch: (branch.reach[0] - branch.reach[1], branch.reach)):
         if branch.straight:
             continue
-        options = [row for row in range(rows) if _fits(branch, row, rows, taken[row], channel, airy)]
+        options = [
+            row
+            for row in range(rows)
+            if not any(_meet(branch.reach, reach, upright) for reach in taken[row])
+            and _fits(branch, row, rows, channel, upright, airy)
+        ]
         if not options:
             return False
-        branch.row = min(options, key=lambda row: (_crossings(branch, row, put), _distance(branch, row, rows)))
+        crossings = _crossings(branch, rows, put)
+        branch.row = min(options, key=lambda row: (crossings[row], abs(row - (rows - 1) / 2)))
         taken[branch.row].append(branch.reach)
         put.append(branch)
     return True
 
 
-def _distance(branch: Branch, row: int, rows: int) -> float:
-    """From the middle, if there is room."""
-    return abs(row - (rows - 1) / 2)
-
-
-def _fits(branch: Branch, row: int, rows: int, taken: Sequence[tuple[int, int]], channel: Channel, airy: bool) -> bool:
-    left, right = branch.reach
-    if _meets(taken, left, right) or (rows == 1 and _misleads(branch, channel)):
+def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozenset[int], airy: bool) -> bool:
+    """Whether a branch in a row is in the way of no head."""
+    if rows == 1 and _misleads(branch, channel):
         return False
-    for other in channel.branches:
-        for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
-            near = any(left - 1 <= column <= right + 1 for column in heads)
-            if row == edge and near and (airy or other is not branch or _hides(branch, sorted(heads), channel)):
-                return False
+    if row in (0, rows - 1):
+        for other in channel.branches:
+            for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
+                near = row == edge and any(_meet(branch.reach, (column, column), upright) for column in heads)
+                if near and (airy or other is not branch or _hides(branch, sorted(heads), channel)):
+                    return False
     return True
 
 
@@ -110,16 +126,25 @@ def _hides(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     return bool(beside & (busy | set(heads)))
 
 
-def _meets(taken: Sequence[tuple[int, int]], left: int, right: int) -> bool:
-    return any(left <= end + 1 and start <= right + 1 for start, end in taken)
+def _meet(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
+    """Whether two lines in a row touch; or in ASCII would look like one that passes behind those between them."""
+    between = range(min(one[1], other[1]) + 1, max(one[0], other[0]))
+    return all(column in upright for column in between)
 
 
-def _crossings(branch: Branch, row: int, put: Sequence[Branch]) -> int:
-    """How often it crosses others in this row."""
+def _crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
+    """How often it would cross others in each row."""
     left, right = branch.reach
-    count = 0
+    change = [0] * (rows + 1)
     for other in put:
         start, end = other.reach
-        count += sum(left < column < right for column in (other.above if row < other.row else other.below))
-        count += sum(start < column < end for column in (branch.above if other.row < row else branch.below))
-    return count
+        ours_above, ours_below = _between(branch.above, start, end), _between(branch.below, start, end)
+        theirs_above, theirs_below = _between(other.above, left, right), _between(other.below, left, right)
+        change[0] += theirs_above + ours_below
+        change[other.row] += theirs_below - theirs_above
+        change[other.row + 1] += ours_above - ours_below
+    return list(accumulate(change))
+
+
+def _between(columns: Iterable[int], left: int, right: int) -> int:
+    return sum(left < column < right for column in columns)
