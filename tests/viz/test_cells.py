@@ -129,9 +129,14 @@ def test_what_does_not_fit_is_larger() -> None:
 
 
 def test_letters_are_explained() -> None:
-    """Where letters take the place of words, the legend has them."""
-    drawing = draw_cells(VIEWS["main"])
-    assert ("\\M x/" in drawing.text()) == ("M merge" in printed(drawing.legend))
+    """Where letters take the place of words, and where they alone tell kinds of boxes apart, the legend has them."""
+    large, small = draw_cells(VIEWS["main"], width=400, height=400), draw_cells(VIEWS["main"])
+    for drawing, letters in ((large, False), (small, True)):
+        assert ("\\M x" in drawing.text()) == ("M merge" in printed(drawing.legend)) == letters
+    view = View("effects")
+    view.outside.box("a", "argument", "n")
+    view.outside.box("p", "effect", "print n")
+    assert printed(draw_cells(view).legend) == "! effect"
 
 
 def test_tokens_are_where_they_are() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..style import LINES, LOOKS, SIGNS
-from ..view import Link, View
+from ..view import Kind, Link, View
 from .grid import LEFT, RIGHT, Cell, spelled
-from .plates import Writing
+from .plates import ENDS, Writing
 from .strokes import HEADS, STROKES
 
 MEANINGS: dict[Link, str] = {
@@ -23,10 +23,16 @@ MEANINGS: dict[Link, str] = {
 }
 """What arrows mean."""
 
+_SHORTENED: tuple[Kind, ...] = ("merge", "switch", "call", "return", "enter", "exit", "next_iteration")
+"""Kinds of boxes that say what they are in words, if there is room."""
+
+_OBVIOUS: tuple[Kind, ...] = ("argument", "result")
+"""Kinds of boxes whose letters are signs that need no words."""
+
 
 def legend(view: View, writing: Writing, width: int) -> tuple[tuple[Cell, ...], ...]:
     """Rows of cells, no wider than `width` if that can be, that say what arrows, letters and badges mean."""
-    said = [*_of_arrows(view), *_of_badges(view), *(_of_letters(view) if writing.letters else ())]
+    said = [*_of_arrows(view), *_of_badges(view), *_of_letters(view, writing)]
     rows: list[list[Cell]] = []
     for words in said:
         if rows and len(rows[-1]) + len(words) + 3 <= width:
@@ -55,9 +61,14 @@ def _of_badges(view: View) -> Iterable[list[Cell]]:
             yield [first, *spelled(f" {sign.meaning}", Cell())]
 
 
-def _of_letters(view: View) -> Iterable[list[Cell]]:
+def _of_letters(view: View, writing: Writing) -> Iterable[list[Cell]]:
+    """Letters that take the place of words, and those of boxes whose ends are those of others."""
     kinds = {box.kind for box in view.boxes.values()}
-    for kind in ("merge", "switch", "call", "return", "enter", "next_iteration", "exit"):
-        if kind in kinds:
-            letter = spelled(LOOKS[kind].letter, Cell(colour=LOOKS[kind].colour, strong=True))
+    for kind, look in LOOKS.items():
+        if kind in kinds and _has_letter(kind, writing):
+            letter = spelled(look.letter, Cell(colour=look.colour, strong=True))
             yield letter + spelled(f" {kind.replace('_', ' ')}", Cell())
+
+
+def _has_letter(kind: Kind, writing: Writing) -> bool:
+    return kind in _SHORTENED if kind in ENDS and writing.letters else kind not in (*ENDS, *_OBVIOUS)
