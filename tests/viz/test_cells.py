@@ -107,6 +107,12 @@ def test_drawings_to_look_at(name: str) -> None:
     assert drawing.text() + "\n" == (DRAWINGS / f"{name}.txt").read_text()
 
 
+def test_the_page_of_pictures_shows_one() -> None:
+    """fib, as it is drawn."""
+    page = Path(__file__).parents[2] / "docs" / "pictures.md"
+    assert f"```text\n{(DRAWINGS / 'fib.txt').read_text()}```" in page.read_text()
+
+
 def test_drawings_are_stable() -> None:
     """The same view gives the same cells."""
     assert draw_cells(VIEWS["ack"]) == draw_cells(graph_view(FUNCTIONS["ack"].graph))
