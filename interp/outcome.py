@@ -62,9 +62,11 @@ class Outcome(Drawn):
     missing: tuple[int, ...]
     structure: Structure
     """How the results nest, as the function returned them."""
-    stats: Stats = field(repr=False)
+    measured: Stats | None = field(repr=False)
+    """None where an engine computes results without counting what that takes."""
     traps: tuple[TagloomError, ...] = field(repr=False)
-    residue: tuple[Waiting, ...] = field(repr=False)
+    residue: Sequence[Waiting] = field(repr=False)
+    """What was left waiting, in program order; of a large run a sequence that is made when it is looked at."""
     open_activations: int
     engine: str
     schedule: str
@@ -87,6 +89,13 @@ class Outcome(Drawn):
             assert self.error is not None
             raise self.error
         return unflatten(self.structure, self.results)
+
+    @property
+    def stats(self) -> Stats:
+        """What the run took; raises Usage where the engine does not measure it."""
+        if self.measured is None:
+            raise Usage(f"engine {self.engine} computes results, and measures nothing", hint='engine="reference" does')
+        return self.measured
 
     @property
     def firings(self) -> int:
@@ -137,24 +146,34 @@ class Outcome(Drawn):
         return time_on(self.graph, self.events, processors)
 
 
-def ending(state: State, stats: Stats, stopped: TagloomError | None, until: str, **details: Any) -> Outcome:
+def ending(
+    state: State,
+    stats: Stats,
+    stopped: TagloomError | None,
+    until: str,
+    *,
+    left: Sequence[Waiting] | None = None,
+    open_activations: int | None = None,
+    **details: Any,
+) -> Outcome:
     """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it, `until`
-    what it was told to go on to."""
+    what it was told to go on to. Where the state has no records, `left` is the residue, and `open_activations` says how
+    many there were."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trapped = _trapped(state)
     traps = _traps(state, trapped)
-    residue = _residue(state)
+    residue = _residue(state) if left is None else left
     status, error = _status(graph, stopped, missing, [] if until == "result" and not missing else traps, residue)
     return Outcome(
         status=status,
         graph=graph,
         results=tuple(state.results.get(position) for position in range(len(graph.results))),
         missing=missing,
-        stats=stats,
+        measured=stats,
         traps=tuple(traps),
         residue=residue,
-        open_activations=len(state.records),
+        open_activations=len(state.records) if open_activations is None else open_activations,
         error=error,
         trapped=trapped,
         **details,
@@ -166,7 +185,7 @@ def _status(
     stopped: TagloomError | None,
     missing: tuple[int, ...],
     traps: Sequence[TagloomError],
-    residue: tuple[Waiting, ...],
+    residue: Sequence[Waiting],
 ) -> tuple[Status, TagloomError | None]:
     """S12."""
     if isinstance(stopped, Broken):
@@ -195,7 +214,12 @@ def _residue(state: State) -> tuple[Waiting, ...]:
     for tag, entries in state.held.items():
         bound = state.bounds.get(tag.site, max(state.bounds.values()))  # another loop's, where rules are broken
         found += [Waiting(*token, bound) for _, token in entries]
-    ranks = program_order(state.graph, ((waiting.tag, waiting.node) for waiting in found))
+    return in_order(state.graph, found)
+
+
+def in_order(graph: Graph, found: Sequence[Waiting]) -> tuple[Waiting, ...]:
+    """What was left waiting, in program order."""
+    ranks = program_order(graph, ((waiting.tag, waiting.node) for waiting in found))
     return tuple(sorted(found, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
@@ -242,6 +266,11 @@ def _traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
             error.add_note(f"  and {len(puts) - _PUTS:,} more")
         found.append(error)
     return found
+
+
+def trap_of(graph: Graph, event: Event) -> Trap:
+    """What to say of one firing that trapped, but for a second put."""
+    return _trap(graph, event, _callers(graph))
 
 
 def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
@@ -293,7 +322,7 @@ def _callers(graph: Graph) -> dict[Site, str]:
     }
 
 
-def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ...]) -> Deadlock:
+def _deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[Waiting]) -> Deadlock:
     """What waits, for which port under which tag, and what should have fed it."""
     error = Deadlock(
         "the run became quiet, and results are missing",
@@ -323,7 +352,7 @@ def _deadlock(graph: Graph, missing: tuple[int, ...], residue: tuple[Waiting, ..
     return error
 
 
-def _way_out(residue: tuple[Waiting, ...]) -> str:
+def _way_out(residue: Sequence[Waiting]) -> str:
     """What may help against a deadlock."""
     if not residue:
         return "no token waits: one was never sent"

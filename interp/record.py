@@ -112,8 +112,8 @@ def record(outcome: Outcome) -> OutcomeRecord:
     return OutcomeRecord(
         status=outcome.status,
         results=tuple(None if result is None else literal(result) for result in outcome.results),
-        firings=outcome.stats.firings,
-        stats=_tally(outcome),
+        firings=None if outcome.measured is None else outcome.firings,
+        stats=None if outcome.measured is None else _tally(outcome),
         engine=outcome.engine,
         schedule=outcome.schedule,
         traps=tuple(_trap(outcome.graph, event, words(trap)) for event, trap in pairs),

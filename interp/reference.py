@@ -71,7 +71,7 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
         if is_due or not state.steps % OFTEN:
             ringing = alarm.rings(state.steps, event)
             if ringing is not None:
-                raise _rung(ringing, limits)
+                raise rung(ringing, limits)
         position = pick(state)
         is_due = bool(watched) and flight[position].node in watched
         try:
@@ -86,7 +86,7 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
         yield event
 
 
-def _rung(name: str, limits: Limits) -> Exhausted:
+def rung(name: str, limits: Limits) -> Exhausted:
     """What to say where the alarm rings."""
     if name == "seconds":
         return exhausted("time, in seconds", "seconds", limits.seconds or 0)
@@ -326,7 +326,7 @@ def go_on(
     with interruptible() as interrupt:
         stopped = _drive_on(state, pick, limits, interrupt, is_enough, watch, broken)
     if stopped is None and interrupt.pressed and state.flight:
-        return _rung("interrupt", limits)
+        return rung("interrupt", limits)
     return stopped
 
 

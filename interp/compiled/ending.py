@@ -1,0 +1,74 @@
+"""How a compiled run ended, as an outcome like any other's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.act import ACTS
+from ...core.errors import TagloomError
+from ...core.frontend.structure import Structure
+from ...core.graph import Graph
+from ...core.op import OPS, trap_message
+from ...core.tag import ROOT
+from ...core.value import Value
+from ..event import Event, Token
+from ..outcome import Outcome, Status, trap_of
+from .source import Text
+from .words import Words
+
+
+def outcome_of(
+    text: Text,
+    graph: Graph,
+    words: Words,
+    results: tuple[Value, ...] | None,
+    stopped: TagloomError | None,
+    structure: Structure,
+) -> Outcome:
+    """The outcome of a run with these results, or that `stopped` ended; else it met a trap, which the words tell."""
+    status: Status = "Returned"
+    trapped: tuple[Event, ...]
+    traps: tuple[TagloomError, ...]
+    error, trapped, traps = stopped, (), ()
+    if stopped is not None:
+        status, results = "Exhausted", None
+    elif results is None:
+        status, trapped = "Trapped", (_trapped(text, graph, words),)
+        traps = (trap_of(graph, trapped[0]),)
+        error = traps[0]
+    count = len(graph.results)
+    return Outcome(
+        status=status,
+        graph=graph,
+        results=(None,) * count if results is None else results,
+        missing=tuple(range(count)) if results is None else (),
+        structure=structure,
+        measured=None,
+        traps=traps,
+        residue=(),
+        open_activations=0,
+        engine="compiled",
+        schedule="sequential",
+        error=error,
+        trapped=trapped,
+    )
+
+
+def _trapped(text: Text, graph: Graph, words: Words) -> Event:
+    """The firing that trapped: the first that a sequential evaluation meets."""
+    function, node, types = text.trapping[words.node]
+    operands = tuple(words.operand(at, type_.dtype) for at, type_ in enumerate(types))
+    tag = ROOT
+    for site, iteration in words.path():
+        tag = tag.child(text.sites[site], iteration)
+    (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
+    trigger: tuple[Value, ...] = (True,) * graph.nodes[number].triggered
+    token = Token(number, 0, tag, operands[0])
+    return Event(token, 0, (*operands, *trigger), (), (), _message(node.op, operands), (), False)
+
+
+def _message(op: str, operands: tuple[Any, ...]) -> str | None:
+    if op in OPS:
+        return trap_message(OPS[op], operands)
+    undefined = ACTS[op].undefined
+    return undefined(*operands) if undefined else None

@@ -1,0 +1,174 @@
+"""A run of the compiled engine: the program's module, a thread with a large stack to run it, and how it ended.
+
+Depth is exact, bytes and seconds are looked at 50 times a second, and so is Ctrl-C. Where the stack ends before the
+depth does, the run is Exhausted all the same: generated code asks how much of it is left before it calls.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import Crash, Exhausted, TagloomError, Usage
+from ...core.frontend.structure import Structure
+from ...core.graph import Graph
+from ...core.program import Program
+from ...core.tag import ROOT
+from ...core.value import Value
+from ..alarm import Alarm, Interrupt, interruptible
+from ..jit.progress import compiling
+from ..outcome import Outcome, exhausted
+from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from .ending import outcome_of
+from .support import supports
+from .words import Words, read, write
+
+STACK = 2**30
+"""The bytes of stack that a run asks for; they are memory only as far as they are used."""
+SPARE = 2**21
+"""What of it stays free for the frames of those who are called without asking."""
+DEEPEST = 2**24
+"""The deepest tag, whatever the limit: more does not fit onto the stack."""
+OFTEN = 0.02
+"""Seconds between two looks at the clock, at memory, and at whether somebody pressed Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A program that has been compiled."""
+
+    program: Program
+    text: Any
+    entry: Callable[[int, int, int, int, Any], None]
+
+
+_ready: OrderedDict[int, Ready] = OrderedDict()
+_KEPT = 64
+
+
+def prepared(program: Program) -> Ready:
+    """The machine code of a program; that of the last programs is kept in memory, of all others on disk."""
+    from ..jit import cache
+    from .source import text_of
+
+    found = _ready.get(id(program))
+    if found is None or found.program is not program:
+        made = text_of(program)
+        with compiling(program.entry):
+            module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
+        found = Ready(program, made, module.entry)
+        _ready[id(program)] = found
+        while len(_ready) > _KEPT:
+            _ready.popitem(last=False)
+    return found
+
+
+def run_compiled(
+    program: Program,
+    graph: Graph,
+    arguments: Sequence[object],
+    *,
+    limits: Limits | None = None,
+    structure: Structure | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data.
+
+    The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
+    arguments do not fit.
+    """
+    why = supports(program)
+    if why is not None:
+        raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
+    admitted = admit_arguments(graph, arguments)
+    limits = limits_of(limits)
+    ready = prepared(program)
+    deepest = min(limits.depth, DEEPEST)
+    words = Words(len(program.main.results), deepest, seed)
+    given = np.zeros(max(1, len(admitted)), np.int64)
+    for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
+        write(given, at, value, parameter.type.dtype)
+    stopped = _run(ready, words, given, deepest, limits)
+    results: tuple[Value, ...] | None = None
+    if stopped is None and not words.why:
+        results = tuple(read(words.results, at, type_.dtype) for at, type_ in enumerate(program.main.results))
+    structure = structure_of(graph) if structure is None else structure
+    return outcome_of(ready.text, graph, words, results, stopped or _inside(words, limits), structure)
+
+
+def _inside(words: Words, limits: Limits) -> Exhausted | None:
+    """The limit that generated code met."""
+    from ..jit import machine
+
+    if words.why == machine.DEPTH:
+        return exhausted("nested calls and loops", "depth", min(limits.depth, DEEPEST))
+    if words.why == machine.STACK:
+        error = Exhausted(
+            f"the run exceeds the {STACK:,} bytes of stack that engine compiled has for nested calls",
+            rule="S12",
+            hint='other engines keep calls in memory: engine="reference"',
+        )
+        error.limit = "depth"
+        return error
+    return None
+
+
+def _run(ready: Ready, words: Words, given: Any, deepest: int, limits: Limits) -> TagloomError | None:
+    """Run to the end, or to a limit, or Ctrl-C."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            key = np.uint64(ROOT.key)
+            ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key)
+        except BaseException as error:
+            failed.append(error)
+
+    with interruptible() as interrupt:
+        thread = _started(run, words)
+        try:
+            stopped = _waited(thread, words, limits, interrupt)
+        except BaseException:
+            words.stop()
+            thread.join()
+            raise
+    if failed:
+        raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
+    return stopped
+
+
+def _started(run: Callable[[], None], words: Words) -> threading.Thread:
+    """A thread with the largest stack that can be had."""
+    size = STACK
+    while True:
+        before = threading.stack_size(size)
+        try:
+            words.allow_stack(size - SPARE)
+            thread = threading.Thread(target=run, name="tagloom", daemon=True)
+            thread.start()
+            return thread
+        except RuntimeError:
+            size //= 4
+            if size < 4 * SPARE:
+                raise
+        finally:
+            threading.stack_size(before)
+
+
+def _waited(thread: threading.Thread, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
+    """Wait until a run has ended; why it was told to, if it was."""
+    alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+    ringing = alarm.rings(0, None)
+    while ringing is None and thread.is_alive():
+        thread.join(OFTEN)
+        ringing = alarm.rings(0, None) if thread.is_alive() else None
+    if ringing is None:
+        return rung("interrupt", limits) if interrupt.pressed else None
+    words.stop()
+    thread.join()
+    return rung(ringing, limits)

@@ -1,0 +1,307 @@
+"""A structured program as Python text that numba compiles: loops are loops, calls are calls, values are variables.
+
+What the text does is what the big-step evaluator does, one node after another. `s` is the state (jit.machine), `left`
+how much deeper tags may go from here, `key` the key of the tag, where random numbers want it. Wherever something must
+end the run, it is said in the state, and every function that was called returns: the result then means nothing, and
+who called asks the state and returns too. While they return, they note which calls and iterations they leave.
+
+A function asks before its first call whether the tag may be deeper and the stack longer. A loop looks at the state
+after each iteration, or, where it only counts, after STRIP of them: then numba may still unroll it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...core.act import ACTS
+from ...core.mix import word_key
+from ...core.op import OPS
+from ...core.program import Node, Operand, Program, Region
+from ...core.tag import Site, site_key
+from ...core.types import Type
+from ...core.value import Literal
+from ..jit import kernels
+from ..jit.kernels import LANES, lane
+from ..jit.machine import DEPTH, OPERANDS, STACK, TRAP
+from . import counting, layout
+from .components import components, reaching
+from .layout import Component
+
+HEADER = f"""\
+{kernels.HEADER}from numba.types import Tuple, void
+from {__package__.rpartition(".")[0]}.jit import draws as d, machine as m
+"""
+STRIP = 4096
+_OPTIONS = 'cache=True, error_model="numpy", nogil=True'
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a module, and what the numbers in it stand for."""
+
+    lines: list[str] = field(default_factory=list)
+    trapping: list[tuple[str, Node, tuple[Type, ...]]] = field(default_factory=list)
+    """The nodes that can trap, with their functions and the types of their operands."""
+    sites: list[Site] = field(default_factory=list)
+
+
+def draws(node: Node) -> bool:
+    """Whether a node draws random numbers."""
+    return node.op in ACTS and ACTS[node.op].draw is not None
+
+
+def text_of(program: Program) -> Text:
+    """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of the
+    arguments, and of where the words of the results go, and how deep tags may go."""
+    made = Text(HEADER.splitlines())
+    keyed = reaching(program, draws)
+    whose: dict[str, Component] = {}
+    for number, members in enumerate(components(program)):
+        name = members[0].name if members[0].name.isidentifier() and members[0].name.isascii() else ""
+        component = Component(f"f{number}_{name}", members, members[0].name in keyed)
+        whose.update({member.name: component for member in members})
+        _Writer(program, made, whose, component).component()
+    _entry(program, made, whose[program.entry])
+    return made
+
+
+def _entry(program: Program, made: Text, component: Component) -> None:
+    main = program.main
+    arguments = [f"m.read_{lane(each.type.dtype)}(a, {at})" for at, each in enumerate(main.body.parameters)]
+    hidden = ["s", "left", *["key"] * component.keyed]
+    hidden += [str(component.position(main.name))] if len(component.members) > 1 else []
+    slots = layout.filled(arguments, layout.lanes(p.type for p in main.body.parameters), component.parameters)
+    made.lines += [
+        f"@njit(void(int64, int64, int64, int64, uint64), {_OPTIONS})",
+        "def entry(s, a, r, left, key):",
+        " m.write(s, 3, m.stack() - m.read_i(s, 3))",
+        f" made = {component.name}({', '.join([*hidden, *slots])})",
+    ]
+    for at, place in enumerate(layout.places(layout.lanes(main.results), component.results)):
+        part = f"made[{place}]" if len(component.results) > 1 else "made"
+        made.lines.append(f" m.write(r, {at}, {part})")
+
+
+class _Value(NamedTuple):
+    text: str
+    type: Type
+
+
+class _Asked(NamedTuple):
+    """What has been asked on every way to here: how much deeper tags may go, and whether the stack may be longer."""
+
+    levels: int
+    stack: bool
+
+
+class _Writer:
+    """Writes one function of the text."""
+
+    def __init__(self, program: Program, made: Text, whose: dict[str, Component], component: Component) -> None:
+        self.program, self.made, self.whose, self.own = program, made, whose, component
+        self.indent = 1
+        self.count = 0
+        self.function = ""
+        self.loops: list[tuple[int, str]] = []
+        """The loops around: the number of the site, and the variable that counts."""
+        self.keys = ["key"]
+        self.asked = _Asked(0, False)
+
+    def line(self, text: str) -> None:
+        self.made.lines.append(" " * self.indent + text)
+
+    @contextmanager
+    def inside(self, head: str) -> Iterator[None]:
+        """What is written meanwhile is one deeper, and what is asked there is not asked outside."""
+        self.line(head)
+        self.indent += 1
+        asked = self.asked
+        yield
+        self.asked = asked
+        self.indent -= 1
+
+    def fresh(self, of: str = "v") -> str:
+        self.count += 1
+        return f"{of}{self.count}"
+
+    def component(self) -> None:
+        own = self.own
+        slots = [f"x{at}" for at in range(len(own.parameters))]
+        hidden = ["s", "left", *["key"] * own.keyed, *["which"] * (len(own.members) > 1)]
+        self.made.lines += [f"@njit({own.signature}, {_OPTIONS})", f"def {own.name}({', '.join([*hidden, *slots])}):"]
+        for number, member in enumerate(own.members):
+            self.function = member.name
+            wanted = layout.lanes(parameter.type for parameter in member.body.parameters)
+            given = [slots[at] for at in layout.places(wanted, own.parameters)]
+            if len(own.members) == 1:
+                self.body(member.body, given, layout.lanes(member.results))
+                return
+            with self.inside(f"if which == {number}:"):
+                self.body(member.body, given, layout.lanes(member.results))
+        self.line(self.nothing)
+
+    def body(self, region: Region, given: Sequence[str], wanted: str) -> None:
+        made = self.region(region, given)
+        self.line(f"return {layout.result(layout.filled(made, wanted, self.own.results))}")
+
+    @property
+    def nothing(self) -> str:
+        """The return of a function that is left."""
+        return f"return {layout.result([layout.ZERO[slot] for slot in self.own.results])}"
+
+    def leave(self, why: str | None = None, *, notes: bool = False) -> None:
+        if why is not None:
+            self.line(why)
+        for site, count in reversed(self.loops) if notes else ():
+            self.line(f"m.note(s, {site}, {count})")
+        self.line(self.nothing)
+
+    def ask(self, levels: int, *, stack: bool) -> None:
+        """Whether the tag may be so much deeper here, and the stack longer, where that has not been asked."""
+        if levels <= self.asked.levels and (self.asked.stack or not stack):
+            return
+        longer = " or m.stack() < m.read_i(s, 3)" if stack else ""
+        with self.inside(f"if left < {levels}{longer}:"):
+            self.leave(f"m.leave(s, {DEPTH} if left < {levels} else {STACK}, 0)")
+        self.asked = _Asked(max(levels, self.asked.levels), stack or self.asked.stack)
+
+    def site(self, node: Node) -> int:
+        self.made.sites.append(node.site(self.function))
+        return len(self.made.sites) - 1
+
+    def child(self, node: Node, count: str) -> str:
+        """The key of the tag of a call or an iteration here."""
+        return f"d.child({self.keys[-1]}, uint64({site_key(node.site(self.function))}), uint64({count}))"
+
+    def region(self, region: Region, given: Sequence[str]) -> list[str]:
+        """Write the nodes; text of the results."""
+        values = {var.name: _Value(text, var.type) for var, text in zip(region.parameters, given, strict=True)}
+
+        def value(operand: Operand) -> _Value:
+            if isinstance(operand, Literal):
+                return _Value(kernels.constant(operand.value, operand.type.dtype), operand.type)
+            return values[operand]
+
+        for node in region.nodes:
+            inputs = list(map(value, node.inputs))
+            texts = [each.text for each in inputs]
+            match node.op:
+                case "cond":
+                    results = self.cond(node, texts)
+                case "while_loop":
+                    results = self.loop(node, texts)
+                case "call":
+                    results = self.call(node, texts)
+                case "breakpoint" | "identity":
+                    results = texts
+                case _:
+                    results = [self.compute(node, inputs, texts)]
+            values.update((var.name, _Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
+        return [value(result).text for result in region.results]
+
+    def compute(self, node: Node, inputs: Sequence[_Value], texts: Sequence[str]) -> str:
+        types, result = [each.type for each in inputs], node.results[0].type
+        if node.op in OPS:
+            condition = kernels.trap_condition(node.op, types, result, texts)
+            text = kernels.expression(node.op, types, result, node.attributes, texts)
+        else:
+            condition = f"{texts[0]} >= {texts[1]}" if node.op == "integers" else None
+            where = word_key(f"{self.function}.{node.name}")
+            drawn = f"d.element(m.read_u(s, 6), uint64({where}), {self.keys[-1]})"
+            text = f"d.{node.op}({', '.join([drawn, *texts])})"
+        if condition is not None:
+            self.made.trapping.append((self.function, node, tuple(types)))
+            with self.inside(f"if {condition}:"):
+                for at, operand in enumerate(texts):
+                    self.line(f"m.write(s, {OPERANDS + at}, {operand})")
+                self.leave(f"m.leave(s, {TRAP}, {len(self.made.trapping) - 1})", notes=True)
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        return name
+
+    def cond(self, node: Node, texts: Sequence[str]) -> list[str]:
+        names = [self.fresh() for _ in node.results]
+        for head, region in zip((f"if {texts[0]}:", "else:"), node.regions, strict=True):
+            with self.inside(head):
+                made = self.region(region, texts[1:])
+                for name, text in zip(names, made, strict=True):
+                    self.line(f"{name} = {text}")
+                if not names:
+                    self.line("pass")
+        return names
+
+    def call(self, node: Node, texts: Sequence[str]) -> list[str]:
+        callee = self.program[node.attribute("function")]
+        component, levels = self.whose[callee.name], len(self.loops) + 1
+        self.ask(levels, stack=True)
+        hidden = ["s", f"left - {levels}"]
+        hidden += [self.child(node, "0")] if component.keyed else []
+        hidden += [str(component.position(callee.name))] if len(component.members) > 1 else []
+        wanted = layout.lanes(parameter.type for parameter in callee.body.parameters)
+        slots = layout.filled(texts, wanted, component.parameters)
+        name = self.fresh()
+        self.line(f"{name} = {component.name}({', '.join([*hidden, *slots])})")
+        with self.inside("if m.read_i(s, 0) != 0:"):
+            self.leave(f"m.note(s, {self.site(node)}, 0)", notes=True)
+        places = layout.places(layout.lanes(callee.results), component.results)
+        return [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
+
+    def loop(self, node: Node, texts: Sequence[str]) -> list[str]:
+        """A loop; its variables are variables."""
+        self.ask(len(self.loops) + 1, stack=False)
+        count, names = self.fresh("n"), []
+        for var, text in zip(node.regions[1].parameters, texts, strict=True):
+            names.append(self.fresh())
+            self.line(f"{names[-1]} = {LANES[lane(var.type.dtype)]}({text})")
+        self.line(f"{count} = 0")
+        self.loops.append((self.site(node), count))
+        counter = counting.counter(node)
+        if counter is None:
+            with self.inside("while True:"):
+                self.iteration(node, names, count)
+                self.look()
+        else:
+            self.counted(node, names, count, counter)
+        self.loops.pop()
+        return names
+
+    def counted(self, node: Node, names: Sequence[str], count: str, counter: counting.Counter) -> None:
+        """A loop that counts up to a bound, by strips."""
+        index, stop = names[counter.index], self.fresh()
+        bound = str(counter.bound) if counter.invariant is None else names[counter.invariant]
+        strip = counter.step * STRIP
+        with self.inside(f"while {index} < {bound}:"):
+            self.line(f"{stop} = {bound}")
+            with self.inside(f"if uint64({bound}) - uint64({index}) > uint64({strip}):"):
+                self.line(f"{stop} = {index} + {strip}")
+            with self.inside(f"while {index} < {stop}:"):
+                self.iteration(node, names, count, decided=True)
+            self.look()
+
+    def iteration(self, node: Node, names: Sequence[str], count: str, *, decided: bool = False) -> None:
+        if self.own.keyed and any(self.is_keyed(each) for region in node.regions for each in region.walk()):
+            key = self.fresh("key")
+            self.line(f"{key} = {self.child(node, count)}")
+            self.keys.append(key)
+        else:
+            self.keys.append(self.keys[-1])
+        if not decided:
+            (going,) = self.region(node.regions[0], names)
+            self.line(f"if not {going}: break")
+        made = self.region(node.regions[1], names)
+        changed = [(name, text) for name, text in zip(names, made, strict=True) if name != text]
+        if changed:
+            self.line(f"{', '.join(name for name, _ in changed)} = {', '.join(text for _, text in changed)}")
+        self.line(f"{count} += 1")
+        self.keys.pop()
+
+    def look(self) -> None:
+        """Whether whoever waits wants to end it."""
+        with self.inside("if m.look(s) != 0:"):
+            self.leave()
+
+    def is_keyed(self, node: Node) -> bool:
+        return draws(node) or (node.op == "call" and self.whose[node.attribute("function")].keyed)

@@ -1,0 +1,75 @@
+"""Which programs the compiled engine runs, said before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core import dtypes
+from ...core.act import ACTS
+from ...core.op import OPS
+from ...core.program import STRUCTURED, Node, Program, Region
+from ...core.types import Type
+
+MOST_LOOPS = 12
+"""How deep loops nest: Python refuses 20 in one another, and a loop may be two."""
+MOST_REGIONS = 60
+"""How deep regions nest: Python refuses 100 levels of indentation, and numba is slow long before."""
+_SILENT = ("breakpoint",)
+_DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
+_ASKED = {
+    "schedule": "it has no tokens, and so no schedule",
+    "until": "it computes one node after another, and stops at the first trap",
+    "keep": "it has no events",
+}
+
+
+def supports(program: Program, options: Mapping[str, Any] | None = None) -> str | None:
+    """Why the compiled engine does not run a program, or does not do what is asked of it by these options of a run;
+    None where it does."""
+    for name, value in (options or {}).items():
+        if name in _DEFAULTS and value != _DEFAULTS[name]:
+            return f"{name}={value!r}: {_ASKED[name]}"
+    return next(_reasons(program), None)
+
+
+def _reasons(program: Program) -> Iterator[str]:
+    for function in program.reachable():
+        region = function.body
+        yield from _of_types(function.name, [parameter.type for parameter in region.parameters])
+        yield from _of_types(function.name, function.results)
+        for node in region.walk():
+            yield from _of_node(function.name, node)
+        regions, loops = _nested(region)
+        if regions > MOST_REGIONS or loops > MOST_LOOPS:
+            yield f"regions of {function.name} nest too deep"
+
+
+def _of_node(function: str, node: Node) -> Iterator[str]:
+    name = f"{function}.{node.name}"
+    draw = node.op in ACTS and ACTS[node.op].draw is not None
+    if node.op not in (*OPS, *STRUCTURED, *_SILENT) and not draw:
+        yield f"it has no {node.op} yet ({name})"
+    yield from _of_types(name, [result.type for result in node.results])
+    for region in node.regions:
+        yield from _of_types(name, [parameter.type for parameter in region.parameters])
+    if draw and not node.results[0].type.is_scalar:
+        yield f"it draws no arrays yet ({name})"
+
+
+def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
+    for type_ in types:
+        if type_.dtype not in dtypes.ALL:
+            yield f"it has no cells yet ({where})"
+        elif not type_.is_scalar:
+            yield f"it has no arrays yet ({where}: {type_})"
+
+
+def _nested(region: Region) -> tuple[int, int]:
+    """How deep regions nest in this one, and how deep loops."""
+    deepest, loops = 0, 0
+    for node in region.nodes:
+        for inner in node.regions:
+            below, looping = _nested(inner)
+            deepest, loops = max(deepest, below + 1), max(loops, looping + (node.op == "while_loop"))
+    return deepest, loops

@@ -1,0 +1,65 @@
+"""The words that a run shares with generated code, as arrays: the state, the steps of a tag, the results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.value import Value
+from ..jit import machine
+from ..jit.kernels import lane
+
+_LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
+
+
+def write(words: Any, at: int, value: Value, dtype: DType) -> None:
+    """A scalar into a word, as in its lane."""
+    words.view(_LANES[lane(dtype)])[at] = np.asarray(value).item()
+
+
+def read(words: Any, at: int, dtype: DType) -> Value:
+    """The scalar of this dtype in a word."""
+    number = words.view(_LANES[lane(dtype)])[at].item()
+    if dtype is dtypes.bool:
+        return bool(number)
+    made: Value = number if dtype in dtypes.NATIVE else dtype.numpy.type(number)
+    return made
+
+
+class Words:
+    """The state of one run; what its words are, jit.machine says."""
+
+    def __init__(self, results: int, deepest: int, seed: int) -> None:
+        self.state = np.zeros(machine.WORDS, np.int64)
+        self.steps = np.empty(2 * (deepest + 2), np.int64)
+        self.results = np.zeros(max(1, results), np.int64)
+        self.state[5] = self.steps.ctypes.data
+        self.state.view(np.uint64)[6] = seed
+        self.address: int = self.state.ctypes.data
+
+    def allow_stack(self, size: int) -> None:
+        self.state[3] = size
+
+    def stop(self) -> None:
+        """All is to be left."""
+        self.state[0] = 1
+
+    @property
+    def why(self) -> int:
+        """Why generated code left all by itself; 0 where it did not."""
+        return int(self.state[1])
+
+    @property
+    def node(self) -> int:
+        return int(self.state[2])
+
+    def path(self) -> list[tuple[int, int]]:
+        """The steps of a trap's tag from the root: the number of a site, and an iteration."""
+        noted = self.steps[: 2 * int(self.state[4])].reshape(-1, 2)
+        return [(int(site), int(iteration)) for site, iteration in noted[::-1]]
+
+    def operand(self, at: int, dtype: DType) -> Value:
+        return read(self.state, machine.OPERANDS + at, dtype)

@@ -1,0 +1,69 @@
+"""Random numbers of one element in compiled code: the same as those of core.ops.random, from the same keys.
+
+What is said there of unbounded integers is said here of 64 bits, since numba turns a sum of an unsigned and a signed
+integer into a float.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+from numba import float64, int64, njit, uint64
+
+from . import machine, opaque
+
+_jit: Any = njit(error_model="numpy", nogil=True)
+
+
+@_jit
+def splitmix64(seed, number):  # type: ignore[no-untyped-def]
+    z = seed + (number + uint64(1)) * uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@_jit
+def child(key, site, iteration):  # type: ignore[no-untyped-def]
+    """The key of a tag, from that of its parent."""
+    return splitmix64(key ^ site, uint64(iteration))
+
+
+@_jit
+def element(seed, node, key):  # type: ignore[no-untyped-def]
+    """The key of the first element of a draw."""
+    return splitmix64(splitmix64(key ^ node, seed), uint64(0))
+
+
+@_jit
+def _unit(word, more):  # type: ignore[no-untyped-def]
+    return float64((word >> uint64(11)) + more) * 2.0**-53
+
+
+@_jit
+def uniform(key):  # type: ignore[no-untyped-def]
+    return _unit(splitmix64(key, uint64(0)), uint64(0))
+
+
+_high_product: Any = machine.high_product
+_log, _cos = opaque.log, opaque.cos
+
+
+@_jit
+def normal(key):  # type: ignore[no-untyped-def]
+    one = _unit(splitmix64(key, uint64(0)), uint64(1))
+    other = _unit(splitmix64(key, uint64(1)), uint64(0))
+    return sqrt(-2.0 * _log(one)) * _cos(2.0 * pi * other)
+
+
+@_jit
+def integers(key, low, high):  # type: ignore[no-untyped-def]
+    """A number from `low` below `high`, which is more."""
+    size = uint64(high) - uint64(low)
+    rejected, number = (uint64(0) - size) % size, uint64(0)
+    while True:
+        word = splitmix64(key, number)
+        if word * size >= rejected:
+            return low + int64(_high_product(word, size))
+        number += uint64(1)

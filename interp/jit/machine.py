@@ -1,0 +1,122 @@
+"""What generated code asks of the machine, and Python has no words for: words of memory by address, and its own stack.
+
+A state is a block of 64-bit words that generated code and whoever waits for it share, passed on as its address: an
+array would be seven arguments of every call. The words of a state:
+
+0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
+1   why, where it happened inside: TRAP, DEPTH or STACK
+2   the number of the trapping node
+3   how low the stack may go
+4   how many steps of the tag are noted
+5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
+6   the seed of random numbers
+8+  the operands of the trapping node
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import float64, int64, njit, types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+TRAP, DEPTH, STACK = 1, 2, 3
+OPERANDS = 8
+WORDS = 16
+
+_WORD = ir.IntType(64)
+_KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
+
+
+def _place(builder: Any, kind: Any, base: Any, index: Any) -> Any:
+    return builder.gep(builder.inttoptr(base, kind.as_pointer()), [index])
+
+
+def _reader(type_: Any) -> Any:
+    @intrinsic
+    def read(typing: Any, base: Any, index: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load(_place(builder, _KINDS[type_], *arguments))
+
+        return type_(int64, int64), build
+
+    return read
+
+
+read_i = _reader(int64)
+read_u = _reader(uint64)
+read_f = _reader(float64)
+
+
+@intrinsic
+def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
+    """Write a number of any lane into a word."""
+    lane: Any = types.unliteral(value)  # type: ignore[no-untyped-call]
+    wide: Any = int64 if lane == types.boolean else lane
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], _place(builder, _KINDS[wide], *arguments[:2]))
+        return context.get_dummy_value()
+
+    return types.void(int64, int64, wide), build
+
+
+@intrinsic
+def look(typing: Any, base: Any) -> Any:
+    """The first word, as it is now: others write it while this runs."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(builder.inttoptr(arguments[0], _WORD.as_pointer()), "monotonic", 8)
+
+    return int64(int64), build
+
+
+@intrinsic
+def stack(typing: Any) -> Any:
+    """Where the stack ends now; it grows downwards."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(8).as_pointer(), [])
+        function: Any = cgutils.get_or_insert_function(builder.module, kind, "llvm.stacksave")  # type: ignore[no-untyped-call]
+        return builder.ptrtoint(builder.call(function, []), _WORD)
+
+    return int64(), build
+
+
+@intrinsic
+def high_product(typing: Any, one: Any, other: Any) -> Any:
+    """The upper 64 bits of a product."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _WORD)
+
+    return uint64(uint64, uint64), build
+
+
+_write: Any = write
+_read_i: Any = read_i
+
+
+@njit(error_model="numpy", nogil=True)
+def leave(s: int, why: int, node: int) -> None:
+    """All is to be left."""
+    _write(s, 1, why)
+    _write(s, 2, node)
+    _write(s, 0, 1)
+
+
+@njit(error_model="numpy", nogil=True)
+def note(s: int, site: int, iteration: int) -> None:
+    """A step of the tag of a trap, while it is left."""
+    if _read_i(s, 1) == TRAP:
+        count = _read_i(s, 4)
+        _write(_read_i(s, 5), 2 * count, site)
+        _write(_read_i(s, 5), 2 * count + 1, iteration)
+        _write(s, 4, count + 1)
+
+
+read_b: Any = njit(lambda base, index: _read_i(base, index) != 0)
