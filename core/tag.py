@@ -33,13 +33,14 @@ class Site(NamedTuple):
 
 
 @cache
-def _site_key(site: Site) -> int:
+def site_key(site: Site) -> int:
+    """What a site adds to the key of a tag."""
     return word_key(f"{site.kind} {site}")
 
 
 def child_key(key: int, site: Site, iteration: int) -> int:
     """The key of a tag, from that of its parent: what evaluation without tags carries along for random numbers."""
-    return splitmix64(key ^ _site_key(site), iteration)
+    return splitmix64(key ^ site_key(site), iteration)
 
 
 class Tag(NamedTuple):

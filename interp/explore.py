@@ -234,8 +234,8 @@ def _attempt(state: State, position: int, broken: bool) -> Event | TagloomError:
 def _ended(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
     stats = Meter(state, clocked=False).stats()
     structure = structure_of(state.graph)
-    details = {"schedule": BY_HAND, "engine": "reference", "structure": structure, "kept": tuple(events)}
-    return ending(state, stats, stopped, "quiet", **details)
+    kept = tuple(events)
+    return ending(state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept=kept)
 
 
 def _too_large(limit: str, more: str) -> Exhausted:

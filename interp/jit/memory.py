@@ -39,3 +39,18 @@ def poke(context: Any, address: Any, index: Any, word: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
+def prefetch(context: Any, address: Any, index: Any) -> Any:
+    """Tell the processor that the word number `index` from an address on will be wanted soon."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        pointer = builder.bitcast(_pointer(builder, *arguments), byte)
+        builder.call(function, [pointer, number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit

@@ -1,0 +1,154 @@
+"""The registers of the machine: what it knows besides its arrays, by number; and the words for why it stopped."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class R(IntEnum):
+    """The registers."""
+
+    HEAD = 0
+    """Where the oldest token in flight is, in the ring of them."""
+    LENGTH = 1
+    WAITING = 2
+    PARKED = 3
+    HOLDING = 4
+    FIRINGS = 5
+    STEPS = 6
+    AHEAD = 7
+    """How many tokens of the wave under way are still to be delivered."""
+    TOP = 8
+    """Where memory ends that has ever been used."""
+    CAME = 9
+    """How many results have come."""
+    DEAD = 10
+    """How many objects have been let go, since the loop was entered."""
+    LOST = 11
+    """How many tags have."""
+    LARGEST_STORE = 12
+    LARGEST_FLIGHT = 13
+    DEEPEST = 14
+    BEFORE = 15
+    """The firings before the wave under way."""
+    WAVES = 16
+    OPEN = 17
+    """How many activations are open."""
+    HELD_FREE = 18
+    HELD_TOP = 19
+    POSITION = 20
+    """Where in the flight the token was that the loop stopped at."""
+
+
+class A(IntEnum):
+    """The addresses of the arrays, and how many rows those have that may be too small."""
+
+    OPTIONS = 0
+    REGISTERS = 1
+    MEMORY = 2
+    MEMORY_SIZE = 3
+    RING = 4
+    RING_SIZE = 5
+    PROFILE = 6
+    PROFILE_SIZE = 7
+    DEAD = 8
+    DEAD_SIZE = 9
+    LOST = 10
+    REFERENCES = 11
+    NODES = 12
+    PORTS = 13
+    EDGES = 14
+    ROUTES = 15
+    SITES = 16
+    SCOPES = 17
+    CODES = 18
+    """What each node does: the column of the image, but for nodes that the run is to stop at."""
+    COUNTS = 19
+    BEGUN = 20
+    FREE = 21
+    RESULTS = 22
+    GIVEN = 23
+    WOKEN = 24
+    HELD = 25
+    HELD_SIZE = 26
+    DUE = 27
+    """The rows of the held tokens that an event lets go."""
+
+
+class Held(IntEnum):
+    """The columns of held tokens. They are a list in the order of their steps, which begins and ends in row 0."""
+
+    STEP = 0
+    """The number of the step that sent it."""
+    TOKEN = 1
+    VALUE = 2
+    PREVIOUS = 3
+    NEXT = 4
+    BESIDE = 5
+    """Another that is held for the same iteration."""
+
+
+class Options(IntEnum):
+    """What does not change while a run goes on."""
+
+    MODE = 0
+    SEED = 1
+    FIRINGS = 2
+    TOKENS = 3
+    DEPTH = 4
+    ENOUGH = 5
+    """How many results end the run at once; 0 where none does."""
+    KEYED = 6
+    BOUNDED = 7
+    CLOCKED = 8
+    FAN = 9
+    LARGEST = 10
+
+
+class Mode(IntEnum):
+    """Which token is delivered next."""
+
+    OLDEST = 0
+    YOUNGEST = 1
+    RANDOM = 2
+
+
+class Given(IntEnum):
+    """What a firing gave that was done outside: a kind, and its values."""
+
+    KIND = 0
+    FIRST = 1
+    SECOND = 2
+    WOKEN = 3
+    """How many tokens it woke."""
+
+
+class Kind(IntEnum):
+    """The kinds of what a firing gave."""
+
+    NOTHING = 0
+    ONE = 1
+    """A value on output 0."""
+    TWO = 2
+    NONE = 3
+    """No output: a store, or a trap."""
+    PARKED = 4
+
+
+class Why(IntEnum):
+    """Why the loop stopped."""
+
+    QUIET = 0
+    BUDGET = 1
+    """The steps that it was given are done."""
+    ROOM = 2
+    """An array is too small."""
+    LEAVE = 3
+    """A firing is to be done outside."""
+    FIRINGS = 4
+    DEPTH = 5
+    TOKENS = 6
+    RESULT = 7
+    """All results have come, and that was enough."""
+    SECOND = 8
+    """S4 was breached: no graph that keeps the rules does that."""

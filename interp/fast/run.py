@@ -1,0 +1,279 @@
+"""The engine `fast`: a run of the token machine in numba, from arguments to outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import overload
+
+from ...core.errors import Crash, Exhausted, TagloomError, Usage
+from ...core.frontend.structure import Structure
+from ...core.graph import Graph
+from ...core.tag import Site
+from ...core.value import Value
+from ...core.world import World
+from ..alarm import Alarm, Interrupt, interruptible, resident
+from ..event import Cell
+from ..imaging import image
+from ..measure import Stats
+from ..outcome import Outcome, Waiting, ending, exhausted, in_order
+from ..reference import (
+    Keep,
+    Limits,
+    Until,
+    admit_arguments,
+    check_until,
+    first_state,
+    limits_of,
+    out_of_memory,
+    rung,
+)  # fmt: skip
+from ..script import Script, seed_of
+from ..state import State
+from .handover import held_tokens, results, to_state, waiting
+from .load import machine
+from .outside import Outside
+from .registers import Mode, R, Why
+from .store import Store
+
+BUDGET = 2**18
+"""How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
+
+
+def refusal(schedule: str | Script, keep: Keep) -> str | None:
+    """Why this engine cannot run so, if it cannot."""
+    if isinstance(schedule, Script) or _mode(schedule) is None:
+        return "it takes tokens in the order of fifo, lifo, waves or random:SEED, and none by hand"
+    if keep is not None:
+        return "it keeps no events"
+    return None
+
+
+def _mode(schedule: str) -> tuple[Mode, int] | None:
+    """Which token is next, under a schedule that has a name; and the seed of what is picked at random."""
+    if schedule in ("fifo", "waves"):
+        return Mode.OLDEST, 0
+    if schedule == "lifo":
+        return Mode.YOUNGEST, 0
+    seed = seed_of(schedule)
+    return None if seed is None else (Mode.RANDOM, seed)
+
+
+class Fast:
+    """A run of the fast machine, that can be driven, looked at, and handed over."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Sequence[Value],
+        *,
+        schedule: str = "lifo",
+        until: Until = "quiet",
+        limits: Limits | None = None,
+        seed: int = 0,
+        k: int | None = None,
+        world: World | None = None,
+    ) -> None:
+        found = _mode(schedule)
+        if found is None:
+            raise Usage(f"the fast engine has no schedule {schedule!r}", required="fifo, lifo, waves, random:SEED")
+        self.limits = limits_of(limits)
+        self.until = until
+        self.schedule = schedule
+        self.empty = first_state(graph, arguments, schedule, seed, k, world)
+        """The first state that the reference would have: what a state is made of when the run is handed over."""
+        self.store = Store(
+            image(graph, k), self.limits, found[0], seed=found[1], clocked=self.empty.clocked,
+            enough=len(graph.results) if until == "result" else 0,
+        )  # fmt: skip
+        self.store.begin(arguments)
+        self.outside = Outside(self.store, self.empty.rules, self.empty.world)
+
+    def state(self) -> State:
+        """The state of the reference machine that this run is in: it goes on from there by itself."""
+        return to_state(self.store, self.outside, self.empty.fork())
+
+    def go(self, steps: int | None = None) -> TagloomError | None:
+        """Go on until the run is over, or so many steps have been made; what stopped it, if that was no ending of its
+        own."""
+        with interruptible() as interrupt:
+            stopped = self._go(steps, interrupt)
+        if stopped is None and interrupt.pressed and self.store.registers[R.LENGTH]:
+            return rung("interrupt", self.limits)
+        return stopped
+
+    def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
+        store, run = self.store, machine()
+        alarm = Clock(self.limits, interrupt)
+        if store.live > self.limits.tokens:
+            return exhausted("tokens at once", "tokens", self.limits.tokens)
+        end = None if steps is None else int(store.registers[R.STEPS]) + steps
+        while True:
+            ringing = alarm.rings()
+            if ringing is not None:
+                return rung(ringing, self.limits) if store.registers[R.LENGTH] else None
+            budget = BUDGET if end is None else min(BUDGET, end - int(store.registers[R.STEPS]))
+            if budget <= 0:
+                return None
+            addresses = store.addresses()
+            why = Why(run(addresses.ctypes.data, budget, store.image.header))
+            store.sweep()
+            try:
+                if self._over(why):
+                    return None
+            except Exhausted as error:
+                return error
+
+    def _over(self, why: Why) -> bool:
+        """Do what the machine stopped for, if anything; whether the run is over. Raises Exhausted at a limit."""
+        match why:
+            case Why.QUIET | Why.RESULT:
+                return True
+            case Why.ROOM:
+                if resident() + self.store.growth() > self.limits.bytes:
+                    raise exhausted("bytes of memory", "bytes", self.limits.bytes)
+                self.store.grow()
+            case Why.FIRINGS:
+                raise exhausted("firings", "firings", self.limits.firings)
+            case Why.DEPTH:
+                raise exhausted("nested calls and loops", "depth", self.limits.depth)
+            case Why.TOKENS:
+                raise exhausted("tokens at once", "tokens", self.limits.tokens)
+            case Why.SECOND:
+                raise Crash("a graph that keeps the rules broke the machine", where=self.store.image.graph.name)
+            case Why.LEAVE:
+                return self._leave()
+        return False
+
+    def _leave(self) -> bool:
+        trapped = len(self.outside.traps)
+        delivery = self.outside.delivery()
+        try:
+            self.outside.fire(delivery)
+        except MemoryError:
+            raise out_of_memory(self.state(), delivery.position) from None
+        if self.until == "trap" and len(self.outside.traps) > trapped:
+            self._one_step()
+            return True
+        return False
+
+    def _one_step(self) -> None:
+        addresses = self.store.addresses()
+        machine()(addresses.ctypes.data, 1, self.store.image.header)
+
+    def stats(self) -> Stats:
+        """The measures so far."""
+        r, store = self.store.registers, self.store
+        profile, held = store.profile[: r[R.WAVES]].T.tolist()
+        if r[R.FIRINGS] > r[R.BEFORE]:
+            profile.append(int(r[R.FIRINGS] - r[R.BEFORE]))
+        while profile and not profile[-1]:
+            profile.pop()
+        clocked, span, firings = self.empty.clocked, len(profile), int(r[R.FIRINGS])
+        sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
+        return Stats(
+            firings=firings,
+            steps=int(r[R.STEPS]),
+            critical_path=span if clocked else None,
+            parallelism=(firings / span if span else 0.0) if clocked else None,
+            profile=tuple(profile) if clocked else None,
+            waiting=tuple(held) if clocked else None,
+            largest_store=int(r[R.LARGEST_STORE]),
+            largest_flight=int(r[R.LARGEST_FLIGHT]),
+            deepest_tag=int(r[R.DEEPEST]),
+            by_node=tuple(store.counts.tolist()),
+            opened={site: count for site, count in sites if count},
+        )
+
+    def outcome(self, stopped: TagloomError | None, structure: Structure) -> Outcome:
+        """How it ended."""
+        state = self.empty
+        state.records.clear()
+        state.results, state.traps, state.cells = results(self.store), self.outside.traps, self.outside.cells
+        return ending(
+            state,
+            self.stats(),
+            stopped,
+            self.until,
+            left=Residue(self.store, self.outside, state.bounds),
+            open_activations=int(self.store.registers[R.OPEN]),
+            schedule=self.schedule,
+            engine="fast",
+            structure=structure,
+        )
+
+
+class Clock:
+    """What ends a run from outside: looked at between two bursts of steps."""
+
+    def __init__(self, limits: Limits, interrupt: Interrupt) -> None:
+        self._alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+
+    def rings(self) -> str | None:
+        return self._alarm.rings(0, None)
+
+
+class Residue(Sequence[Waiting]):
+    """What a run left waiting, made when somebody looks at it: it may be millions of tokens."""
+
+    def __init__(self, store: Store, outside: Outside, bounds: Mapping[Site, int]) -> None:
+        self._store = store
+        self._bounds = bounds
+        self._outside = outside
+
+    @cached_property
+    def _all(self) -> tuple[Waiting, ...]:
+        found = list(waiting(self._store))
+        for handle, block in self._outside.cells.blocks.items():
+            for number, tokens in block.parked.items():
+                found += [Waiting(*token, Cell(handle, number)) for token in tokens]
+        if self._store.registers[R.HOLDING]:
+            store, bounds = self._store, self._bounds
+            tags = {frame: store.tag(frame) for frame in store.frames()}
+            for _, token in held_tokens(store, tags):
+                found.append(Waiting(*token, bounds[token.tag.site]))
+        return in_order(self._store.image.graph, found)
+
+    def __len__(self) -> int:
+        r = self._store.registers
+        return int(r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
+
+    @overload
+    def __getitem__(self, at: int) -> Waiting: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Waiting, ...]: ...
+    def __getitem__(self, at: int | slice) -> Waiting | tuple[Waiting, ...]:
+        return self._all[at]
+
+    def __iter__(self) -> Iterator[Waiting]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return self._all == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+
+def run_fast(
+    graph: Graph,
+    arguments: Sequence[object],
+    *,
+    schedule: str = "lifo",
+    until: Until,
+    limits: Limits | None,
+    structure: Structure,
+    seed: int = 0,
+    k: int | None = None,
+    world: World | None = None,
+) -> Outcome:
+    """Run a graph whose rules have been checked; how it ends is data.
+
+    Raises Usage where the arguments do not fit, or an option is none.
+    """
+    check_until(until)
+    run = Fast(
+        graph, admit_arguments(graph, arguments), schedule=schedule, until=until, limits=limits, seed=seed, k=k,
+        world=world,
+    )  # fmt: skip
+    return run.outcome(run.go(), structure)

@@ -1,0 +1,251 @@
+"""The token store: all arrays of a run, and how they grow; and the objects that its words stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...core.tag import ROOT, Tag
+from ...core.types import Type
+from ...core.value import Value
+from ..image import NODE, PORT_BITS, SCOPE, SITE, Header, Image, Words, is_boxed, value_of, word_of
+from ..reference import Limits
+from .registers import A, Given, Held, Mode, Options, R
+
+SLACK = 512
+"""For how many steps at least there is to be room."""
+_PINNED = 2**40
+"""The references to a literal: more than a run takes away."""
+
+
+class Store:
+    """The state of a run of an image, as arrays that the machine changes."""
+
+    def __init__(self, image: Image, limits: Limits, mode: Mode, *, seed: int, clocked: bool, enough: int) -> None:
+        self.image = image
+        graph = image.graph
+        self.options = np.zeros(len(Options), np.int64)
+        self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
+        self.options[[Options.FIRINGS, Options.TOKENS, Options.DEPTH]] = limits.firings, limits.tokens, limits.depth
+        self.options[Options.ENOUGH] = enough
+        self.options[[Options.KEYED, Options.BOUNDED, Options.CLOCKED]] = image.is_keyed, image.is_bounded, clocked
+        self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
+        self.registers = np.zeros(len(R), np.int64)
+        self.registers[R.TOP] = len(image.literals)
+        self.registers[R.HELD_TOP] = 1
+        self.memory = np.zeros(len(image.literals) + (2 * SLACK) * image.largest, np.int64)
+        self.memory[: len(image.literals)] = image.literals
+        self.ring = np.zeros((_power(2 * SLACK * image.fan), 2), np.int64)
+        self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int64)
+        self.free = np.zeros(len(image.scopes), np.int64)
+        self.counts = np.zeros(len(graph.nodes), np.int64)
+        self.begun = np.zeros(len(image.sites), np.int64)
+        self.results = np.zeros((max(len(graph.results), 1), 2), np.int64)
+        self.given = np.zeros(len(Given), np.int64)
+        self.woken = np.zeros((1, 2), np.int64)
+        self.held = np.zeros((2 * SLACK if image.is_bounded else 1, len(Held)), np.int64)
+        self.due = np.zeros(len(self.held), np.int64)
+        self.codes = np.ascontiguousarray(image.nodes[:, NODE.CODE])
+        self.objects: list[Value | None] = list(image.objects)
+        self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
+        self.unused: list[int] = []
+        self.dead = np.zeros(4 * 2 * SLACK, np.int64)
+        self.tags: list[Tag | None] = [None]
+        """The tags that have been made as objects; the word TAG of a frame is a number here."""
+        self.unused_tags: list[int] = []
+        self.lost = np.zeros(1, np.int64)
+
+    def begin(self, arguments: Sequence[Value]) -> None:
+        """The arguments in flight under the root tag, triggers before them."""
+        image, r = self.image, self.registers
+        root = int(r[R.TOP])
+        r[R.TOP] += image.scopes[image.sites[0, SITE.SCOPE], SCOPE.SIZE]
+        given = [True] * image.graph.hidden + list(arguments)
+        flight = []
+        for (_, output), ports, value in zip(image.graph.arguments, image.arguments, given, strict=True):
+            word = self.word(value, output.type, len(ports))
+            flight += [(root << PORT_BITS | port, word) for port in ports]
+        self.fit_ring(len(flight))
+        self.ring[: len(flight)] = flight or np.zeros((0, 2))
+        leaving = image.sites[0, SITE.LEAVING]
+        frame = self.memory[root : root + image.header]
+        frame[Header.PENDING] = len(flight) + leaving
+        frame[Header.PASSED] = len(image.graph.arguments)
+        if image.is_bounded:
+            frame[Header.BUSY] = len(flight)
+        if image.header > Header.KEY:
+            frame[Header.KEY] = np.uint64(ROOT.key).astype(np.int64)
+        r[[R.LENGTH, R.AHEAD, R.LARGEST_FLIGHT, R.OPEN]] = len(flight), len(flight), len(flight), 1
+
+    def addresses(self) -> Words:
+        """What the machine's `run` takes: where everything is. It holds until something grows."""
+        image = self.image
+        rows = {
+            A.OPTIONS: self.options, A.REGISTERS: self.registers, A.MEMORY: self.memory, A.RING: self.ring,
+            A.PROFILE: self.profile, A.DEAD: self.dead, A.LOST: self.lost, A.REFERENCES: self.references,
+            A.NODES: image.nodes, A.PORTS: image.ports, A.EDGES: image.edges, A.ROUTES: image.routes,
+            A.SITES: image.sites, A.SCOPES: image.scopes, A.CODES: self.codes, A.COUNTS: self.counts,
+            A.BEGUN: self.begun, A.FREE: self.free, A.RESULTS: self.results, A.GIVEN: self.given, A.WOKEN: self.woken,
+            A.HELD: self.held, A.DUE: self.due,
+        }  # fmt: skip
+        found = np.zeros(len(A), np.int64)
+        for of, array in rows.items():
+            assert array.flags.c_contiguous
+            found[of] = array.ctypes.data
+        sizes = {
+            A.MEMORY_SIZE: self.memory,
+            A.RING_SIZE: self.ring,
+            A.PROFILE_SIZE: self.profile,
+            A.DEAD_SIZE: self.dead,
+            A.HELD_SIZE: self.held,
+        }
+        for of, array in sizes.items():
+            found[of] = len(array)
+        if not image.is_bounded:
+            found[A.HELD_SIZE] = 2**62
+        return found
+
+    @property
+    def live(self) -> int:
+        """How many tokens there are: in flight, waiting, parked and held."""
+        r = self.registers
+        return int(r[R.LENGTH] + r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take."""
+        arrays = (self.memory, self.ring, self.profile, self.references, self.dead, self.lost)
+        return sum(array.nbytes for array in arrays)
+
+    def growth(self) -> int:
+        """The bytes that `grow` would allocate."""
+        return sum(array.nbytes * 2 for array in self._small())
+
+    def grow(self) -> None:
+        """Make what is nearly full twice as large."""
+        for array in self._small():
+            if array is self.memory:
+                self.memory = _doubled(self.memory)
+            elif array is self.ring:
+                self.fit_ring(len(self.ring))
+            elif array is self.profile:
+                self.profile = _doubled(self.profile)
+            else:
+                self.held = _doubled(self.held)
+                self.due = np.zeros(len(self.held), np.int64)
+
+    def _small(self) -> Iterator[Words]:
+        r, image = self.registers, self.image
+        if (len(self.memory) - r[R.TOP]) // image.largest < SLACK:
+            yield self.memory
+        if (len(self.ring) - r[R.LENGTH] - r[R.HOLDING]) // image.fan < SLACK:
+            yield self.ring
+        if self.options[Options.CLOCKED] and len(self.profile) - r[R.WAVES] < SLACK:
+            yield self.profile
+        if self.image.is_bounded and len(self.held) - r[R.HELD_TOP] < SLACK:
+            yield self.held
+
+    def fit_ring(self, more: int) -> None:
+        """Make room for so many tokens in flight more."""
+        r = self.registers
+        length = int(r[R.LENGTH])
+        size = _power(length + int(r[R.HOLDING]) + more + 1)
+        if size <= len(self.ring):
+            return
+        places = (np.arange(length) + r[R.HEAD]) & (len(self.ring) - 1)
+        ring = np.empty((size, 2), np.int64)
+        ring[:length] = self.ring[places]
+        self.ring, r[R.HEAD] = ring, 0
+
+    def word(self, value: Value, type_: Type, references: int) -> int:
+        """The word of a value; an object gets a number, and so many tokens refer to it."""
+        if not is_boxed(type_):
+            return word_of(value, type_.dtype)
+        if not self.unused:
+            self.unused = list(range(len(self.objects) + len(self.objects) // 2 + 16, len(self.objects) - 1, -1))
+            self.objects += [None] * len(self.unused)
+            grown = np.zeros(len(self.objects), np.int64)
+            grown[: len(self.references)] = self.references
+            self.references = grown
+        number = self.unused.pop()
+        self.objects[number] = value
+        self.references[number] = references
+        return number
+
+    def value(self, word: int, type_: Type) -> Value:
+        """The value of a word."""
+        if not is_boxed(type_):
+            return value_of(word, type_.dtype)
+        found = self.objects[word]
+        assert found is not None
+        return found
+
+    def drop(self, number: int) -> None:
+        """A token that referred to an object is gone."""
+        self.references[number] -= 1
+        if self.references[number] == 0:
+            self._let_go(number)
+
+    def sweep(self) -> None:
+        """Let go of the objects and tags that the machine has told to be dead."""
+        r = self.registers
+        for number in self.dead[: r[R.DEAD]].tolist():
+            self._let_go(number)
+        for number in self.lost[: r[R.LOST]].tolist():
+            self.tags[number] = None
+            self.unused_tags.append(number)
+        r[[R.DEAD, R.LOST]] = 0
+
+    def _let_go(self, number: int) -> None:
+        self.objects[number] = None
+        self.unused.append(number)
+
+    def tag(self, frame: int) -> Tag:
+        """The tag of an activation, made where it has not been: what is around it first."""
+        path = []
+        while not self.memory[frame + Header.TAG] and self.memory[frame + Header.PARENT]:
+            path.append(frame)
+            frame = int(self.memory[frame + Header.PARENT])
+        tag = self.tags[self.memory[frame + Header.TAG]] or ROOT
+        for each in reversed(path):
+            site = self.image.site_list[self.memory[each + Header.SITE]]
+            tag = tag.child(site, int(self.memory[each + Header.ITERATION]))
+            self._remember(each, tag)
+        return tag
+
+    def _remember(self, frame: int, tag: Tag) -> None:
+        if not self.unused_tags:
+            self.unused_tags = list(range(2 * len(self.tags) + 16, len(self.tags) - 1, -1))
+            self.tags += [None] * len(self.unused_tags)
+            self.lost = np.zeros(len(self.tags), np.int64)
+        number = self.unused_tags.pop()
+        self.tags[number] = tag
+        self.memory[frame + Header.TAG] = number
+
+    def flight(self) -> Iterator[tuple[int, int, int]]:
+        """The tokens in flight, in their order: port, frame and word."""
+        r, mask = self.registers, len(self.ring) - 1
+        for at in range(r[R.HEAD], r[R.HEAD] + r[R.LENGTH]):
+            token, word = self.ring[at & mask].tolist()
+            yield token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word
+
+    def frames(self) -> Iterator[int]:
+        """The frames of the open activations, in the order of memory."""
+        frame, image = len(self.image.literals), self.image
+        while frame < self.registers[R.TOP]:
+            site = int(self.memory[frame + Header.SITE])
+            if site >= 0:
+                yield frame
+            frame += int(image.scopes[image.sites[max(site, ~site), SITE.SCOPE], SCOPE.SIZE])
+
+
+def _power(size: int) -> int:
+    """The power of 2 that is so large, or larger."""
+    return 1 << max(size - 1, 1).bit_length()
+
+
+def _doubled(array: Words) -> Words:
+    grown = np.zeros((2 * len(array), *array.shape[1:]), np.int64)
+    grown[: len(array)] = array
+    return grown

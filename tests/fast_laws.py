@@ -1,0 +1,81 @@
+"""The laws of the fast engine, as functions: what a run on it must have in common with one on the reference machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from acts_generator import Witness
+from generator import Case
+from tagloom.core.errors import Exhausted
+from tagloom.core.frontend.structure import flat
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.core.value import Value, fingerprint
+from tagloom.interp.fast.run import Fast
+from tagloom.interp.outcome import Outcome
+from tagloom.interp.reference import Limits, drive, first_state, run_graph
+from tagloom.interp.schedule import schedule
+
+LIMITS = Limits(firings=1_500)
+SCHEDULES = ("waves", "fifo", "lifo", "random:7")
+
+
+def told(outcome: Outcome) -> dict[str, Any]:
+    """All that an outcome says, but for the engine."""
+    return {
+        "status": outcome.status,
+        "results": [None if result is None else fingerprint(result) for result in outcome.results],
+        "traps": list(map(str, outcome.traps)),
+        "error": str(outcome.error),
+        "residue": [(*each[:3], fingerprint(each.value), each.stays) for each in outcome.residue],
+        "open": outcome.open_activations,
+        "stats": outcome.stats,
+        "trapped": [event[:7] for event in outcome.trapped],
+    }
+
+
+def run_fast(graph: Graph, arguments: Sequence[Value], **options: Any) -> Outcome:
+    """A run on the fast engine, whatever the results of the graph are."""
+    run = Fast(graph, list(arguments), **options)
+    return run.outcome(run.go(), flat(len(graph.results)))
+
+
+def violations(
+    case: Case,
+    schedules: Sequence[str] = SCHEDULES,
+    limits: Limits = LIMITS,
+    handovers: Sequence[int] = (0, 7, 40, 300),
+) -> Iterator[str]:
+    """Every law that this program breaks on the fast engine, as it is now."""
+    graph = lower(case.program)
+    for name in schedules:
+        worlds = Witness(), Witness()
+        wanted = run_graph(graph, case.arguments, schedule=name, limits=limits, world=worlds[0])
+        got = run_fast(graph, case.arguments, schedule=name, limits=limits, world=worlds[1])
+        differ = [key for key, value in told(wanted).items() if told(got)[key] != value]
+        for key in differ:
+            yield f"{name}: {key} is {told(got)[key]} and not {told(wanted)[key]}"
+        if (worlds[0].lines, worlds[0].calls) != (worlds[1].lines, worlds[1].calls):
+            yield f"{name}: what it did to the world differs"
+        if differ:
+            return
+    for name in schedules:
+        for steps in handovers:
+            yield from handed_over(graph, case.arguments, name, steps, limits)
+
+
+def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
+    """After so many steps the fast engine is in the state that the reference is in."""
+    run = Fast(graph, list(arguments), schedule=name, limits=limits, world=Witness())
+    state = first_state(graph, list(arguments), name, world=Witness())
+    stopped = run.go(steps)
+    try:
+        done = len(list(islice(drive(state, schedule(name), limits), steps)))
+    except Exhausted as error:
+        if str(error) != str(stopped):
+            yield f"{name}: the reference ended with {error}, the fast engine with {stopped}"
+        return
+    if run.state().snapshot() != state.snapshot():
+        yield f"{name}: the states differ after {done} steps"
