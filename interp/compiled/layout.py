@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ...core.program import Function
 from ..jit.kernels import LANES, lane
 
+_CAST = {"b": "boolean({})", "i": "int64({})", "u": "uint64({})", "f": "float64({})"}
 ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 """What stands where nothing is."""
 
@@ -34,11 +35,12 @@ def places(wanted: str, slots: str) -> list[int]:
 
 
 def filled(texts: Sequence[str], wanted: str, slots: str) -> list[str]:
-    """What is in each slot where these are passed."""
+    """What is in each slot where these are passed, of exactly its lane: for a literal numba would compile a function
+    that recurs anew, and not find it again on disk."""
     made = [ZERO[slot] for slot in slots]
     for at, text in zip(places(wanted, slots), texts, strict=True):
         made[at] = text
-    return made
+    return [_CAST[slot].format(text) for slot, text in zip(slots, made, strict=True)]
 
 
 def returned(slots: str) -> str:

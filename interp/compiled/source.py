@@ -72,7 +72,7 @@ def _entry(program: Program, made: Text, component: Component) -> None:
     main = program.main
     arguments = [f"m.read_{lane(each.type.dtype)}(a, {at})" for at, each in enumerate(main.body.parameters)]
     hidden = ["s", "left", *["key"] * component.keyed]
-    hidden += [str(component.position(main.name))] if len(component.members) > 1 else []
+    hidden += [f"int64({component.position(main.name)})"] if len(component.members) > 1 else []
     slots = layout.filled(arguments, layout.lanes(p.type for p in main.body.parameters), component.parameters)
     made.lines += [
         f"@njit(void(int64, int64, int64, int64, uint64), {_OPTIONS})",
@@ -239,7 +239,7 @@ class _Writer:
         self.ask(levels, stack=True)
         hidden = ["s", f"left - {levels}"]
         hidden += [self.child(node, "0")] if component.keyed else []
-        hidden += [str(component.position(callee.name))] if len(component.members) > 1 else []
+        hidden += [f"int64({component.position(callee.name)})"] if len(component.members) > 1 else []
         wanted = layout.lanes(parameter.type for parameter in callee.body.parameters)
         slots = layout.filled(texts, wanted, component.parameters)
         name = self.fresh()

@@ -1,0 +1,219 @@
+"""How compiled runs end: at traps, at every limit, at Ctrl-C; and never by taking the process with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import tagloom as tl
+from compiled_laws import differences
+from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.outcome import Outcome
+from tagloom.interp.record import record
+from tagloom.interp.reference import Limits
+
+DEEP = Limits(depth=10**9)
+
+
+@tl.function
+def divided(n: tl.int64) -> tl.int64:
+    a = tl.cond(n > 5, lambda: 10 // (n - 8), lambda: 1)
+    b = 100 // n
+    return a + b
+
+
+@tl.function
+def looped(n: tl.int64) -> tl.int64:
+    inner = lambda i: tl.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s + divided(n - j)), 0, 0)[1]  # noqa: E731
+    return tl.while_loop(lambda i, s: 60 // (11 - i) > 0, lambda i, s: (i + 1, s + inner(i)), 1, 0)[1]
+
+
+@tl.function
+def count(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 0, lambda: 0, lambda: count(n - 1) + 1)
+
+
+@tl.function
+def forever(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 5, n)[0]
+
+
+@tl.function
+def counting(n: tl.int64) -> tl.int64:
+    """What counts for years."""
+    body = lambda i, s: (i + 1, tl.cond(s % 3 == 0, lambda: s * 5, lambda: s // 7 + i))  # noqa: E731
+    return tl.while_loop(lambda i, s: i < n, body, 0, 1)[1]
+
+
+@tl.function
+def tree(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 0, lambda: 1, lambda: tree(n - 1) + tree(n - 1))
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """A loop a level, and a call in it."""
+    going = lambda i, s: i < 1  # noqa: E731
+    body = lambda i, s: (i + 1, s + tl.cond(n <= 0, lambda: 0, lambda: nested(n - 1)))  # noqa: E731
+    return tl.while_loop(going, body, 0, 1)[1]
+
+
+@tl.function
+def drawing(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 0, lambda: tl.integers(n, n), lambda: drawing(n - 1))
+
+
+def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
+    return run_compiled(function.program, function.graph, arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [(divided, [0, 8, 5]), (looped, [3, 100, 12]), (drawing, [3])],
+    ids=lambda v: getattr(v, "name", ""),
+)
+def test_traps(function: tl.Function, inputs: list[int]) -> None:
+    """S5: the first trap, its operands and everything around it, word for word as the reference says it."""
+    for argument in inputs:
+        assert not list(differences(function.program, function.graph, [argument]))
+
+
+def test_trap_at_the_bottom() -> None:
+    """The tag of a trap is as deep as the calls were."""
+
+    @tl.function
+    def deep(n: tl.int64) -> tl.int64:
+        return tl.cond(n <= 0, lambda: 1 // n, lambda: deep(n - 1) + 1)
+
+    outcome = run(deep, 20_000)
+    assert outcome.status == "Trapped" and outcome.trapped[0].token.tag.depth == 20_000
+    assert str(outcome.error) == str(deep.run(20_000).error)
+
+
+@pytest.mark.parametrize(("function", "depth"), [(count, 100), (nested, 201)], ids=["calls", "loops"])
+def test_depth_is_exact(function: tl.Function, depth: int) -> None:
+    """S12: one level more than the limit is Exhausted, as on the reference; calls count, and loops."""
+    for limit in (depth - 1, depth, depth + 1):
+        limits = Limits(depth=limit)
+        one, other = function.run(100, limits=limits), run(function, 100, limits=limits)
+        assert (one.status, one.results) == (other.status, other.results)
+        assert str(one.error) == str(other.error)
+    assert run(function, 100, limits=Limits(depth=depth - 1)).error.limit == "depth"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
+def test_seconds(function: tl.Function) -> None:
+    """A run that goes on ends when its seconds are over, wherever it is: in loops of both kinds, and in calls."""
+    run(function, 1, limits=Limits(seconds=0.0))
+    begin = time.monotonic()
+    outcome = run(function, 2**40, limits=Limits(seconds=0.1, depth=60))
+    assert time.monotonic() - begin < 2.0
+    assert outcome.status == "Exhausted" and outcome.error is not None
+    assert outcome.error.limit == ("depth" if function is tree else "seconds")  # type: ignore[attr-defined]
+    tall = run(tree, 50, limits=Limits(seconds=0.1))
+    assert tall.error.limit == "seconds"  # type: ignore[union-attr]
+
+
+def test_bytes() -> None:
+    """The memory that the process may have ends a run before it begins, too."""
+    outcome = run(count, 10, limits=Limits(bytes=1000))
+    assert outcome.status == "Exhausted" and outcome.error.limit == "bytes"  # type: ignore[union-attr]
+
+
+def test_outcome() -> None:
+    """An outcome like any other, which says what it does not know."""
+    outcome = run(count, 10)
+    assert (outcome.status, outcome.value, outcome.engine, outcome.schedule) == (
+        "Returned",
+        10,
+        "compiled",
+        "sequential",
+    )
+    assert outcome.residue == () and outcome.traps == () and outcome.missing == ()
+    with pytest.raises(tl.Usage, match="measures nothing"):
+        _ = outcome.firings
+    with pytest.raises(tl.Usage, match="kept no events"):
+        _ = outcome.events
+    said = record(outcome)
+    assert said.firings is None and said.stats is None and said.results[0] is not None
+
+
+CHILD = """
+import os, signal, sys, threading, time
+sys.path[:0] = {paths!r}
+import pytest, tagloom as tl
+from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.reference import Limits
+sys.path.insert(0, {here!r})
+from test_ending import *
+{code}
+"""
+
+
+def in_a_process(code: str, seconds: float = 100.0) -> list[str]:
+    """What code prints in a process of its own; fails where the process does, or takes too long."""
+    here = __file__.rpartition("/")[0]
+    paths = [here.rpartition("/interp/")[0]]
+    child = CHILD.format(paths=paths, here=here, code=code)
+    ran = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=seconds)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.split()
+
+
+def test_interrupt() -> None:
+    """Ctrl-C ends a run within 0.2 s, with an outcome; the process goes on."""
+    code = """
+for function in (forever, counting):
+    run(function, 1, limits=Limits(seconds=0.0))
+    pressed = []
+    def press():
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(0.3, press).start()
+    outcome = run(function, 2**60)
+    print(outcome.status, outcome.error.limit, time.monotonic() - pressed[0] < 0.2)
+"""
+    assert in_a_process(code) == ["Exhausted", "interrupt", "True"] * 2
+
+
+BIG = """
+import random
+def wide(size, seed):
+    '''A recursion on many arguments, all alive across two calls.'''
+    dice = random.Random(seed)
+    names = [f"x{k}" for k in range(size)]
+    lines = ["func wide(n: int64, " + ", ".join(f"{x}: float64" for x in names) + ") -> float64 {"]
+    lines += [" small = less_equal n, 0", f" r = cond small, n, {', '.join(names)} " + "{"]
+    typed = ", ".join(f"{x}: float64" for x in names)
+    lines += [f"  then(m: int64, {typed}) {{ yield x0 }}", f"  else(m: int64, {typed}) {{", "   k = subtract m, 1"]
+    lines += [f"   y{k} = add x{k}, x{dice.randrange(size)}" for k in range(size)]
+    lines += [f"   a = call wide k, {', '.join(f'y{k}' for k in range(size))}"]
+    lines += [f"   z{k} = {dice.choice(['add', 'multiply', 'maximum'])} y{k}, a" for k in range(size)]
+    lines += [f"   b = call wide k, {', '.join(f'z{k}' for k in range(size))}", "   s0 = add a, b"]
+    lines += [f"   s{k + 1} = add s{k}, z{k}" for k in range(size)]
+    lines += [f"   yield s{size}", "  }", " }", " return r", "}"]
+    return tl.parse_program("\\n".join(lines))
+def deep(size, seed, depth):
+    program = wide(size, seed)
+    graph = tl.lower(program)
+    outcome = run_compiled(program, graph, [10**9] + [1.0] * size, limits=Limits(depth=depth, seconds=60.0))
+    print(outcome.status, outcome.error.limit)
+"""
+
+
+def test_stack_never_ends_the_process() -> None:
+    """However large the frames of a recursion, and whatever the limit on depth: Exhausted, and no crash."""
+    code = f"{BIG}\nfor size in (1, 150):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
+    assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(10))
+def test_stack_fuzzed(seed: int) -> None:
+    """The same, of frames of all sizes, and of threads that have less stack than wanted."""
+    code = f"{BIG}\nfor size in (2, 7, 30, 80, 400):\n    deep(size + {seed}, {seed}, 10**9)"
+    assert in_a_process(code, 600.0) == ["Exhausted", "depth"] * 5
