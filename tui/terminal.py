@@ -25,7 +25,8 @@ def has_colours() -> bool:
 def in_cells(view: View) -> str:
     """A view as text for stdout, with what its signs mean below it; as wide as the terminal, if that can be."""
     size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
-    drawing = draw_cells(view, width=size.columns, height=size.lines)
+    # The caption and the next prompt take a line each.
+    drawing = draw_cells(view, width=size.columns, height=size.lines - 2)
     looks = {"unicode": has_unicode(), "colours": has_colours()}
     if not drawing.fits:
         columns, rows = drawing.size
