@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..core import dtypes
@@ -18,17 +20,17 @@ from .image import MOST_OPERANDS, NODE, PORT, PORT_BITS, SCOPE, SCRATCH, Image, 
 from .opcode import Code, cast_code, code_of
 
 
-def image(graph: Graph, bound: int | None = None) -> Image:
-    """The image of a graph that keeps the rules; `bound` takes the place of the bounds that its loops have.
+def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
+    """The image of a graph that keeps the rules; `bounds` take the place of those that its loops have.
 
     Raises Usage where it is too large for this form.
     """
-    return _Making(graph, bound).image()
+    return _Making(graph, bounds).image()
 
 
 class _Making:
-    def __init__(self, graph: Graph, bound: int | None) -> None:
-        self.graph, self.bound = graph, bound
+    def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None) -> None:
+        self.graph, self.bounds = graph, bounds
         self.places = Places(graph)
         self.sites: list[Site] = list(
             dict.fromkeys([ENVIRONMENT, *(n.site for n in graph.nodes if n.site is not None)])
@@ -104,9 +106,9 @@ class _Making:
         ]
 
     def _bound(self, node: Node) -> int:
-        if node.op != "next_iteration":
+        if node.op != "next_iteration" or node.site is None:
             return 0
-        found: int | None = self.bound or dict(node.attributes).get(BOUND)
+        found = dict(node.attributes).get(BOUND) if self.bounds is None else self.bounds.get(node.site)
         return found or 0
 
     def _frame(self, members: list[int], nodes: Words, ports: Words) -> tuple[int, int]:

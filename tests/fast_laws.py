@@ -14,6 +14,7 @@ from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import Value, fingerprint
 from tagloom.interp.fast.run import Fast
+from tagloom.interp.measure import Meter
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.reference import Limits, drive, first_state, run_graph
 from tagloom.interp.schedule import schedule
@@ -36,9 +37,17 @@ def told(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def run_fast(graph: Graph, arguments: Sequence[Value], **options: Any) -> Outcome:
+def begun(graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any) -> Fast:
+    """A run on the fast engine that has not made a step; options are those of a first state."""
+    until = options.pop("until", "quiet")
+    return Fast(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)
+
+
+def run_fast(
+    graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
+) -> Outcome:
     """A run on the fast engine, whatever the results of the graph are."""
-    run = Fast(graph, list(arguments), **options)
+    run = begun(graph, arguments, name, limits, world, **options)
     return run.outcome(run.go(), flat(len(graph.results)))
 
 
@@ -53,7 +62,7 @@ def violations(
     for name in schedules:
         worlds = Witness(), Witness()
         wanted = run_graph(graph, case.arguments, schedule=name, limits=limits, world=worlds[0])
-        got = run_fast(graph, case.arguments, schedule=name, limits=limits, world=worlds[1])
+        got = run_fast(graph, case.arguments, name, limits, worlds[1])
         differ = [key for key, value in told(wanted).items() if told(got)[key] != value]
         for key in differ:
             yield f"{name}: {key} is {told(got)[key]} and not {told(wanted)[key]}"
@@ -64,11 +73,12 @@ def violations(
     for name in schedules:
         for steps in handovers:
             yield from handed_over(graph, case.arguments, name, steps, limits)
+            yield from taken_over(graph, case.arguments, name, steps, limits)
 
 
 def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
     """After so many steps the fast engine is in the state that the reference is in."""
-    run = Fast(graph, list(arguments), schedule=name, limits=limits, world=Witness())
+    run = begun(graph, arguments, name, limits, Witness())
     state = first_state(graph, list(arguments), name, world=Witness())
     stopped = run.go(steps)
     try:
@@ -79,3 +89,20 @@ def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int,
         return
     if run.state().snapshot() != state.snapshot():
         yield f"{name}: the states differ after {done} steps"
+
+
+def taken_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
+    """A run that the reference begins, and the fast engine goes on with, ends as the reference would have ended it."""
+    wanted = run_graph(graph, arguments, schedule=name, limits=limits, world=Witness())
+    state = first_state(graph, list(arguments), name, world=Witness())
+    meter = Meter(state, clocked=state.clocked)
+    try:
+        for event in islice(drive(state, schedule(name), limits), steps):
+            meter.see(event)
+    except Exhausted:
+        return
+    run = Fast(state, name, until="quiet", limits=limits, meter=meter)
+    got = told(run.outcome(run.go(), flat(len(graph.results))))
+    for key, value in told(wanted).items():
+        if got[key] != value:
+            yield f"{name}: taken over after {steps} steps, {key} is {got[key]} and not {value}"

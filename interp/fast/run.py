@@ -10,12 +10,11 @@ from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.tag import Site
-from ...core.value import Value
 from ...core.world import World
 from ..alarm import Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..imaging import image
-from ..measure import Stats
+from ..measure import Meter, Stats
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
     Keep,
@@ -35,6 +34,7 @@ from .load import machine
 from .outside import Outside
 from .registers import Mode, R, Why
 from .store import Store
+from .takeover import from_state
 
 BUDGET = 2**18
 """How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
@@ -63,35 +63,28 @@ class Fast:
     """A run of the fast machine, that can be driven, looked at, and handed over."""
 
     def __init__(
-        self,
-        graph: Graph,
-        arguments: Sequence[Value],
-        *,
-        schedule: str = "lifo",
-        until: Until = "quiet",
-        limits: Limits | None = None,
-        seed: int = 0,
-        k: int | None = None,
-        world: World | None = None,
+        self, state: State, schedule: str, *, until: Until, limits: Limits, meter: Meter | None = None
     ) -> None:
+        """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far.
+
+        Raises Usage where the schedule has no name, and where the graph is too large.
+        """
         found = _mode(schedule)
         if found is None:
-            raise Usage(f"the fast engine has no schedule {schedule!r}", required="fifo, lifo, waves, random:SEED")
-        self.limits = limits_of(limits)
-        self.until = until
-        self.schedule = schedule
-        self.empty = first_state(graph, arguments, schedule, seed, k, world)
-        """The first state that the reference would have: what a state is made of when the run is handed over."""
+            raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
+        self.schedule, self.until, self.limits = schedule, until, limits
+        self.taken = state
+        """What the reference knew: the mould for the state that it is handed back."""
         self.store = Store(
-            image(graph, k), self.limits, found[0], seed=found[1], clocked=self.empty.clocked,
-            enough=len(graph.results) if until == "result" else 0,
+            image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
+            enough=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
-        self.store.begin(arguments)
-        self.outside = Outside(self.store, self.empty.rules, self.empty.world)
+        self.outside = Outside(self.store, state.rules, state.world)
+        from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
 
     def state(self) -> State:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
-        return to_state(self.store, self.outside, self.empty.fork())
+        return to_state(self.store, self.outside, self.taken.fork())
 
     def go(self, steps: int | None = None) -> TagloomError | None:
         """Go on until the run is over, or so many steps have been made; what stopped it, if that was no ending of its
@@ -169,7 +162,7 @@ class Fast:
             profile.append(int(r[R.FIRINGS] - r[R.BEFORE]))
         while profile and not profile[-1]:
             profile.pop()
-        clocked, span, firings = self.empty.clocked, len(profile), int(r[R.FIRINGS])
+        clocked, span, firings = self.taken.clocked, len(profile), int(r[R.FIRINGS])
         sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
         return Stats(
             firings=firings,
@@ -187,7 +180,7 @@ class Fast:
 
     def outcome(self, stopped: TagloomError | None, structure: Structure) -> Outcome:
         """How it ended."""
-        state = self.empty
+        state = self.taken
         state.records.clear()
         state.results, state.traps, state.cells = results(self.store), self.outside.traps, self.outside.cells
         return ending(
@@ -259,7 +252,7 @@ def run_fast(
     graph: Graph,
     arguments: Sequence[object],
     *,
-    schedule: str = "lifo",
+    schedule: str,
     until: Until,
     limits: Limits | None,
     structure: Structure,
@@ -272,8 +265,6 @@ def run_fast(
     Raises Usage where the arguments do not fit, or an option is none.
     """
     check_until(until)
-    run = Fast(
-        graph, admit_arguments(graph, arguments), schedule=schedule, until=until, limits=limits, seed=seed, k=k,
-        world=world,
-    )  # fmt: skip
+    state = first_state(graph, admit_arguments(graph, arguments), schedule, seed, k, world)
+    run = Fast(state, schedule, until=until, limits=limits_of(limits))
     return run.outcome(run.go(), structure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -55,28 +55,6 @@ class Store:
         """The tags that have been made as objects; the word TAG of a frame is a number here."""
         self.unused_tags: list[int] = []
         self.lost = np.zeros(1, np.int64)
-
-    def begin(self, arguments: Sequence[Value]) -> None:
-        """The arguments in flight under the root tag, triggers before them."""
-        image, r = self.image, self.registers
-        root = int(r[R.TOP])
-        r[R.TOP] += image.scopes[image.sites[0, SITE.SCOPE], SCOPE.SIZE]
-        given = [True] * image.graph.hidden + list(arguments)
-        flight = []
-        for (_, output), ports, value in zip(image.graph.arguments, image.arguments, given, strict=True):
-            word = self.word(value, output.type, len(ports))
-            flight += [(root << PORT_BITS | port, word) for port in ports]
-        self.fit_ring(len(flight))
-        self.ring[: len(flight)] = flight or np.zeros((0, 2))
-        leaving = image.sites[0, SITE.LEAVING]
-        frame = self.memory[root : root + image.header]
-        frame[Header.PENDING] = len(flight) + leaving
-        frame[Header.PASSED] = len(image.graph.arguments)
-        if image.is_bounded:
-            frame[Header.BUSY] = len(flight)
-        if image.header > Header.KEY:
-            frame[Header.KEY] = np.uint64(ROOT.key).astype(np.int64)
-        r[[R.LENGTH, R.AHEAD, R.LARGEST_FLIGHT, R.OPEN]] = len(flight), len(flight), len(flight), 1
 
     def addresses(self) -> Words:
         """What the machine's `run` takes: where everything is. It holds until something grows."""
@@ -157,6 +135,23 @@ class Store:
         ring = np.empty((size, 2), np.int64)
         ring[:length] = self.ring[places]
         self.ring, r[R.HEAD] = ring, 0
+
+    def fit_memory(self, words: int) -> None:
+        """Make memory as large as so many words, and room."""
+        wanted = words + 2 * SLACK * self.image.largest
+        while len(self.memory) < wanted:
+            self.memory = _doubled(self.memory)
+
+    def fit_profile(self, waves: int) -> None:
+        """Make room for so many waves."""
+        while len(self.profile) < waves + SLACK:
+            self.profile = _doubled(self.profile)
+
+    def fit_held(self, tokens: int) -> None:
+        """Make room for so many tokens that bounds hold."""
+        while self.image.is_bounded and len(self.held) < tokens + SLACK:
+            self.held = _doubled(self.held)
+            self.due = np.zeros(len(self.held), np.int64)
 
     def word(self, value: Value, type_: Type, references: int) -> int:
         """The word of a value; an object gets a number, and so many tokens refer to it."""
