@@ -57,7 +57,7 @@ def outcome_of(
 def _trapped(text: Text, graph: Graph, words: Words) -> Event:
     """The firing that trapped: the first that a sequential evaluation meets."""
     function, node, types = text.trapping[words.node]
-    operands = tuple(words.operand(at, type_.dtype) for at, type_ in enumerate(types))
+    operands = tuple(words.operand(at, type_) for at, type_ in enumerate(types))
     tag = ROOT
     for site, iteration in words.path():
         tag = tag.child(text.sites[site], iteration)

@@ -6,47 +6,87 @@ told which of them it is; that one has as many slots of each lane as the one wit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from ...core import dtypes
+from ...core.dtypes import DType
 from ...core.program import Function
+from ...core.types import Type
 from ..jit.kernels import LANES, lane
 
-_CAST = {"b": "boolean({})", "i": "int64({})", "u": "uint64({})", "f": "float64({})"}
-ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
-"""What stands where nothing is."""
+Slots: TypeAlias = tuple[str, ...]
+"""Each is a lane, or, of an array, what numba calls its type."""
+_ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 
 
-def lanes(types: Iterable[object]) -> str:
-    return "".join(lane(type_.dtype) for type_ in types)  # type: ignore[attr-defined]
+def slot(type_: Type) -> str:
+    """Where a value of a type is passed."""
+    if type_.is_scalar:
+        return lane(type_.dtype)
+    assert type_.shape is not None
+    return f"Array({element(type_.dtype)}, {len(type_.shape)}, 'C')"
 
 
-def common(many: Sequence[str]) -> str:
+def element(dtype: DType) -> str:
+    """What numba calls the elements of an array."""
+    return "boolean" if dtype is dtypes.bool else repr(dtype)
+
+
+def slots(types: Iterable[Type]) -> Slots:
+    return tuple(map(slot, types))
+
+
+def zero(slot: str) -> str:
+    """What stands where nothing is."""
+    if slot in _ZERO:
+        return _ZERO[slot]
+    dtype, rank, _ = slot[len("Array(") :].split(", ")
+    return f"np.empty(({'0, ' * int(rank)}), {numpy(dtype)})"
+
+
+def numpy(element: str) -> str:
+    """What NumPy calls such elements."""
+    return "np.bool_" if element == "boolean" else f"np.{element}"
+
+
+def common(many: Sequence[Slots]) -> Slots:
     """Slots in which the arguments of each of many functions have their places."""
     if len(many) == 1:
         return many[0]
-    return "".join(kind * max(each.count(kind) for each in many) for kind in "biuf")
+    most: Counter[str] = Counter()
+    for each in many:
+        most |= Counter(each)
+    return tuple(sorted(most.elements()))
 
 
-def places(wanted: str, slots: str) -> list[int]:
-    """Which of the slots are for values in these lanes."""
-    left = {kind: [at for at, slot in enumerate(slots) if slot == kind] for kind in set(wanted)}
-    return [left[kind].pop(0) for kind in wanted] if wanted != slots else list(range(len(slots)))
+def places(wanted: Slots, given: Slots) -> list[int]:
+    """Which of the slots given are for values in the slots wanted."""
+    if wanted == given:
+        return list(range(len(given)))
+    left = {kind: [at for at, each in enumerate(given) if each == kind] for kind in set(wanted)}
+    return [left[kind].pop(0) for kind in wanted]
 
 
-def filled(texts: Sequence[str], wanted: str, slots: str) -> list[str]:
+def filled(texts: Sequence[str], wanted: Slots, given: Slots) -> list[str]:
     """What is in each slot where these are passed, of exactly its lane: for a literal numba would compile a function
     that recurs anew, and not find it again on disk."""
-    made = [ZERO[slot] for slot in slots]
-    for at, text in zip(places(wanted, slots), texts, strict=True):
+    made = list(map(zero, given))
+    for at, text in zip(places(wanted, given), texts, strict=True):
         made[at] = text
-    return [_CAST[slot].format(text) for slot, text in zip(slots, made, strict=True)]
+    return [f"{LANES[each]}({text})" if each in LANES else text for each, text in zip(given, made, strict=True)]
 
 
-def returned(slots: str) -> str:
+def said(slot: str) -> str:
+    """What numba calls the type of what is in a slot."""
+    return LANES.get(slot, slot)
+
+
+def returned(given: Slots) -> str:
     """What numba calls a result of such slots."""
-    kinds = [LANES[kind] for kind in slots]
-    return kinds[0] if len(kinds) == 1 else f"Tuple(({''.join(f'{kind}, ' for kind in kinds)}))"
+    return said(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{said(each)}, ' for each in given)}))"
 
 
 def result(texts: Sequence[str]) -> str:
@@ -64,19 +104,19 @@ class Component:
     """Whether it takes the key of its tag, since it reaches a draw."""
 
     @property
-    def parameters(self) -> str:
+    def parameters(self) -> Slots:
         """The slots of the arguments."""
-        return common([lanes(parameter.type for parameter in each.body.parameters) for each in self.members])
+        return common([slots(parameter.type for parameter in each.body.parameters) for each in self.members])
 
     @property
-    def results(self) -> str:
+    def results(self) -> Slots:
         """The slots of the results; one where there is none."""
-        return common([lanes(each.results) for each in self.members]) or "i"
+        return common([slots(each.results) for each in self.members]) or ("i",)
 
     @property
     def signature(self) -> str:
         hidden = ["int64", "int64", *["uint64"] * self.keyed, *["int64"] * (len(self.members) > 1)]
-        return f"{returned(self.results)}({', '.join([*hidden, *(LANES[kind] for kind in self.parameters)])})"
+        return f"{returned(self.results)}({', '.join([*hidden, *map(said, self.parameters)])})"
 
     def position(self, name: str) -> int:
         return [member.name for member in self.members].index(name)

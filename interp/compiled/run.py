@@ -26,7 +26,7 @@ from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from .ending import outcome_of
 from .support import supports
-from .words import Words, read, write
+from .words import Words, write
 
 STACK = 2**30
 """The bytes of stack that a run asks for; they are memory only as far as they are used."""
@@ -44,7 +44,7 @@ class Ready:
 
     program: Program
     text: Any
-    entry: Callable[[int, int, int, int, Any], None]
+    entry: Callable[..., None]
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -91,17 +91,21 @@ def run_compiled(
     deepest = min(limits.depth, DEEPEST)
     words = Words(len(program.main.results), deepest, seed)
     given = np.zeros(max(1, len(admitted)), np.int64)
+    arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
-        write(given, at, value, parameter.type.dtype)
-    stopped = _run(ready, words, given, deepest, limits)
+        if parameter.type.is_scalar:
+            write(given, at, value, parameter.type.dtype)
+        else:
+            arrays.append(np.array(value, order="C"))
+    stopped = _run(ready, words, given, arrays, deepest, limits)
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
-        results = tuple(read(words.results, at, type_.dtype) for at, type_ in enumerate(program.main.results))
+        results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
-    return outcome_of(ready.text, graph, words, results, stopped or _inside(words, limits), structure)
+    return outcome_of(ready.text, graph, words, results, stopped or _inside(ready, words, limits), structure)
 
 
-def _inside(words: Words, limits: Limits) -> Exhausted | None:
+def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
     """The limit that generated code met."""
     from ..jit import machine
 
@@ -115,17 +119,23 @@ def _inside(words: Words, limits: Limits) -> Exhausted | None:
         )
         error.limit = "depth"
         return error
+    if words.why == machine.MEMORY:
+        function, node, _ = ready.text.trapping[words.node]
+        name = f"{function}.{node.name}"
+        return Exhausted(f"the result of node {name} does not fit into memory", rule="S12", where=node.location or name)
     return None
 
 
-def _run(ready: Ready, words: Words, given: Any, deepest: int, limits: Limits) -> TagloomError | None:
+def _run(
+    ready: Ready, words: Words, given: Any, arrays: Sequence[Any], deepest: int, limits: Limits
+) -> TagloomError | None:
     """Run to the end, or to a limit, or Ctrl-C."""
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
             key = np.uint64(ROOT.key)
-            ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key)
+            ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key, *arrays)
         except BaseException as error:
             failed.append(error)
 
@@ -137,6 +147,8 @@ def _run(ready: Ready, words: Words, given: Any, deepest: int, limits: Limits) -
             words.stop()
             thread.join()
             raise
+    if failed and isinstance(failed[0], MemoryError):
+        return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:
         raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
     return stopped

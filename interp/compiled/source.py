@@ -16,23 +16,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from ...core.act import ACTS
 from ...core.mix import word_key
-from ...core.op import OPS
 from ...core.program import Node, Operand, Program, Region
 from ...core.tag import Site, site_key
 from ...core.types import Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
-from ..jit.machine import DEPTH, OPERANDS, STACK, TRAP
-from . import counting, layout
+from ..jit.machine import DEPTH, MEMORY, OPERANDS, SLOT, STACK, TRAP
+from . import arrays, counting, layout
+from .arrays import Value
 from .components import components, reaching
 from .layout import Component
 
 HEADER = f"""\
-{kernels.HEADER}from numba.types import Tuple, void
-from {__package__.rpartition(".")[0]}.jit import draws as d, machine as m
+{kernels.HEADER}import numpy as np
+from numba.types import Array, Tuple, void
+from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m
 """
 STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
@@ -55,7 +58,7 @@ def draws(node: Node) -> bool:
 
 def text_of(program: Program) -> Text:
     """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of the
-    arguments, and of where the words of the results go, and how deep tags may go."""
+    arguments, and of where the slots of the results go, how deep tags may go, the key of the root, and the arrays."""
     made = Text(HEADER.splitlines())
     keyed = reaching(program, draws)
     whose: dict[str, Component] = {}
@@ -70,24 +73,22 @@ def text_of(program: Program) -> Text:
 
 def _entry(program: Program, made: Text, component: Component) -> None:
     main = program.main
-    arguments = [f"m.read_{lane(each.type.dtype)}(a, {at})" for at, each in enumerate(main.body.parameters)]
+    arguments, arrays = [], []
+    for at, (_, type_) in enumerate(main.body.parameters):
+        arguments.append(f"m.read_{lane(type_.dtype)}(a, {at})" if type_.is_scalar else f"g{at}")
+        arrays += [] if type_.is_scalar else [(f"g{at}", layout.slot(type_))]
     hidden = ["s", "left", *["key"] * component.keyed]
     hidden += [f"int64({component.position(main.name)})"] if len(component.members) > 1 else []
-    slots = layout.filled(arguments, layout.lanes(p.type for p in main.body.parameters), component.parameters)
+    slots = layout.filled(arguments, layout.slots(p.type for p in main.body.parameters), component.parameters)
     made.lines += [
-        f"@njit(void(int64, int64, int64, int64, uint64), {_OPTIONS})",
-        "def entry(s, a, r, left, key):",
+        f"@njit(void({', '.join(['int64'] * 4 + ['uint64'] + [slot for _, slot in arrays])}), {_OPTIONS})",
+        f"def entry({', '.join(['s', 'a', 'r', 'left', 'key'] + [name for name, _ in arrays])}):",
         " m.write(s, 3, m.stack() - m.read_i(s, 3))",
         f" made = {component.name}({', '.join([*hidden, *slots])})",
     ]
-    for at, place in enumerate(layout.places(layout.lanes(main.results), component.results)):
+    for at, place in enumerate(layout.places(layout.slots(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"
-        made.lines.append(f" m.write(r, {at}, {part})")
-
-
-class _Value(NamedTuple):
-    text: str
-    type: Type
+        made.lines.append(f" m.{'write' if main.results[at].is_scalar else 'hold'}(r, {SLOT * at}, {part})")
 
 
 class _Asked(NamedTuple):
@@ -134,23 +135,23 @@ class _Writer:
         self.made.lines += [f"@njit({own.signature}, {_OPTIONS})", f"def {own.name}({', '.join([*hidden, *slots])}):"]
         for number, member in enumerate(own.members):
             self.function = member.name
-            wanted = layout.lanes(parameter.type for parameter in member.body.parameters)
+            wanted = layout.slots(parameter.type for parameter in member.body.parameters)
             given = [slots[at] for at in layout.places(wanted, own.parameters)]
             if len(own.members) == 1:
-                self.body(member.body, given, layout.lanes(member.results))
+                self.body(member.body, given, layout.slots(member.results))
                 return
             with self.inside(f"if which == {number}:"):
-                self.body(member.body, given, layout.lanes(member.results))
+                self.body(member.body, given, layout.slots(member.results))
         self.line(self.nothing)
 
-    def body(self, region: Region, given: Sequence[str], wanted: str) -> None:
+    def body(self, region: Region, given: Sequence[str], wanted: layout.Slots) -> None:
         made = self.region(region, given)
         self.line(f"return {layout.result(layout.filled(made, wanted, self.own.results))}")
 
     @property
     def nothing(self) -> str:
         """The return of a function that is left."""
-        return f"return {layout.result([layout.ZERO[slot] for slot in self.own.results])}"
+        return f"return {layout.result(list(map(layout.zero, self.own.results)))}"
 
     def leave(self, why: str | None = None, *, notes: bool = False) -> None:
         if why is not None:
@@ -178,12 +179,10 @@ class _Writer:
 
     def region(self, region: Region, given: Sequence[str]) -> list[str]:
         """Write the nodes; text of the results."""
-        values = {var.name: _Value(text, var.type) for var, text in zip(region.parameters, given, strict=True)}
+        values = {var.name: Value(text, var.type) for var, text in zip(region.parameters, given, strict=True)}
 
-        def value(operand: Operand) -> _Value:
-            if isinstance(operand, Literal):
-                return _Value(kernels.constant(operand.value, operand.type.dtype), operand.type)
-            return values[operand]
+        def value(operand: Operand) -> Value:
+            return self.literal(operand) if isinstance(operand, Literal) else values[operand]
 
         for node in region.nodes:
             inputs = list(map(value, node.inputs))
@@ -199,28 +198,51 @@ class _Writer:
                     results = texts
                 case _:
                     results = [self.compute(node, inputs, texts)]
-            values.update((var.name, _Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
+            values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
         return [value(result).text for result in region.results]
 
-    def compute(self, node: Node, inputs: Sequence[_Value], texts: Sequence[str]) -> str:
-        types, result = [each.type for each in inputs], node.results[0].type
-        if node.op in OPS:
-            condition = kernels.trap_condition(node.op, types, result, texts)
-            text = kernels.expression(node.op, types, result, node.attributes, texts)
-        else:
-            condition = f"{texts[0]} >= {texts[1]}" if node.op == "integers" else None
-            where = word_key(f"{self.function}.{node.name}")
-            drawn = f"d.element(m.read_u(s, 6), uint64({where}), {self.keys[-1]})"
-            text = f"d.{node.op}({', '.join([drawn, *texts])})"
+    def literal(self, literal: Literal) -> Value:
+        if literal.type.is_scalar:
+            return Value(kernels.constant(literal.value, literal.type.dtype), literal.type)
+        return Value(arrays.literal(self, np.asarray(literal.value), literal.type), literal.type)
+
+    def compute(self, node: Node, inputs: Sequence[Value], texts: Sequence[str]) -> str:
+        result = node.results[0].type
+        if draws(node):
+            return arrays.drawn(self, node, inputs)
+        if not result.is_scalar:
+            return arrays.elementwise(self, node, inputs)
+        types = [each.type for each in inputs]
+        condition = kernels.trap_condition(node.op, types, result, texts)
         if condition is not None:
-            self.made.trapping.append((self.function, node, tuple(types)))
-            with self.inside(f"if {condition}:"):
-                for at, operand in enumerate(texts):
-                    self.line(f"m.write(s, {OPERANDS + at}, {operand})")
-                self.leave(f"m.leave(s, {TRAP}, {len(self.made.trapping) - 1})", notes=True)
+            self.trap(node, inputs, condition)
+        return self.made_of(kernels.expression(node.op, types, result, node.attributes, texts))
+
+    def made_of(self, text: str) -> str:
+        """A variable for this."""
         name = self.fresh()
         self.line(f"{name} = {text}")
         return name
+
+    def trap(self, node: Node, inputs: Sequence[Value], condition: str) -> None:
+        """A node has no value, on a condition."""
+        with self.inside(f"if {condition}:"):
+            for at, (text, type_) in enumerate(inputs):
+                self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
+            self.leave(f"m.leave(s, {TRAP}, {self.number(node, inputs)})", notes=True)
+
+    def too_large(self, node: Node, inputs: Sequence[Value], condition: str) -> None:
+        """What a node makes is too large, on a condition."""
+        with self.inside(f"if {condition}:"):
+            self.leave(f"m.leave(s, {MEMORY}, {self.number(node, inputs)})")
+
+    def number(self, node: Node, inputs: Sequence[Value]) -> int:
+        self.made.trapping.append((self.function, node, tuple(type_ for _, type_ in inputs)))
+        return len(self.made.trapping) - 1
+
+    def draw_key(self, node: Node) -> str:
+        where = word_key(f"{self.function}.{node.name}")
+        return self.made_of(f"d.base(m.read_u(s, 6), uint64({where}), {self.keys[-1]})")
 
     def cond(self, node: Node, texts: Sequence[str]) -> list[str]:
         names = [self.fresh() for _ in node.results]
@@ -240,13 +262,13 @@ class _Writer:
         hidden = ["s", f"left - {levels}"]
         hidden += [self.child(node, "0")] if component.keyed else []
         hidden += [f"int64({component.position(callee.name)})"] if len(component.members) > 1 else []
-        wanted = layout.lanes(parameter.type for parameter in callee.body.parameters)
+        wanted = layout.slots(parameter.type for parameter in callee.body.parameters)
         slots = layout.filled(texts, wanted, component.parameters)
         name = self.fresh()
         self.line(f"{name} = {component.name}({', '.join([*hidden, *slots])})")
         with self.inside("if m.read_i(s, 0) != 0:"):
             self.leave(f"m.note(s, {self.site(node)}, 0)", notes=True)
-        places = layout.places(layout.lanes(callee.results), component.results)
+        places = layout.places(layout.slots(callee.results), component.results)
         return [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
 
     def loop(self, node: Node, texts: Sequence[str]) -> list[str]:
@@ -255,7 +277,11 @@ class _Writer:
         count, names = self.fresh("n"), []
         for var, text in zip(node.regions[1].parameters, texts, strict=True):
             names.append(self.fresh())
-            self.line(f"{names[-1]} = {LANES[lane(var.type.dtype)]}({text})")
+            self.line(
+                f"{names[-1]} = {LANES[lane(var.type.dtype)]}({text})"
+                if var.type.is_scalar
+                else f"{names[-1]} = {text}"
+            )
         self.line(f"{count} = 0")
         self.loops.append((self.site(node), count))
         counter = counting.counter(node)

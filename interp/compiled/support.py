@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ...core import dtypes
 from ...core.act import ACTS
 from ...core.op import OPS
 from ...core.program import STRUCTURED, Node, Program, Region
 from ...core.types import Type
+from ...core.value import Literal
 
 MOST_LOOPS = 12
 """How deep loops nest: Python refuses 20 in one another, and a loop may be two."""
 MOST_REGIONS = 60
 """How deep regions nest: Python refuses 100 levels of indentation, and numba is slow long before."""
+MOST_WRITTEN = 1000
+"""How many elements a literal has: they are written out."""
+MOST_AXES = 8
 _SILENT = ("breakpoint",)
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
@@ -53,16 +59,17 @@ def _of_node(function: str, node: Node) -> Iterator[str]:
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:
         yield from _of_types(name, [parameter.type for parameter in region.parameters])
-    if draw and not node.results[0].type.is_scalar:
-        yield f"it draws no arrays yet ({name})"
+    for operand in node.inputs:
+        if isinstance(operand, Literal) and np.size(operand.value) > MOST_WRITTEN:  # type: ignore[arg-type]
+            yield f"it writes no literals of so many elements ({name})"
 
 
 def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
     for type_ in types:
         if type_.dtype not in dtypes.ALL:
             yield f"it has no cells yet ({where})"
-        elif not type_.is_scalar:
-            yield f"it has no arrays yet ({where}: {type_})"
+        elif type_.shape is None or len(type_.shape) > MOST_AXES:
+            yield f"it must know how many axes an array has, {MOST_AXES} at most ({where}: {type_})"
 
 
 def _nested(region: Region) -> tuple[int, int]:

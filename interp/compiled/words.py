@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
 from ...core.dtypes import DType
-from ...core.value import Value
+from ...core.types import Type
+from ...core.value import Value, normal
 from ..jit import machine
 from ..jit.kernels import lane
 
@@ -18,6 +20,21 @@ _LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.
 def write(words: Any, at: int, value: Value, dtype: DType) -> None:
     """A scalar into a word, as in its lane."""
     words.view(_LANES[lane(dtype)])[at] = np.asarray(value).item()
+
+
+def taken(words: Any, at: int, type_: Type) -> Value:
+    """The value in a slot that begins at a word; the slot no longer owns it."""
+    if type_.is_scalar:
+        return read(words, at, type_.dtype)
+    from numba.core.runtime.nrt import MemInfo
+
+    counter, address, *sizes = map(int, words[at : at + 2 + len(type_.shape or ())])
+    found = Type(type_.dtype, tuple(sizes))
+    owner = MemInfo(counter)  # which gives the reference back when it goes
+    elements = np.empty(sizes, type_.dtype.numpy)
+    ctypes.memmove(elements.ctypes.data, address, elements.nbytes)
+    del owner
+    return normal(elements, found)
 
 
 def read(words: Any, at: int, dtype: DType) -> Value:
@@ -35,7 +52,7 @@ class Words:
     def __init__(self, results: int, deepest: int, seed: int) -> None:
         self.state = np.zeros(machine.WORDS, np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
-        self.results = np.zeros(max(1, results), np.int64)
+        self.results = np.zeros(machine.SLOT * max(1, results), np.int64)
         self.state[5] = self.steps.ctypes.data
         self.state.view(np.uint64)[6] = seed
         self.address: int = self.state.ctypes.data
@@ -61,5 +78,10 @@ class Words:
         noted = self.steps[: 2 * int(self.state[4])].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in noted[::-1]]
 
-    def operand(self, at: int, dtype: DType) -> Value:
-        return read(self.state, machine.OPERANDS + at, dtype)
+    def operand(self, at: int, type_: Type) -> Value:
+        """An operand of the trapping node; it can be asked for once."""
+        return taken(self.state, machine.OPERANDS + machine.SLOT * at, type_)
+
+    def result(self, at: int, type_: Type) -> Value:
+        """A result; it can be asked for once."""
+        return taken(self.results, machine.SLOT * at, type_)

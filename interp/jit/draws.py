@@ -1,4 +1,4 @@
-"""Random numbers of one element in compiled code: the same as those of core.ops.random, from the same keys.
+"""Random numbers in compiled code: the same as those of core.ops.random, from the same keys.
 
 What is said there of unbounded integers is said here of 64 bits, since numba turns a sum of an unsigned and a signed
 integer into a float.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
+import numpy as np
 from numba import float64, int64, njit, uint64
 
 from . import machine, opaque
@@ -31,9 +32,9 @@ def child(key, site, iteration):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def element(seed, node, key):  # type: ignore[no-untyped-def]
-    """The key of the first element of a draw."""
-    return splitmix64(splitmix64(key ^ node, seed), uint64(0))
+def base(seed, node, key):  # type: ignore[no-untyped-def]
+    """The key of a draw; its element i has splitmix64(base, i)."""
+    return splitmix64(key ^ node, seed)
 
 
 @_jit
@@ -67,3 +68,12 @@ def integers(key, low, high):  # type: ignore[no-untyped-def]
         if word * size >= rejected:
             return low + int64(_high_product(word, size))
         number += uint64(1)
+
+
+@_jit
+def permutation(key, size):  # type: ignore[no-untyped-def]
+    numbers = np.arange(size)
+    for last in range(size - 1, 0, -1):
+        other = integers(splitmix64(key, uint64(last)), 0, last + 1)
+        numbers[last], numbers[other] = numbers[other], numbers[last]
+    return numbers

@@ -4,13 +4,16 @@ A state is a block of 64-bit words that generated code and whoever waits for it 
 array would be seven arguments of every call. The words of a state:
 
 0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
-1   why, where it happened inside: TRAP, DEPTH or STACK
-2   the number of the trapping node
+1   why, where it happened inside: TRAP, DEPTH, STACK or MEMORY
+2   the number of the node where TRAP or MEMORY was
 3   how low the stack may go
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
-8+  the operands of the trapping node
+8+  the operands of the trapping node, SLOT words each
+
+A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
+that of its elements, and its sizes. Whoever finds an array there owns a reference.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ from numba import float64, int64, njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-TRAP, DEPTH, STACK = 1, 2, 3
+TRAP, DEPTH, STACK, MEMORY = 1, 2, 3, 4
 OPERANDS = 8
-WORDS = 16
+SLOT = 66
+WORDS = OPERANDS + 3 * SLOT
 
 _WORD = ir.IntType(64)
 _KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
@@ -61,6 +65,23 @@ def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(int64, int64, wide), build
+
+
+@intrinsic
+def hold(typing: Any, base: Any, index: Any, array: Any) -> Any:
+    """Write an array into a slot, with a reference of its own."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        base, index, value = arguments
+        made = context.make_array(array)(context, builder, value)
+        context.nrt.incref(builder, array, value)
+        addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
+        sizes = [builder.extract_value(made.shape, axis) for axis in range(array.ndim)]
+        for at, word in enumerate([*addresses, *sizes]):
+            builder.store(word, _place(builder, _WORD, base, builder.add(index, _WORD(at))))
+        return context.get_dummy_value()
+
+    return types.void(int64, int64, array), build
 
 
 @intrinsic

@@ -1,0 +1,206 @@
+"""Arrays in the text: ops element by element as loops, literals, and draws.
+
+Sizes are checked where types leave them open: what does not broadcast traps, before anything else about an op does.
+Elements are computed as scalars are, but for those functions whose last bits are NumPy's choice (jit.loops).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, NamedTuple, Protocol
+
+from ...core import dtypes
+from ...core.op import MOST_ELEMENTS
+from ...core.program import Node
+from ...core.types import Type
+from ..jit import kernels
+from ..jit.kernels import LANES, lane
+from .layout import element, numpy
+
+NUMPY_S = ("exp", "log", "sin", "cos", "tanh", "pow")
+"""Ops that NumPy computes in loops of its own, on floats."""
+
+
+class Value(NamedTuple):
+    """Text of a value, and its type."""
+
+    text: str
+    type: Type
+
+
+class Writer(Protocol):
+    """Who writes the function that an op is in."""
+
+    def line(self, text: str) -> None: ...
+    def made_of(self, text: str) -> str: ...
+    def inside(self, head: str) -> AbstractContextManager[None]: ...
+    def fresh(self, of: str = "v") -> str: ...
+    def trap(self, node: Node, inputs: Sequence[Value], condition: str) -> None: ...
+    def too_large(self, node: Node, inputs: Sequence[Value], condition: str) -> None: ...
+    def draw_key(self, node: Node) -> str: ...
+
+
+def empty(writer: Writer, sizes: Sequence[str], type_: Type) -> str:
+    return writer.made_of(f"np.empty(({', '.join(sizes)},), {numpy(element(type_.dtype))})")
+
+
+def literal(writer: Writer, array: Any, type_: Type) -> str:
+    """An array that is made anew wherever it stands."""
+    if not array.size:
+        return empty(writer, list(map(str, array.shape)), type_)
+    elements = ", ".join(kernels.constant(each, type_.dtype) for each in array.ravel())
+    return writer.made_of(f"np.array([{elements}], {numpy(element(type_.dtype))}).reshape({array.shape})")
+
+
+def elementwise(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+    """An op on arrays, or on arrays and scalars."""
+    result = node.results[0].type
+    sizes = _sizes(writer, node, inputs)
+    if not all(size.isdigit() for size in sizes):
+        product = " * ".join(f"float64(max({size}, 1))" for size in sizes)
+        writer.too_large(node, inputs, f"{product} > {float(MOST_ELEMENTS)}")
+    places = [_place(writer, value, sizes) for value in inputs]
+    scalars = [Type(value.type.dtype) for value in inputs]
+    condition = kernels.trap_condition(node.op, scalars, Type(result.dtype), [_at(place) for place in places])
+    if condition is not None:
+        found = writer.made_of("False")
+        with _over(writer, sizes) as at:
+            writer.line(f"{found} = {found} or {_filled(condition, at)}")
+        writer.trap(node, inputs, found)
+    made = empty(writer, sizes, result)
+    if node.op in NUMPY_S and result.dtype.kind == "f":
+        _numpys(writer, node, places, sizes, made, result)
+        return made
+    texts = [_at(place) for place in places]
+    text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
+    with _over(writer, sizes) as at:
+        writer.line(f"{made}[{', '.join(at)}] = {_filled(text, at)}")
+    return made
+
+
+class _Place(NamedTuple):
+    """Where the elements of an operand are: for each axis of it the number of the result's, and by what the index
+    counts; a scalar has no axes and is its text."""
+
+    text: str
+    type: Type
+    axes: tuple[tuple[int, str], ...]
+
+
+def _place(writer: Writer, value: Value, sizes: Sequence[str]) -> _Place:
+    shape = value.type.shape or ()
+    first = len(sizes) - len(shape)
+    axes = []
+    for at, size in enumerate(shape):
+        if size is None:
+            step = writer.made_of(f"1 if {value.text}.shape[{at}] != 1 else 0")
+        else:
+            step = "0" if size == 1 and sizes[first + at] != "1" else "1"
+        axes.append((first + at, step))
+    return _Place(value.text, value.type, tuple(axes))
+
+
+def _at(place: _Place) -> str:
+    """An element in its lane, the indices being `@0`, `@1`, ..."""
+    if place.type.is_scalar:
+        return place.text
+    indices = [{"1": f"@{axis}", "0": "0"}.get(step, f"@{axis} * {step}") for axis, step in place.axes]
+    return f"{LANES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
+
+
+def _filled(text: str, at: Sequence[str]) -> str:
+    for axis in reversed(range(len(at))):
+        text = text.replace(f"@{axis}", at[axis])
+    return text
+
+
+def _sizes(writer: Writer, node: Node, inputs: Sequence[Value]) -> list[str]:
+    """Text of the result's sizes; writes the check that the operands' broadcast to it."""
+    shapes = [(value, value.type.shape) for value in inputs if value.type.shape]
+    rank = max(len(shape) for _, shape in shapes)
+    sizes = []
+    for axis in range(rank):
+        known: set[int] = set()
+        open_ = []
+        for value, shape in shapes:
+            at = axis - (rank - len(shape))
+            if at >= 0 and shape[at] is None:
+                open_.append(f"{value.text}.shape[{at}]")
+            elif at >= 0:
+                known.add(shape[at] or 0)
+        fixed = max(known - {1}, default=1) if known - {1} or not open_ else None
+        sizes.append(_size(writer, node, inputs, fixed, open_))
+    return sizes
+
+
+def _size(writer: Writer, node: Node, inputs: Sequence[Value], fixed: int | None, open_: Sequence[str]) -> str:
+    """One size of the result, of one that is known, if it is not 1, and some that are not."""
+    if fixed is not None:
+        for size in open_:
+            writer.trap(node, inputs, f"{size} != {fixed} and {size} != 1")
+        return str(fixed)
+    size = writer.made_of(open_[0])
+    for other in open_[1:]:
+        writer.trap(node, inputs, f"{size} != 1 and {other} != 1 and {other} != {size}")
+        size = writer.made_of(f"{other} if {size} == 1 else {size}")
+    return size
+
+
+class _over:  # noqa: N801 - read as a word
+    """The loops over all elements; gives the names of the indices."""
+
+    def __init__(self, writer: Writer, sizes: Sequence[str]) -> None:
+        self.writer, self.sizes, self.stack = writer, sizes, ExitStack()
+
+    def __enter__(self) -> list[str]:
+        names = [self.writer.fresh("i") for _ in self.sizes]
+        for name, size in zip(names, self.sizes, strict=True):
+            self.stack.enter_context(self.writer.inside(f"for {name} in range({size}):"))
+        return names
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+
+def _numpys(
+    writer: Writer, node: Node, places: Sequence[_Place], sizes: Sequence[str], made: str, result: Type
+) -> None:
+    """A function that NumPy computes, of float64 copies of the operands in the result's shape."""
+    wide = Type(dtypes.float64, result.shape)
+    copies = [empty(writer, sizes, wide) for _ in places]
+    with _over(writer, sizes) as at:
+        for copy, place in zip(copies, places, strict=True):
+            writer.line(f"{copy}[{', '.join(at)}] = {_filled(_at(place), at)}")
+    into = made if result.dtype is dtypes.float64 else copies[0]
+    writer.line(f"n.{node.op}({', '.join([*copies, into])})")
+    if into is not made:
+        with _over(writer, sizes) as at:
+            writer.line(f"{made}[{', '.join(at)}] = {into}[{', '.join(at)}]")
+
+
+def drawn(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+    """Random numbers: one, or an array of a size that is known, or a permutation."""
+    texts = [value.text for value in inputs]
+    if node.op == "permutation":
+        writer.trap(node, inputs, f"{texts[0]} < 0")
+        writer.too_large(node, inputs, f"{texts[0]} > {MOST_ELEMENTS}")
+        return writer.made_of(f"d.permutation({writer.draw_key(node)}, {texts[0]})")
+    if node.op == "integers":
+        writer.trap(node, inputs, f"{texts[0]} >= {texts[1]}")
+    result, key = node.results[0].type, writer.draw_key(node)
+    if result.is_scalar:
+        return writer.made_of(_draw(node, key, "0", texts))
+    sizes = [str(size) for size in result.shape or ()]
+    if math.prod(filter(None, result.shape or ())) > MOST_ELEMENTS:
+        writer.too_large(node, inputs, "True")
+    made = empty(writer, sizes, result)
+    flat, index = writer.made_of(f"{made}.reshape(-1)"), writer.fresh("i")
+    with writer.inside(f"for {index} in range({flat}.size):"):
+        writer.line(f"{flat}[{index}] = {_draw(node, key, index, texts)}")
+    return made
+
+
+def _draw(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
+    return f"d.{node.op}({', '.join([f'd.splitmix64({key}, uint64({index}))', *texts])})"
