@@ -23,12 +23,11 @@ from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from ..core.value import Value
 from ..core.world import World
+from .engine import Options, Subject, run
 from .outcome import Outcome
-from .reference import Keep, Limits, Until, admit_arguments, run_checked
+from .reference import Keep, Limits, Until, admit_arguments
 from .script import Script
 from .travel.history import History
-
-ENGINES = ("reference",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Function(Drawn):
         if region is not None:
             values, structure = call(region, self.source, arguments)
             return unflatten(structure, map(Symbol, values))
-        outcome = self.run(*arguments)
+        outcome = self.run(*arguments, account=False)
         if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
             raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
@@ -93,7 +92,7 @@ class Function(Drawn):
     def run(
         self,
         *arguments: Any,
-        engine: str = "reference",
+        engine: str | None = None,
         schedule: str | Script = "waves",
         until: Until = "quiet",
         limits: Limits | None = None,
@@ -101,29 +100,22 @@ class Function(Drawn):
         seed: int = 0,
         k: int | None = None,
         world: World | None = None,
+        account: bool = True,
     ) -> Outcome:
         """Run on concrete arguments. How the run ends is data, Ctrl-C included; only a wrong call raises.
+
+        `engine` is reference, fast, compiled or auto, which begins on the first and goes on with what suits; the
+        outcome says which it was. Where it is None, the environment's TAGLOOM_ENGINE says, or else it is auto.
+        `account=False` says that only the results are wanted: then auto may run without tokens, and count nothing.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
         `keep="events"` keeps them, `keep="run.jsonl"`, or any path that ends so, writes them to that file while the
         program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
         the loops say, and `world` prints.
         """
-        if engine not in ENGINES:
-            raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
         traced, values = self._admitted("run", arguments)
-        return run_checked(
-            traced.graph,
-            values,
-            schedule=schedule,
-            until=until,
-            limits=limits,
-            keep=keep,
-            structure=traced.structure,
-            seed=seed,
-            k=k,
-            world=_with_callbacks(world, traced),
-        )
+        subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)
+        return run(subject, values, Options(schedule, until, limits, keep, seed, k, in_world, account), engine)
 
     def history(
         self,

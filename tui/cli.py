@@ -25,13 +25,16 @@ from ..core.value import show as show_value
 from ..core.world import World
 from ..interp.corpus import try_cases, unclaimed
 from ..interp.documents import to_json
+from ..interp.engine import Options as RunOptions
+from ..interp.engine import Subject
+from ..interp.engine import run as run_on
 from ..interp.explore import STATES, Choices, every_firing, every_token
 from ..interp.function import Function
 from ..interp.log import SUFFIX
 from ..interp.oracle import check as check_graph
 from ..interp.outcome import Outcome
 from ..interp.record import record, with_critical_path, words
-from ..interp.reference import Limits, run_graph
+from ..interp.reference import Limits, breaks_rules, structure_of
 from ..interp.replay import open_log
 from ..viz.collapse import LARGEST
 from .begin import Options, Start
@@ -76,7 +79,7 @@ _DEFAULT = Limits()
 def run(
     target: Target,
     args: Arguments = None,
-    engine: Annotated[str, typer.Option(help="The machine that runs it: reference.")] = "reference",
+    engine: Annotated[str | None, typer.Option(help="What runs it: reference, fast, compiled or auto.")] = None,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -100,21 +103,28 @@ def run(
     options: dict[str, Any] = {
         "schedule": schedule,
         "until": until.value,
-        "limits": Limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
+        "limits": _limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
         "keep": "events" if keep is None and stats and as_document else keep,
         "seed": seed,
         "k": k,
         "world": World(_aside) if as_document else World(),
+        "account": stats or as_document,
     }
     if isinstance(subject, Function):
         forms(subject, values)
         outcome = subject.run(*subject.source.nested(values), engine=engine, **options)
-    elif engine != "reference":
-        raise Usage(f"no engine is called {engine!r}", required="reference")
     else:
-        outcome = run_graph(forms(subject)[1], values, unchecked=unchecked, **options)
+        program, graph = forms(subject)
+        ready = Subject(graph, structure_of(graph), program, breaks_rules(graph, unchecked=unchecked))
+        outcome = run_on(ready, values, RunOptions(**options), engine)
     _print_outcome(outcome, stats=stats, as_document=as_document)
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
+
+
+def _limits(*given: Any) -> Limits | None:
+    """The limits, where any is not what it is by default."""
+    limits = Limits(*given)
+    return None if limits == _DEFAULT else limits
 
 
 def _aside(line: str) -> None:

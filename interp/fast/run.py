@@ -17,7 +17,6 @@ from ..imaging import image
 from ..measure import Meter, Stats
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
-    Keep,
     Limits,
     Until,
     admit_arguments,
@@ -27,7 +26,7 @@ from ..reference import (
     out_of_memory,
     rung,
 )  # fmt: skip
-from ..script import Script, seed_of
+from ..script import seed_of
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
 from .load import machine
@@ -38,15 +37,6 @@ from .takeover import from_state
 
 BUDGET = 2**18
 """How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
-
-
-def refusal(schedule: str | Script, keep: Keep) -> str | None:
-    """Why this engine cannot run so, if it cannot."""
-    if isinstance(schedule, Script) or _mode(schedule) is None:
-        return "it takes tokens in the order of fifo, lifo, waves or random:SEED, and none by hand"
-    if keep is not None:
-        return "it keeps no events"
-    return None
 
 
 def _mode(schedule: str) -> tuple[Mode, int] | None:

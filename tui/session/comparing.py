@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Usage
-from ...interp.function import ENGINES
 from ...interp.questions.difference import Difference, first_difference
 from ..begin import Start
 from ..load import split_target
@@ -47,8 +46,8 @@ def compare(session: Session, words: Words) -> Said:
 def _other(session: Session, words: Words) -> Run:
     """The run to compare with, made where it is not there yet."""
     changed, engine, rest = words.run_options(), words.option("--engine"), words.rest()
-    if engine is not None and engine not in ENGINES:
-        raise Usage(f"no engine is called {engine!r}", required=", ".join(ENGINES))
+    if engine not in (None, "reference"):
+        raise Usage("the debugger steps the reference machine", required="reference", got=engine)
     if len(rest) == 1 and not changed and engine is None:
         known = session.situation.named(rest[0])
         if known is not None:

@@ -1,0 +1,198 @@
+"""Which machine runs a program: the one that is asked for, or the one that suits what is asked of it.
+
+reference   the meaning of every program; keeps events, takes schedules by hand and graphs that break rules
+fast        the same tokens, in machine code
+compiled    no tokens: the program as real loops and calls, in machine code; gives a value, and counts nothing
+auto        begins on the reference, so that small runs wait for no compiler; a run that goes on for long is handed over
+            to `fast`, or, where only its value is wanted, begun again as `compiled`
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.act import resource_of
+from ..core.errors import Usage
+from ..core.frontend.structure import Structure
+from ..core.graph import Graph
+from ..core.program import Program
+from ..core.value import Value
+from ..core.world import World
+from .measure import Meter
+from .outcome import Outcome, ending
+from .reference import (
+    Keep,
+    Limits,
+    Until,
+    admit_arguments,
+    check_until,
+    first_state,
+    go_on,
+    is_met,
+    limits_of,
+    run_checked,
+)  # fmt: skip
+from .schedule import resolved, schedule
+from .script import Script, seed_of
+
+ENGINES = ("auto", "reference", "fast", "compiled")
+VARIABLE = "TAGLOOM_ENGINE"
+"""The environment variable that names the engine where nobody else does."""
+WARM = 50_000
+"""How many firings the reference makes before `auto` asks a compiler: those of a third of a second, which is what
+numba takes to begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is to run: a graph whose rules have been checked, and the program that it came from, if it is known."""
+
+    graph: Graph
+    structure: Structure
+    program: Program | None = None
+    broken: bool = False
+    """Whether the graph breaks rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How it is to run. `account` says that more is wanted than a value: firings, measures, residue."""
+
+    schedule: str | Script = "waves"
+    until: Until = "quiet"
+    limits: Limits | None = None
+    keep: Keep = None
+    seed: int = 0
+    k: int | None = None
+    world: World | None = None
+    account: bool = True
+
+    def of_tokens(self) -> dict[str, Any]:
+        """Those that every machine with tokens takes."""
+        names = ("schedule", "until", "limits", "seed", "k", "world")
+        return {name: getattr(self, name) for name in names}
+
+
+def named(engine: str | None) -> str:
+    """The engine of this name; for None, that of the environment, or `auto`. Raises Usage for any other name."""
+    name = engine or os.environ.get(VARIABLE) or "auto"
+    if name not in ENGINES:
+        whose = "" if engine else f", which {VARIABLE} says"
+        raise Usage(f"no engine is called {name!r}{whose}", required=", ".join(ENGINES))
+    return name
+
+
+def run(subject: Subject, arguments: Sequence[object], options: Options, engine: str | None = None) -> Outcome:
+    """Run a program; how it ends is data, which machine ran it included.
+
+    Raises Usage where the arguments do not fit, an option is none, or the engine cannot do what is asked of it.
+    """
+    name, options = named(engine), replace(options, schedule=resolved(options.schedule))
+    if name == "auto":
+        return _suited(subject, arguments, options)
+    why = refusal(name, subject, options)
+    if why is not None:
+        raise Usage(f"engine {name} cannot run this", got=why, hint='engine="reference" runs everything')
+    return _RUN[name](subject, arguments, options)
+
+
+def refusal(engine: str, subject: Subject, options: Options) -> str | None:
+    """Why an engine cannot do what is asked of it, said before it begins; None where it can."""
+    match engine:
+        case "fast":
+            return _no_fast(subject, options)
+        case "compiled":
+            return _no_compiled(subject, options)
+    return None
+
+
+def _no_fast(subject: Subject, options: Options) -> str | None:
+    if subject.broken:
+        return "the graph breaks rules"
+    if options.keep is not None:
+        return "it keeps no events"
+    name = options.schedule
+    if isinstance(name, Script) or (name not in ("fifo", "lifo", "waves") and seed_of(name) is None):
+        return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
+    return None
+
+
+def _no_compiled(subject: Subject, options: Options) -> str | None:
+    from .compiled.support import supports
+
+    if subject.program is None:
+        return "it needs the program that a graph came from"
+    if options.k is not None:
+        return "it runs one iteration after another, and knows no bounds on them"
+    asked = {"schedule": options.schedule, "until": options.until, "keep": options.keep}
+    return supports(subject.program, asked)
+
+
+def _on_reference(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    return run_checked(
+        subject.graph,
+        arguments,
+        keep=options.keep,
+        structure=subject.structure,
+        broken=subject.broken,
+        **options.of_tokens(),
+    )
+
+
+def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    from .fast.run import run_fast
+
+    return run_fast(subject.graph, arguments, structure=subject.structure, **options.of_tokens())
+
+
+def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    from .compiled.run import run_compiled
+
+    assert subject.program is not None
+    return run_compiled(
+        subject.program,
+        subject.graph,
+        arguments,
+        limits=options.limits,
+        structure=subject.structure,
+        seed=options.seed,
+    )
+
+
+_RUN = {"reference": _on_reference, "fast": _on_fast, "compiled": _on_compiled}
+
+
+def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    """Begin on the reference, and go on with what is faster if the run is long."""
+    if _no_fast(subject, options) is not None:
+        return _on_reference(subject, arguments, options)
+    check_until(options.until)
+    began, limits, admitted = time.monotonic(), limits_of(options.limits), admit_arguments(subject.graph, arguments)
+    name = str(options.schedule)
+    state = first_state(subject.graph, admitted, name, options.seed, options.k, options.world)
+    meter = Meter(state, clocked=state.clocked)
+
+    def is_enough() -> bool:
+        return state.firings >= WARM or is_met(options.until, state)
+
+    stopped = go_on(state, schedule(name), limits, is_enough, [meter.see], broken=False)
+    if stopped is not None or not state.flight or is_met(options.until, state):
+        details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": subject.structure}
+        return ending(state, meter.stats(), stopped, options.until, **details)
+    if not options.account and options.limits is None and _may_begin_again(subject, admitted, options):
+        return _on_compiled(subject, admitted, options)
+    from .fast.run import Fast
+
+    left = None if limits.seconds is None else max(0.0, limits.seconds - (time.monotonic() - began))
+    run = Fast(state, name, until=options.until, limits=replace(limits, seconds=left), meter=meter)
+    return run.outcome(run.go(), subject.structure)
+
+
+def _may_begin_again(subject: Subject, arguments: Sequence[Value], options: Options) -> bool:
+    """Whether a run may be begun again as `compiled`: it has done nothing to the world."""
+    silent = all(resource_of(node.op) is None for node in subject.graph.nodes)
+    return silent and _no_compiled(subject, options) is None
