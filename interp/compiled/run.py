@@ -52,12 +52,16 @@ _KEPT = 64
 
 
 def prepared(program: Program) -> Ready:
-    """The machine code of a program; that of the last programs is kept in memory, of all others on disk."""
+    """The machine code of a program; that of the last programs is kept in memory, of all others on disk. Raises Usage
+    where there is none."""
     from ..jit import cache
     from .source import text_of
 
     found = _ready.get(id(program))
     if found is None or found.program is not program:
+        why = supports(program)
+        if why is not None:
+            raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
@@ -82,9 +86,6 @@ def run_compiled(
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    why = supports(program)
-    if why is not None:
-        raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
     admitted = admit_arguments(graph, arguments)
     limits = limits_of(limits)
     ready = prepared(program)

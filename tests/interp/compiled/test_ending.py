@@ -10,60 +10,13 @@ from typing import Any
 import pytest
 import tagloom as tl
 from compiled_laws import differences
+from compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
 from tagloom.interp.compiled.run import run_compiled
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits
 
 DEEP = Limits(depth=10**9)
-
-
-@tl.function
-def divided(n: tl.int64) -> tl.int64:
-    a = tl.cond(n > 5, lambda: 10 // (n - 8), lambda: 1)
-    b = 100 // n
-    return a + b
-
-
-@tl.function
-def looped(n: tl.int64) -> tl.int64:
-    inner = lambda i: tl.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s + divided(n - j)), 0, 0)[1]  # noqa: E731
-    return tl.while_loop(lambda i, s: 60 // (11 - i) > 0, lambda i, s: (i + 1, s + inner(i)), 1, 0)[1]
-
-
-@tl.function
-def count(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 0, lambda: 0, lambda: count(n - 1) + 1)
-
-
-@tl.function
-def forever(n: tl.int64) -> tl.int64:
-    return tl.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 5, n)[0]
-
-
-@tl.function
-def counting(n: tl.int64) -> tl.int64:
-    """What counts for years."""
-    body = lambda i, s: (i + 1, tl.cond(s % 3 == 0, lambda: s * 5, lambda: s // 7 + i))  # noqa: E731
-    return tl.while_loop(lambda i, s: i < n, body, 0, 1)[1]
-
-
-@tl.function
-def tree(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 0, lambda: 1, lambda: tree(n - 1) + tree(n - 1))
-
-
-@tl.function
-def nested(n: tl.int64) -> tl.int64:
-    """A loop a level, and a call in it."""
-    going = lambda i, s: i < 1  # noqa: E731
-    body = lambda i, s: (i + 1, s + tl.cond(n <= 0, lambda: 0, lambda: nested(n - 1)))  # noqa: E731
-    return tl.while_loop(going, body, 0, 1)[1]
-
-
-@tl.function
-def drawing(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 0, lambda: tl.integers(n, n), lambda: drawing(n - 1))
 
 
 def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
@@ -148,7 +101,8 @@ import pytest, tagloom as tl
 from tagloom.interp.compiled.run import run_compiled
 from tagloom.interp.reference import Limits
 sys.path.insert(0, {here!r})
-from test_ending import *
+from compiled_programs import *
+from test_ending import run, DEEP
 {code}
 """
 
@@ -206,7 +160,7 @@ def deep(size, seed, depth):
 
 def test_stack_never_ends_the_process() -> None:
     """However large the frames of a recursion, and whatever the limit on depth: Exhausted, and no crash."""
-    code = f"{BIG}\nfor size in (1, 150):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
+    code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
     assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
 
 

@@ -1,0 +1,83 @@
+"""Engines that are wrong in one known way: what the agreement tests ask finds each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tagloom as tl
+from compiled_laws import differences
+from compiled_programs import count, drawn, logistic, looped, nested, spread, strips, vectors
+from tagloom.core.program import Program
+from tagloom.interp.compiled import run as engine
+from tagloom.interp.compiled import source
+from tagloom.interp.reference import Limits, admit_arguments
+
+TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
+    "operands change places": (r"\((\w+) - (\w+)\)", r"(\2 - \1)", looped, [3]),
+    "one iteration too many": (r"while (\w+) < (\w+):", r"while \1 <= \2:", strips, [5, 11]),
+    "strips leave one out": (r"(v\d+) = (v\d+) \+ 4096", r"\1 = \2 + 4096; \2 += 1", strips, [9000, 1]),
+    "narrow integers do not wrap": (r"int64\(int8\((.*)\)\)$", r"int64(\1)", spread, [11, -5, 2.5]),
+    "float32 is not rounded": (r"float64\(float32\((.*)\)\)$", r"float64(\1)", logistic, [0.3]),
+    "the wrong one of two functions": (r"which == 0", "which == 2", spread, [11, -5, 2.5]),
+    "no trap": (r"if k\.\w+_undefined\(.*\):", "if False:", looped, [3]),
+    "a trap elsewhere": (r"m\.leave\(s, 1, \d+\)", "m.leave(s, 1, 0)", looped, [3]),
+    "other operands of a trap": (r"m\.write\(s, 8, .*\)", "m.write(s, 8, 7)", looped, [3]),
+    "iterations are miscounted": (r"(n\d+) \+= 1", r"\1 += 2", looped, [12]),
+    "a call that is not noted": (r"m\.note\(s, \d+, 0\)", "pass", looped, [12]),
+    "calls go on after a trap": (r"if m\.read_i\(s, 0\) != 0:", "if False:", looped, [12]),
+    "all draws of a loop are one": (r"uint64\((n\d+)\)", "uint64(0)", drawn, [9]),
+    "a draw forgets the call": (r"d\.child\((\w+), .*?, uint64\(0\)\)", r"\1", drawn, [9]),
+    "calls cost no depth": (r"left - \d", "left - 0", count, [100]),
+    "loops cost no depth": (r"left - \d", "left - 1", nested, [100]),
+    "an index that stays": (r"\[i(\d+)\] = ", r"[0] = ", vectors, [[1.0, 2.0], 3.0]),
+    "sizes are not compared": (r"if (\S+) != 2 and .*:", "if False:", vectors, [[1.0, 2.0, 4.0], 3.0]),
+}
+
+
+def found(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
+    """How the engine differs from the reference, limits included."""
+    program, graph = function.program, function.graph
+    admitted = admit_arguments(graph, arguments)
+    yield from differences(program, graph, admitted, seed=5)
+    if function in (count, nested):
+        limits = Limits(depth=50 if function is count else 150)
+        one, other = (
+            function.run(*arguments, limits=limits),
+            engine.run_compiled(program, graph, admitted, limits=limits),
+        )
+        if one.status != other.status:
+            yield f"with a limit on depth the reference {one.status}, compiled {other.status}"
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong engine differs on a small program, on which the engine itself does not."""
+    pattern, instead, function, arguments = TWINS[twin]
+    right = source.text_of
+
+    def wrong(program: Program) -> source.Text:
+        made = right(program)
+        lines = [re.sub(pattern, instead, line) for line in made.lines]
+        assert lines != made.lines, "this twin is not wrong at all"
+        made.lines = lines
+        return made
+
+    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
+    monkeypatch.setattr(source, "text_of", wrong)
+    try:
+        assert list(found(function, arguments))
+    except OverflowError:
+        assert twin == "narrow integers do not wrap"
+
+
+@pytest.mark.parametrize(
+    "function", [count, drawn, logistic, looped, nested, spread, strips, vectors], ids=lambda f: f.name
+)
+def test_engine_is_right(function: tl.Function) -> None:
+    """Where every twin is caught, the engine is not."""
+    for _, _, other, arguments in TWINS.values():
+        if other is function:
+            assert not list(found(function, arguments))

@@ -1,0 +1,77 @@
+"""Compiled programs in later processes: from disk, at once, and recursion in every form among them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import numba
+from compiled_programs import drawn, even, looped, spread, strips, vectors
+from tagloom.interp.compiled.run import prepared, run_compiled
+for function, arguments in ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0])):
+    entry = prepared(function.program).entry
+    (hits,) = entry.stats.cache_hits.values() or (0,)
+    outcome = run_compiled(function.program, function.graph, arguments, seed=3)
+    print(hits, outcome.status, *outcome.results, sep=";")
+"""
+
+
+def said(folder: Path) -> list[str]:
+    tests = str(Path(__file__).parents[2])
+    environment = {"TAGLOOM_CACHE": str(folder), "PATH": ""}
+    ran = subprocess.run(
+        [sys.executable, "-c", CODE, tests], capture_output=True, text=True, timeout=100, env=environment
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.splitlines()
+
+
+def test_second_process(tmp_path: Path) -> None:
+    """A second process compiles nothing, crashes on no recursion, and gives the same."""
+    first, second = said(tmp_path), said(tmp_path)
+    assert [line[0] for line in first] == ["0"] * 5 and [line[0] for line in second] == ["1"] * 5
+    assert [line[1:] for line in first] == [line[1:] for line in second]
+
+
+GENERATED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from generator import cases
+from scalar_cases import scalar_cases
+from tagloom.core.lower import lower
+from tagloom.core.value import fingerprint
+from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.compiled.support import supports
+patient = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+@settings(max_examples=60, phases=[Phase.generate], **patient)
+@seed(5)
+@given(cases() | scalar_cases())
+def check(case):
+    if supports(case.program) is None:
+        outcome = run_compiled(case.program, lower(case.program), case.arguments)
+        print(outcome.status, [None if each is None else fingerprint(each) for each in outcome.results])
+check()
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
+    """The same, of generated programs."""
+    tests = str(Path(__file__).parents[2])
+    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+    found = []
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", GENERATED, tests], capture_output=True, text=True, timeout=500, env=environment
+        )
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        found.append(ran.stdout)
+    assert found[0] == found[1] and len(found[0].splitlines()) > 40
