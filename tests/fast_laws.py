@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from acts_generator import Witness
 from generator import Case
 from tagloom.core.errors import Exhausted
@@ -87,8 +88,15 @@ def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int,
         if str(error) != str(stopped):
             yield f"{name}: the reference ended with {error}, the fast engine with {stopped}"
         return
-    if run.state().snapshot() != state.snapshot():
+    if exact(run.state().snapshot()) != exact(state.snapshot()):
         yield f"{name}: the states differ after {done} steps"
+
+
+def exact(said: Any) -> Any:
+    """What is said of a state, with values by their bits."""
+    if isinstance(said, tuple | list):
+        return tuple(map(exact, said))
+    return fingerprint(said) if isinstance(said, float | np.ndarray | np.generic) else said
 
 
 def taken_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:

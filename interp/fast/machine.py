@@ -48,7 +48,7 @@ def room(a: Any, o: Any, r: Any, length: Any) -> Any:
     steps = (peek(a, A.MEMORY_SIZE) - peek(r, R.TOP)) // peek(o, Options.LARGEST)
     steps = min(steps, (peek(a, A.RING_SIZE) - length - peek(r, R.HOLDING)) // peek(o, Options.FAN))
     steps = min(steps, (peek(a, A.DEAD_SIZE) - peek(r, R.DEAD)) // 4)
-    steps = min(steps, peek(a, A.HELD_SIZE) - peek(r, R.HELD_TOP))
+    steps = min(steps, (peek(a, A.HELD_SIZE) - peek(r, R.HELD_TOP)) // peek(o, Options.FAN))
     if peek(o, Options.CLOCKED):
         steps = min(steps, peek(a, A.PROFILE_SIZE) - peek(r, R.WAVES))
     return steps
@@ -119,10 +119,10 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                     head = take(ring, mask, head, length, position)
                 length -= 1
             else:
-                if careful and firings >= firings_limit:
+                code, needs, special = peek(codes, number), peek(node, NODE.NEEDS), peek(node, NODE.SPECIAL)
+                if careful and firings >= firings_limit and code != Code.LEAVE:
                     why = Why.FIRINGS
                     break
-                code, needs, special = peek(codes, number), peek(node, NODE.NEEDS), peek(node, NODE.SPECIAL)
                 begin, end, begin_2, end_2, out_2 = peek(node, NODE.FIRST), peek(node, NODE.SECOND), 0, 0, 0
                 target, after, held = frame, 0, False
                 poke(mem, SCRATCH, value)

@@ -94,8 +94,11 @@ class Outside:
         self._send(rule, given, outputs)
 
     def _check(self, rule: Rule, given: Delivery, outputs: int) -> None:
-        """Raises Exhausted where the tokens that a firing sends, from so many outputs, would be too many."""
+        """Raises Exhausted where a firing would be one too many, or the tokens that it sends, from so many outputs."""
         store = self.store
+        most = int(store.options[Options.FIRINGS])
+        if store.registers[R.FIRINGS] >= most:
+            raise exhausted("firings", "firings", most)
         site = store.image.site_list[store.memory[given.frame + Header.SITE]]
         ways = zip(rule.edges[:outputs], rule.routes[:outputs], strict=True)
         sent = sum(len(edges if routes is None else routes.get(site, routes[None])) for edges, routes in ways)
@@ -114,6 +117,16 @@ class Outside:
             self.cells.apply(event, rule.node.op)
         if trap is not None:
             self.traps.append(event)
+
+    def note_released(self, count: int) -> None:
+        """S16: the firing that trapped last has let so many held tokens go, which is known only afterwards."""
+        store, image, found = self.store, self.store.image, []
+        for step, token, word, *_ in store.held[store.due[:count]].tolist():
+            at = token & (1 << PORT_BITS) - 1
+            number, tag = int(image.ports[at, PORT.NODE]), store.tag(token >> PORT_BITS)
+            value = store.value(word, image.port_types[at])
+            found.append((step, Token(number, at - image.first_port[number], tag, value)))
+        self.traps[-1] = self.traps[-1]._replace(released=tuple(found))
 
     def _closed(self, rule: Rule, given: Delivery) -> tuple[Closed, ...]:
         """S11: the activations that close where a node fires and sends nothing."""

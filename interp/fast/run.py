@@ -11,7 +11,7 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.tag import Site
 from ...core.world import World
-from ..alarm import Alarm, Interrupt, interruptible, resident
+from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..imaging import image
 from ..measure import Meter, Stats
@@ -31,7 +31,7 @@ from ..state import State
 from .handover import held_tokens, results, to_state, waiting
 from .load import machine
 from .outside import Outside
-from .registers import Mode, R, Why
+from .registers import Mode, Options, R, Why
 from .store import Store
 from .takeover import from_state
 
@@ -86,26 +86,41 @@ class Fast:
         return stopped
 
     def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
-        store, run = self.store, machine()
-        alarm = Clock(self.limits, interrupt)
+        machine()  # which may take seconds to compile, the first time
+        store, alarm = self.store, Clock(self.limits, interrupt)
         if store.live > self.limits.tokens:
             return exhausted("tokens at once", "tokens", self.limits.tokens)
         end = None if steps is None else int(store.registers[R.STEPS]) + steps
-        while True:
-            ringing = alarm.rings()
-            if ringing is not None:
-                return rung(ringing, self.limits) if store.registers[R.LENGTH] else None
-            budget = BUDGET if end is None else min(BUDGET, end - int(store.registers[R.STEPS]))
+        ringing = alarm.rings(store)
+        while ringing is None:
+            budget = self._budget() if end is None else min(self._budget(), end - int(store.registers[R.STEPS]))
             if budget <= 0:
                 return None
-            addresses = store.addresses()
-            why = Why(run(addresses.ctypes.data, budget, store.image.header))
-            store.sweep()
+            why = self._burst(budget)
+            # Here, and not after what is done outside: that is half of a step.
+            ringing = None if why in (Why.QUIET, Why.RESULT) else alarm.rings(store)
             try:
-                if self._over(why):
+                if ringing is None and self._over(why):
                     return None
             except Exhausted as error:
                 return error
+        return rung(ringing, self.limits) if store.registers[R.LENGTH] else None
+
+    def _budget(self) -> int:
+        """How many steps to make: fewer where each may have to go through many tokens, in flight or held."""
+        r, store = self.store.registers, self.store
+        if store.options[Options.MODE] == Mode.RANDOM:
+            return max(min(BUDGET >> 4, 2**27 // (int(r[R.LENGTH]) + 1)), 64)
+        if self.taken.clocked and store.image.is_bounded:
+            return max(min(BUDGET >> 4, 2**27 // (int(r[R.HOLDING]) + 1)), 64)
+        return BUDGET
+
+    def _burst(self, steps: int) -> Why:
+        """Make so many steps, or fewer; why it stopped."""
+        addresses = self.store.addresses()
+        why = Why(machine()(addresses.ctypes.data, steps, self.store.image.header))
+        self.store.sweep()
+        return why
 
     def _over(self, why: Why) -> bool:
         """Do what the machine stopped for, if anything; whether the run is over. Raises Exhausted at a limit."""
@@ -135,14 +150,13 @@ class Fast:
             self.outside.fire(delivery)
         except MemoryError:
             raise out_of_memory(self.state(), delivery.position) from None
-        if self.until == "trap" and len(self.outside.traps) > trapped:
-            self._one_step()
-            return True
-        return False
-
-    def _one_step(self) -> None:
-        addresses = self.store.addresses()
-        machine()(addresses.ctypes.data, 1, self.store.image.header)
+        if len(self.outside.traps) == trapped:
+            return False
+        r = self.store.registers
+        left = int(r[R.LENGTH]) - 1
+        self._burst(1)
+        self.outside.note_released(int(r[R.LENGTH]) - left)
+        return self.until == "trap"
 
     def stats(self) -> Stats:
         """The measures so far."""
@@ -187,13 +201,19 @@ class Fast:
 
 
 class Clock:
-    """What ends a run from outside: looked at between two bursts of steps."""
+    """What ends a run from outside: looked at between two bursts of steps. Memory takes longest to look at, and waits
+    until some thousands of steps or a large array have been made."""
 
     def __init__(self, limits: Limits, interrupt: Interrupt) -> None:
         self._alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+        self._looked: int | None = None
 
-    def rings(self) -> str | None:
-        return self._alarm.rings(0, None)
+    def rings(self, store: Store) -> str | None:
+        steps = int(store.registers[R.STEPS])
+        is_due = self._looked is None or steps - self._looked >= EVERY or store.made >= LARGE
+        if is_due:
+            self._looked, store.made = steps, 0
+        return self._alarm.rings(0 if is_due else 1, None)
 
 
 class Residue(Sequence[Waiting]):

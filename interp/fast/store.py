@@ -121,7 +121,7 @@ class Store:
             yield self.ring
         if self.options[Options.CLOCKED] and len(self.profile) - r[R.WAVES] < SLACK:
             yield self.profile
-        if self.image.is_bounded and len(self.held) - r[R.HELD_TOP] < SLACK:
+        if image.is_bounded and (len(self.held) - r[R.HELD_TOP]) // image.fan < SLACK:
             yield self.held
 
     def fit_ring(self, more: int) -> None:
