@@ -37,7 +37,7 @@ from .reference import (
     run_checked,
 )  # fmt: skip
 from .schedule import resolved, schedule
-from .script import Script, seed_of
+from .script import CLOSED, Script, seed_of
 
 ENGINES = ("auto", "reference", "fast", "compiled")
 VARIABLE = "TAGLOOM_ENGINE"
@@ -116,7 +116,7 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
     if options.keep is not None:
         return "it keeps no events"
     name = options.schedule
-    if isinstance(name, Script) or (name not in ("fifo", "lifo", "waves") and seed_of(name) is None):
+    if not isinstance(name, str) or (name not in CLOSED and seed_of(name) is None):
         return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
     return None
 

@@ -151,8 +151,7 @@ class Outside:
 
     def _wake(self, woken: tuple[Token, ...]) -> None:
         store = self.store
-        if len(woken) > len(store.woken):
-            store.woken = store.woken.repeat(2 + len(woken), axis=0)
+        store.fit_woken(len(woken))
         for position, token in enumerate(woken):
             store.woken[position] = self.parked.pop(token[:3])
         store.given[Given.WOKEN] = len(woken)

@@ -117,8 +117,7 @@ class Fast:
 
     def _burst(self, steps: int) -> Why:
         """Make so many steps, or fewer; why it stopped."""
-        addresses = self.store.addresses()
-        why = Why(machine()(addresses.ctypes.data, steps, self.store.image.header))
+        why = Why(machine()(self.store.addresses(), steps, self.store.image.header))
         self.store.sweep()
         return why
 

@@ -50,14 +50,24 @@ class Store:
         self.objects: list[Value | None] = list(image.objects)
         self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
         self.unused: list[int] = []
+        self.made = 0
+        """The bytes of the arrays that have been made since somebody looked at memory."""
         self.dead = np.zeros(4 * 2 * SLACK, np.int64)
         self.tags: list[Tag | None] = [None]
         """The tags that have been made as objects; the word TAG of a frame is a number here."""
         self.unused_tags: list[int] = []
         self.lost = np.zeros(1, np.int64)
+        self._moved = True
+        """Whether an array has grown since its address was written down."""
+        self._addresses = np.zeros(0, np.int64)
 
-    def addresses(self) -> Words:
-        """What the machine's `run` takes: where everything is. It holds until something grows."""
+    def addresses(self) -> int:
+        """What the machine's `run` takes: the address of a list of where everything is."""
+        if self._moved:
+            self._addresses, self._moved = self._found(), False
+        return self._addresses.ctypes.data
+
+    def _found(self) -> Words:
         image = self.image
         rows = {
             A.OPTIONS: self.options, A.REGISTERS: self.registers, A.MEMORY: self.memory, A.RING: self.ring,
@@ -105,12 +115,15 @@ class Store:
         for array in self._small():
             if array is self.memory:
                 self.memory = _doubled(self.memory)
+                self._moved = True
             elif array is self.ring:
                 self.fit_ring(len(self.ring))
             elif array is self.profile:
                 self.profile = _doubled(self.profile)
+                self._moved = True
             else:
                 self.held = _doubled(self.held)
+                self._moved = True
                 self.due = np.zeros(len(self.held), np.int64)
 
     def _small(self) -> Iterator[Words]:
@@ -135,22 +148,32 @@ class Store:
         ring = np.empty((size, 2), np.int64)
         ring[:length] = self.ring[places]
         self.ring, r[R.HEAD] = ring, 0
+        self._moved = True
+
+    def fit_woken(self, tokens: int) -> None:
+        """Make room for so many tokens that a cell wakes."""
+        if len(self.woken) < tokens:
+            self.woken = np.zeros((2 * tokens, 2), np.int64)
+            self._moved = True
 
     def fit_memory(self, words: int) -> None:
         """Make memory as large as so many words, and room."""
         wanted = words + 2 * SLACK * self.image.largest
         while len(self.memory) < wanted:
             self.memory = _doubled(self.memory)
+            self._moved = True
 
     def fit_profile(self, waves: int) -> None:
         """Make room for so many waves."""
         while len(self.profile) < waves + SLACK:
             self.profile = _doubled(self.profile)
+            self._moved = True
 
     def fit_held(self, tokens: int) -> None:
         """Make room for so many tokens that bounds hold."""
         while self.image.is_bounded and len(self.held) < tokens + SLACK:
             self.held = _doubled(self.held)
+            self._moved = True
             self.due = np.zeros(len(self.held), np.int64)
 
     def word(self, value: Value, type_: Type, references: int) -> int:
@@ -163,8 +186,10 @@ class Store:
             grown = np.zeros(len(self.objects), np.int64)
             grown[: len(self.references)] = self.references
             self.references = grown
+            self._moved = True
         number = self.unused.pop()
         self.objects[number] = value
+        self.made += getattr(value, "nbytes", 0)
         self.references[number] = references
         return number
 
@@ -214,6 +239,7 @@ class Store:
             self.unused_tags = list(range(2 * len(self.tags) + 16, len(self.tags) - 1, -1))
             self.tags += [None] * len(self.unused_tags)
             self.lost = np.zeros(len(self.tags), np.int64)
+            self._moved = True
         number = self.unused_tags.pop()
         self.tags[number] = tag
         self.memory[frame + Header.TAG] = number

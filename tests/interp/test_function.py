@@ -127,8 +127,9 @@ def test_arguments_are_positional() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"engine": "fast"}, "no engine is called 'fast'\n  required: reference"),
-        ({"engine": None}, "no engine is called None"),
+        ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled"),
+        ({"engine": "fast", "keep": "events"}, "engine fast cannot run this\n  got: it keeps no events"),
+        ({"engine": "compiled", "until": "trap"}, "engine compiled cannot run this\n  got: until='trap'"),
         ({"schedule": "fast"}, "no schedule is called 'fast'"),
         ({"until": "never"}, "a run cannot go on until 'never'\n  required: quiet, result, trap"),
         ({"keep": "tokens"}, "a run cannot keep 'tokens'\n  required: keep=\"events\", or the name of a file"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Usage
+from ...interp.engine import named
 from ...interp.questions.difference import Difference, first_difference
 from ..begin import Start
 from ..load import split_target
@@ -46,7 +47,7 @@ def compare(session: Session, words: Words) -> Said:
 def _other(session: Session, words: Words) -> Run:
     """The run to compare with, made where it is not there yet."""
     changed, engine, rest = words.run_options(), words.option("--engine"), words.rest()
-    if engine not in (None, "reference"):
+    if engine is not None and named(engine) != "reference":
         raise Usage("the debugger steps the reference machine", required="reference", got=engine)
     if len(rest) == 1 and not changed and engine is None:
         known = session.situation.named(rest[0])
