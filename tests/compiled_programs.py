@@ -104,7 +104,7 @@ def drawing(n: tl.int64) -> tl.int64:
 def vectors(x: tl.Array[tl.float64, None], y: tl.float64) -> tl.Array[tl.float64, 2]:
     """Arrays of sizes that only the run tells, of one that is known, and of two axes."""
     both = x * tl.exp(np.array([1.0, 2.5])) + y
-    return tl.where(both > 1.5, both, -x)
+    return tl.where(both > 1.5, tl.maximum(both, y), -x)
 
 
 @tl.function

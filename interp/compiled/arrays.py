@@ -103,16 +103,16 @@ def _place(writer: Writer, value: Value, sizes: Sequence[str]) -> _Place:
 
 
 def _at(place: _Place) -> str:
-    """An element in its lane, the indices being `@0`, `@1`, ..."""
+    """An element in its lane, the indices being `axis_0_`, `axis_1_`, ..."""
     if place.type.is_scalar:
         return place.text
-    indices = [{"1": f"@{axis}", "0": "0"}.get(step, f"@{axis} * {step}") for axis, step in place.axes]
+    indices = [{"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in place.axes]
     return f"{LANES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
 
 
 def _filled(text: str, at: Sequence[str]) -> str:
     for axis in reversed(range(len(at))):
-        text = text.replace(f"@{axis}", at[axis])
+        text = text.replace(f"axis_{axis}_", at[axis])
     return text
 
 
