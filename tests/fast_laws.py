@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 from acts_generator import Witness
@@ -15,9 +16,9 @@ from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import Value, fingerprint
 from tagloom.interp.fast.run import Fast
-from tagloom.interp.measure import Meter
+from tagloom.interp.measure import Meter, Stats
 from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, drive, first_state, run_graph
+from tagloom.interp.reference import UNTIL, Limits, Until, drive, first_state, run_graph
 from tagloom.interp.schedule import schedule
 
 LIMITS = Limits(firings=1_500)
@@ -61,20 +62,62 @@ def violations(
     """Every law that this program breaks on the fast engine, as it is now."""
     graph = lower(case.program)
     for name in schedules:
-        worlds = Witness(), Witness()
-        wanted = run_graph(graph, case.arguments, schedule=name, limits=limits, world=worlds[0])
-        got = run_fast(graph, case.arguments, name, limits, worlds[1])
-        differ = [key for key, value in told(wanted).items() if told(got)[key] != value]
-        for key in differ:
-            yield f"{name}: {key} is {told(got)[key]} and not {told(wanted)[key]}"
-        if (worlds[0].lines, worlds[0].calls) != (worlds[1].lines, worlds[1].calls):
-            yield f"{name}: what it did to the world differs"
+        differ = list(differences(graph, case.arguments, Asked(name, limits)))
+        yield from differ
         if differ:
             return
     for name in schedules:
         for steps in handovers:
             yield from handed_over(graph, case.arguments, name, steps, limits)
             yield from taken_over(graph, case.arguments, name, steps, limits)
+
+
+class Asked(NamedTuple):
+    """How a run is asked for."""
+
+    schedule: str
+    limits: Limits
+    until: Until = "quiet"
+    seed: int = 0
+    k: int | None = None
+
+
+def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Iterator[str]:
+    """Where a whole run on the fast engine differs from one on the reference: in what is told, or done to the world."""
+    name, limits, *_ = asked
+    options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
+    worlds = Witness(), Witness()
+    wanted = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
+    got = told(run_fast(graph, arguments, name, limits, worlds[1], **options))
+    for key, value in wanted.items():
+        if got[key] != value:
+            yield f"{asked}: {key} is {got[key]} and not {value}"
+    if (worlds[0].lines, worlds[0].calls) != (worlds[1].lines, worlds[1].calls):
+        yield f"{asked}: what it did to the world differs"
+
+
+def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
+    """Where limits, `until`, seeds and bounds that the dice choose mean something else on the fast engine."""
+    graph = lower(case.program)
+    stats = run_graph(graph, case.arguments, limits=LIMITS, world=Witness()).stats
+    for _ in range(tries):
+        yield from differences(graph, case.arguments, at_random(dice, stats))
+
+
+def at_random(dice: Random, stats: Stats) -> Asked:
+    """A way to ask for a run that has these measures without limits: often with one that it just meets, or not."""
+    most = {
+        "firings": stats.firings,
+        "tokens": stats.largest_flight + stats.largest_store,
+        "depth": stats.deepest_tag,
+    }
+    chosen = dice.choice(([], ["firings"], ["tokens"], ["depth"], list(most)))
+    given = {
+        name: dice.choice((dice.randint(0, most[name] + 1), most[name], max(most[name] - 1, 0))) for name in chosen
+    }
+    limits = Limits(**{"firings": LIMITS.firings, **given})
+    name = dice.choice(("waves", "fifo", "lifo", f"random:{dice.randrange(2**64)}"))
+    return Asked(name, limits, dice.choice(UNTIL), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5)))
 
 
 def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
