@@ -1,4 +1,4 @@
-"""Checking a program against itself: every schedule, and the big-step evaluator, on the same arguments.
+"""Checking a program against itself: every schedule, the big-step evaluator, and every engine, on the same arguments.
 
 The reference machine under `waves` is the standard; the first difference from it is a Disagreement.
 """
@@ -14,9 +14,13 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.value import Value, same, show
 from ..core.world import World
+from .engine import Options, Subject, refusal
+from .engine import run as run_on
 from .outcome import Outcome
-from .reference import Limits, admit_arguments, run_graph
+from .reference import Limits, admit_arguments, run_graph, structure_of
 
+FAST = ("waves", "lifo", "random:0")
+"""The schedules that the fast machine is tried under."""
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
 
@@ -40,8 +44,10 @@ def check(
     *,
     seed: int = 0,
     callbacks: Mapping[str, Callable[..., Any]] | None = None,
+    engines: bool = False,
 ) -> Iterator[Verdict]:
-    """Run a graph under every schedule, and its program by the evaluator; a verdict each, the standard's first.
+    """Run a graph under every schedule, and its program by the evaluator; a verdict each, the standard's first. With
+    `engines`, run it on the others too.
 
     Where a limit ended one of two runs, only the results that both have are compared. What the runs print is compared,
     and not printed; the Python functions that they call are called by each.
@@ -55,6 +61,15 @@ def check(
     if program is not None:
         lines = []
         yield _evaluated(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
+    if not engines:
+        return
+    for name in FAST:
+        lines = []
+        run = _silent(graph, arguments, name, limits, seed, callbacks, lines, engine="fast")
+        difference = _difference(graph, standard, run) or _in_print(run, printed, lines)
+        yield Verdict(f"fast:{name}", run.status, _said(run), difference)
+    subject = Subject(graph, structure_of(graph), program)
+    yield _compiled(subject, standard, arguments, Options(limits=limits, seed=seed))
 
 
 def _silent(
@@ -65,13 +80,39 @@ def _silent(
     seed: int,
     callbacks: Mapping[str, Callable[..., Any]] | None,
     lines: list[str],
+    engine: str = "reference",
 ) -> Outcome:
     """A run whose lines are kept."""
     world = World(lines.append, callbacks)
-    run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+    if engine == "reference":
+        run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+    else:
+        options = Options(schedule=schedule, limits=limits, seed=seed, world=world)
+        run = run_on(Subject(graph, structure_of(graph)), arguments, options, engine)
     if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
         raise KeyboardInterrupt  # one run of several: the others are not wanted either
     return run
+
+
+def _compiled(subject: Subject, standard: Outcome, arguments: Sequence[Value], options: Options) -> Verdict:
+    """Without tokens too: it gives results, or the trap that a sequential evaluation meets first. What a limit ended on
+    the machine may go on for ever here."""
+    why = refusal("compiled", subject, options)
+    if standard.status in ("Exhausted", "Deadlocked"):
+        why = f"what is {standard.status} on the machine may go on for ever without tokens"
+    if why is not None:
+        return Verdict("compiled", "Refused", why, None)
+    run = run_on(subject, arguments, options, "compiled")
+    agrees = _compatible(standard.results, run.results)
+    if run.status != "Exhausted":
+        traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
+        agrees = agrees and standard.status == run.status and traps[0] == traps[1]
+    said = _shown(run.results) if not run.traps else run.traps[0].message
+    if agrees:
+        return Verdict("compiled", run.status, said, None)
+    where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_shown(standard.results)}"
+    difference = Disagreement("the endings differ", where=where, required=ended, got=f"{run.status} {said}")
+    return Verdict("compiled", run.status, said, difference)
 
 
 def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:

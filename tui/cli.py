@@ -31,6 +31,7 @@ from ..interp.engine import run as run_on
 from ..interp.explore import STATES, Choices, every_firing, every_token
 from ..interp.function import Function
 from ..interp.log import SUFFIX
+from ..interp.oracle import Verdict
 from ..interp.oracle import check as check_graph
 from ..interp.outcome import Outcome
 from ..interp.record import record, with_critical_path, words
@@ -171,7 +172,8 @@ def check(
         bool, typer.Option("--unchecked", help="--every-schedule of a graph that breaks other rules than V7, V15.")
     ] = False,
 ) -> None:
-    """Run a program under several schedules, and by the evaluator without tokens; exit 1 where they differ.
+    """Run a program under several schedules, by the evaluator without tokens, and on every engine; exit 1 where they
+    differ.
 
     FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
     NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
@@ -204,8 +206,9 @@ def check(
     values = arguments(subject, args or [])
     program, graph = forms(subject, values)
     verdicts = []
-    for verdict in check_graph(graph, program, values, limits, seed=seed, callbacks=callbacks(subject, values)):
-        print(f"{verdict.way:10} {'differs' if verdict.difference else 'agrees':8} {verdict.status:10} {verdict.said}")
+    world = callbacks(subject, values)
+    for verdict in check_graph(graph, program, values, limits, seed=seed, callbacks=world, engines=True):
+        print(_verdict_line(verdict))
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
     if differences:
@@ -213,6 +216,11 @@ def check(
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
         print("a limit ended some of these runs: of them, only results that had come were compared", file=sys.stderr)
     raise typer.Exit(1 if differences else 0)
+
+
+def _verdict_line(verdict: Verdict) -> str:
+    agrees = "differs" if verdict.difference else "-" if verdict.status == "Refused" else "agrees"
+    return f"{verdict.way:13} {agrees:8} {verdict.status:10} {verdict.said}"
 
 
 def _check_every(target: str, args: list[str], choices: Choices | None, options: dict[str, Any]) -> int:

@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.interp import fire
-from tagloom.interp.oracle import SCHEDULES
+from tagloom.interp.oracle import FAST, SCHEDULES
 
 
 def test_values_are_printed(tagloom: Any) -> None:
@@ -285,9 +285,10 @@ def test_check_agrees(tagloom: Any) -> None:
     code, out, err = tagloom("check", "fib.py", "7")
     lines = [line.split(maxsplit=3) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    assert [line[:3] for line in lines] == [[way, "agrees", "Returned"] for way in (*SCHEDULES, "evaluator")]
-    assert {line[3] for line in lines[:-1]} == {f"22 after {json_firings(tagloom)} firings"}
-    assert lines[-1][3] == "22"
+    of_tokens, others = (*SCHEDULES, *(f"fast:{name}" for name in FAST)), ("evaluator", "compiled")
+    said = {line[0]: line[3] for line in lines}
+    assert [line[1:3] for line in lines] == [["agrees", "Returned"]] * len(lines)
+    assert said == dict.fromkeys(of_tokens, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
 
 
 def json_firings(tagloom: Any) -> int:
@@ -299,7 +300,8 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     """Where a way differs, its line says so, the first difference is told on stderr, and the exit code is 1."""
     monkeypatch.setitem(fire._ROUTING, "merge", lambda inputs, tag: ((0, 1),))
     code, out, err = tagloom("check", "add.py", "2", "3")
-    assert (code, [line.split()[1] for line in out.splitlines()]) == (1, ["agrees"] * len(SCHEDULES) + ["differs"])
+    differing = [line.split()[0] for line in out.splitlines() if line.split()[1] == "differs"]
+    assert (code, differing) == (1, ["evaluator", *(f"fast:{name}" for name in FAST), "compiled"])
     assert err.splitlines() == [
         "the results differ (add, evaluated without tokens)",
         "  required: Returned 2",
@@ -310,15 +312,16 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
     """Where a limit ended the runs, check says how little was compared."""
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
-    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + 1)
+    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(FAST) + 1)
+    assert "compiled      -        Refused" in out
     assert err == "a limit ended some of these runs: of them, only results that had come were compared\n"
 
 
 def test_check_of_other_programs(tagloom: Any) -> None:
     """check takes what run takes: no annotations, graphs, traps."""
     assert tagloom("check", "kinds.py:anything", "2.5").code == 0
-    assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(SCHEDULES)
-    assert tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped") == len(SCHEDULES) + 1
+    assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len((*SCHEDULES, *FAST))
+    assert tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped") == len((*SCHEDULES, *FAST)) + 2
 
 
 def test_show_prints_the_text_form(tagloom: Any) -> None:
