@@ -35,7 +35,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "residue": [(*each[:3], fingerprint(each.value), each.stays) for each in outcome.residue],
         "open": outcome.open_activations,
         "stats": outcome.stats,
-        "trapped": [event[:7] for event in outcome.trapped],
+        "trapped": [exact(event[:7]) for event in outcome.trapped],
     }
 
 
