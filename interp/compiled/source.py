@@ -164,8 +164,8 @@ class _Writer:
         """Whether the tag may be so much deeper here, and the stack longer, where that has not been asked."""
         if levels <= self.asked.levels and (self.asked.stack or not stack):
             return
-        longer = " or m.stack() < m.read_i(s, 3)" if stack else ""
-        with self.inside(f"if left < {levels}{longer}:"):
+        longer = "m.stack() < m.read_i(s, 3) or " if stack else ""  # in this order: fib(32) takes 6 % less
+        with self.inside(f"if {longer}left < {levels}:"):
             self.leave(f"m.leave(s, {DEPTH} if left < {levels} else {STACK}, 0)")
         self.asked = _Asked(max(levels, self.asked.levels), stack or self.asked.stack)
 
