@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from .. import image, opcode
-from ..jit.cache import load
-from ..jit.progress import compiling
+from ..jit.native import native
 from . import arms, registers
 
 _NAMES: dict[str, type[IntEnum]] = {
@@ -27,7 +26,6 @@ PORT_BITS = {image.PORT_BITS}
 SCRATCH = {image.SCRATCH}
 FIRST = {opcode.FIRST}
 """
-_SIGNATURE = '"int64(int64, int64, int64)"'
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\.([A-Z_0-9]+)\b")
 _LENGTH = re.compile(rf"\blen\(({'|'.join(_NAMES)})\)")
 
@@ -35,9 +33,7 @@ _LENGTH = re.compile(rf"\blen\(({'|'.join(_NAMES)})\)")
 @cache
 def machine() -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
-    with compiling("the token machine"):
-        run: Callable[[int, int, int], int] = load("machine", text()).run
-    return run
+    return native("token machine", text(), "run", 3)
 
 
 def text() -> str:
@@ -49,6 +45,5 @@ def text() -> str:
     body = body.replace("first_trapping()", str(opcode.first_trapping()))
     body = _LENGTH.sub(lambda found: str(len(_NAMES[found[1]])), body)
     body = _NAME.sub(lambda found: str(int(_NAMES[found[1]][found[2]])), body)
-    body = re.sub(r"(?m)^def run\(", f"@njit({_SIGNATURE}, cache=True)\ndef run(", body)
     body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
     return "\n".join([arms.text(), _IMPORTS, body])

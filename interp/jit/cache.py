@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -148,14 +149,11 @@ def key(text: str) -> str:
 @cache
 def _surroundings() -> str:
     """What the machine code of all texts depends on."""
-    import llvmlite
     import llvmlite.binding as llvm
-    import numba
-    import numpy as np
 
     files = sorted(path for pattern in _SOURCES for path in _ROOT.glob(pattern))
     sources = [f"{path.relative_to(_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
-    versions = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
+    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]  # numba takes long to import
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
     return "\0".join([*sources, *versions, *processor, *settings])

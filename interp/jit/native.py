@@ -1,0 +1,111 @@
+"""Functions of words as object code on disk, which is loaded without numba: that alone takes a third of a second.
+
+What cannot be read, or is not what was written, is compiled again. A file is written whole or not at all, so that two
+processes that compile at once do no harm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .cache import cache_folder, key
+from .progress import compiling
+
+Words: TypeAlias = Callable[..., int]
+"""A function of words, which gives one."""
+_C_FUNCTIONS = ("cos", "exp", "log", "pow", "sin", "tanh")
+"""What `opaque` calls."""
+_NEVER = (
+    "NRT_Free",
+    "numba_do_raise",
+    "numba_gil_ensure",
+    "numba_gil_release",
+    "numba_runtime_build_excinfo_struct",
+    "numba_unpickle",
+)
+"""What numba would call to raise an exception, which no function here does."""
+_kept: list[Any] = []
+"""What must live as long as the functions do."""
+
+
+def native(name: str, text: str, function: str, arity: int) -> Words:
+    """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk."""
+    path = cache_folder() / key(text) / f"{name}.o"
+    with suppress(OSError, ValueError, KeyError):
+        return _linked(path.read_bytes(), arity)
+    with compiling(f"the {name}"):
+        found = _compiled(text, function, arity)
+    with suppress(OSError):
+        _write(path, found)
+    return _linked(found, arity)
+
+
+def _compiled(text: str, function: str, arity: int) -> bytes:
+    """Object code, after a line that says which symbol is meant and what the sum of it is."""
+    import numba
+
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"<{function}>", "exec"), namespace)
+    signature = numba.int64(*[numba.int64] * arity)
+    made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
+    code: bytes = made._library._get_compiled_object()
+    return json.dumps({"symbol": made.native_name, "sum": _sum(code)}).encode() + b"\n" + code
+
+
+def _sum(code: bytes) -> str:
+    return blake2b(code, digest_size=16).hexdigest()
+
+
+def _linked(found: bytes, arity: int) -> Words:
+    """What object code is, in this process; raises ValueError where it is not what was written."""
+    import llvmlite.binding as llvm
+
+    head, _, code = found.partition(b"\n")
+    said = json.loads(head)
+    if said["sum"] != _sum(code):
+        raise ValueError("damaged")
+    _prepare()
+    engine = llvm.create_mcjit_compiler(
+        llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
+    )
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _kept.append(engine)
+    word = ctypes.c_int64
+    made: Words = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(said["symbol"]))
+    return made
+
+
+@cache
+def _prepare() -> None:
+    """Make known what object code calls."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    library = ctypes.CDLL(None)
+    for name in _C_FUNCTIONS:
+        llvm.add_symbol(f"tagloom_{name}", _address(getattr(library, name)))
+    for name in _NEVER:
+        llvm.add_symbol(name, _address(library.abort))
+
+
+def _address(function: Any) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = path.with_name(f"{path.name}.{os.getpid()}")
+    made.write_bytes(content)
+    made.replace(path)

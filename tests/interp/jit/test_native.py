@@ -1,0 +1,67 @@
+"""Object code on disk: loaded without numba, and compiled again where it is not what was written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pytest import MonkeyPatch
+from tagloom.interp.jit import cache, kernels, native
+
+TEXT = f"""
+{kernels.HEADER}
+import numpy as np
+
+def run(a, b):
+    return np.int64(k.exp_ff(float64(a)) * 1000.0) + b
+"""
+WANTED = 7389 + 5
+CHILD = """
+import sys
+from pathlib import Path
+from tagloom.interp.jit import native
+run = native.native("trial", Path(sys.argv[1]).read_text(), "run", 2)
+print(run(2, 5), "numba" in sys.modules)
+"""
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
+    """Where the object code of TEXT is kept."""
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
+    return cache.cache_folder() / cache.key(TEXT) / "trial.o"
+
+
+def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
+    """What one process compiled another runs, without importing numba; so the sources need no text of it either."""
+    text = tmp_path / "text.py"
+    text.write_text(TEXT)
+    ran = [
+        subprocess.run([sys.executable, "-c", CHILD, text], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert ran == [f"{WANTED} True\n", f"{WANTED} False\n"]
+    assert kept.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b'{"symbol": "x", "sum": "y"}\nabc', "cut", "changed"])
+def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
+    """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
+    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    whole = kept.read_bytes()
+    changed = whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:]
+    kept.write_bytes(
+        {"cut": whole[:-1], "changed": changed}.get(str(damage), damage if isinstance(damage, bytes) else b"")
+    )
+    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    assert kept.read_bytes() == whole or len(kept.read_bytes()) == len(whole)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """Where nothing can be kept, everything is compiled, and runs."""
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    monkeypatch.setenv("TAGLOOM_CACHE", str(occupied))
+    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
