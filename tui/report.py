@@ -13,7 +13,10 @@ from ..viz.profile import draw_profile
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
-    """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn."""
+    """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn; less of an
+    engine that counts nothing."""
+    if outcome.measured is None:
+        return f"{'ending':22}{outcome.status}\n{'engine':22}{outcome.engine}, which computes results and counts nothing"
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
     rows = [

@@ -56,7 +56,7 @@ def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> N
         {"cut": whole[:-1], "changed": changed}.get(str(damage), damage if isinstance(damage, bytes) else b"")
     )
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    assert len(kept.read_bytes()) == len(whole)
+    assert native._linked(kept.read_bytes(), 2)(2, 5) == WANTED
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
