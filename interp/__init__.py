@@ -9,5 +9,6 @@ questions     why a node has not fired, where tokens came from, where runs diffe
 breakpoints   a language of conditions over events
 log, replay   runs as files, written, read and checked; `record` and `documents` do so with outcomes
 oracle        a program against itself, under several schedules; `explore` does so under all, `corpus` with cases
+engine        which machine runs a program; the others are `fast`, which runs an `image`, and `compiled`
 function      what `tl.function` makes
 """

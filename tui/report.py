@@ -16,7 +16,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn; less of an
     engine that counts nothing."""
     if outcome.measured is None:
-        return f"{'ending':22}{outcome.status}\n{'engine':22}{outcome.engine}, which computes results and counts nothing"
+        said = f"{outcome.engine}, which computes results and counts nothing"
+        return f"{'ending':22}{outcome.status}\n{'engine':22}{said}"
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
     rows = [
