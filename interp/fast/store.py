@@ -15,6 +15,8 @@ from .registers import A, Given, Held, Mode, Options, R
 
 SLACK = 512
 """For how many steps at least there is to be room."""
+FACTOR = 4
+"""How many times as large an array gets: the system gives memory when it is used, and so a large one saves copies."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -107,22 +109,22 @@ class Store:
         return sum(array.nbytes for array in arrays)
 
     def growth(self) -> int:
-        """The bytes that `grow` would allocate."""
-        return sum(array.nbytes * 2 for array in self._small())
+        """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
+        return sum(array.nbytes for array in self._small())
 
     def grow(self) -> None:
-        """Make what is nearly full twice as large."""
+        """Make what is nearly full larger."""
         for array in self._small():
             if array is self.memory:
-                self.memory = _doubled(self.memory)
+                self.memory = _grown(self.memory)
                 self._moved = True
             elif array is self.ring:
-                self.fit_ring(len(self.ring))
+                self.fit_ring((FACTOR - 1) * len(self.ring))
             elif array is self.profile:
-                self.profile = _doubled(self.profile)
+                self.profile = _grown(self.profile)
                 self._moved = True
             else:
-                self.held = _doubled(self.held)
+                self.held = _grown(self.held)
                 self._moved = True
                 self.due = np.zeros(len(self.held), np.int64)
 
@@ -160,19 +162,19 @@ class Store:
         """Make memory as large as so many words, and room."""
         wanted = words + 2 * SLACK * self.image.largest
         while len(self.memory) < wanted:
-            self.memory = _doubled(self.memory)
+            self.memory = _grown(self.memory)
             self._moved = True
 
     def fit_profile(self, waves: int) -> None:
         """Make room for so many waves."""
         while len(self.profile) < waves + SLACK:
-            self.profile = _doubled(self.profile)
+            self.profile = _grown(self.profile)
             self._moved = True
 
     def fit_held(self, tokens: int) -> None:
         """Make room for so many tokens that bounds hold."""
         while self.image.is_bounded and len(self.held) < tokens + SLACK:
-            self.held = _doubled(self.held)
+            self.held = _grown(self.held)
             self._moved = True
             self.due = np.zeros(len(self.held), np.int64)
 
@@ -266,7 +268,7 @@ def _power(size: int) -> int:
     return 1 << max(size - 1, 1).bit_length()
 
 
-def _doubled(array: Words) -> Words:
-    grown = np.zeros((2 * len(array), *array.shape[1:]), np.int64)
+def _grown(array: Words) -> Words:
+    grown = np.zeros((FACTOR * len(array), *array.shape[1:]), np.int64)
     grown[: len(array)] = array
     return grown
