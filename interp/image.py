@@ -34,6 +34,8 @@ Words = npt.NDArray[np.int64]
 
 PORT_BITS = 24
 """A token in flight is a frame and a port in one word; the lower bits are the port."""
+LINE = 8
+"""The words of a line of the processor's cache: frames are multiples of it."""
 SCRATCH = 1
 """The word of memory where the operand lies that came last; word 0 is nothing's, and literals follow."""
 MOST_OPERANDS = 60
@@ -43,26 +45,35 @@ MOST_OPERANDS = 60
 class Header(IntEnum):
     """What a frame begins with. The last ones are there only where the graph draws random numbers, or has bounds."""
 
-    PARENT = 0
-    SITE = 1
-    """The number of the site; its complement, below 0, once the activation has closed."""
-    ITERATION = 2
-    DEPTH = 3
-    PENDING = 4
-    """Tokens in it, open activations below, arguments to come and results to go: at 0 it closes (S11)."""
-    PASSED = 5
-    """The arguments that have come, and times 2**32 the results that have gone."""
-    TAG = 6
-    """The number of its tag as a Python object, where it has been made; else 0."""
-    KEY = 7
+    ABOVE = 0
+    """The frame around it, and in the low bits the number of its site. Once it has closed, another that has."""
+    WHEN = 1
+    """The iteration, and in the low bits the depth; below 0 once it has closed."""
+    COUNTS = 2
+    """In the low bits what is pending: tokens in it, open activations below, arguments to come and results to go; at 0
+    it closes (S11). Above them the arguments that have come, the results that have gone, and whether its tag has been
+    made as a Python object."""
+    KEY = 3
     """The key of its tag (T4)."""
-    BUSY = 8
+    BUSY = 4
     """The tokens in it that are not held, the activations below that have any, and the tokens held for those (S16)."""
-    HELD = 9
+    HELD = 5
     """The row of a token that is held for it, or 0."""
-    OLDER = 10
+    OLDER = 6
     """The open iterations of the same loop next to it."""
-    NEWER = 11
+    NEWER = 7
+
+
+LOW_BITS = 24
+"""How many low bits of ABOVE are the site, and of WHEN the depth."""
+DEEPEST = 2**LOW_BITS - 2
+"""The deepest tag, whatever the limit."""
+COMING = 1 << 32
+"""What an argument that comes adds to COUNTS."""
+LEAVING = 1 << 47
+TAGGED = 1 << 62
+MOST_PASSED = 2**15 - 1
+"""How many arguments an activation may have, and how many results."""
 
 
 class NODE(IntEnum):

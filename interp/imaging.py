@@ -16,7 +16,21 @@ from ..core.program import BOUND
 from ..core.tag import ENVIRONMENT, Site, site_key
 from ..core.types import Type
 from ..core.value import Value
-from .image import MOST_OPERANDS, NODE, PORT, PORT_BITS, SCOPE, SCRATCH, Image, Words, is_boxed, signed, word_of
+from .image import (
+    LINE,
+    MOST_OPERANDS,
+    NODE,
+    PORT,
+    PORT_BITS,
+    SCOPE,
+    SCRATCH,
+    Header,
+    Image,
+    Words,
+    is_boxed,
+    signed,
+    word_of,
+)
 from .opcode import Code, cast_code, code_of
 
 
@@ -54,7 +68,7 @@ class _Making:
         )
         self.keyed = any(node.op in ACTS and ACTS[node.op].draw is not None for node in graph.nodes)
         self.bounded = any(self._bound(node) for node in graph.nodes)
-        self.header = 12 if self.bounded else 8 if self.keyed else 7
+        self.header = len(Header) if self.bounded else Header.KEY + 1 if self.keyed else Header.KEY
 
     def image(self) -> Image:
         graph = self.graph
@@ -73,7 +87,7 @@ class _Making:
             np.array(self.routes or [(0, 0)], np.int64),
             np.array([self._site(site) for site in self.sites], np.int64),
             scopes,
-            np.array(self.literals, np.int64),
+            np.array(self.literals + [0] * (_lines(len(self.literals)) - len(self.literals)), np.int64),
             tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types),
             tuple(tuple(self._port(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments),
             self.header, self.keyed, self.bounded, tuple(self.first_port), tuple(map(self._members, self.scopes)),
@@ -142,7 +156,7 @@ class _Making:
             for position, port in enumerate(waits):
                 ports[self._port(number, port), PORT.WAIT] = word if len(waits) == 2 else word + position
             word += {0: 0, 2: 1}.get(len(waits), len(waits))
-        return word, cleared
+        return _lines(word), cleared
 
     def _entering(self, node: Node) -> int:
         """How many nodes send into the activations that this one sends to."""
@@ -238,6 +252,14 @@ class _Making:
         coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
         coming += len(numbers.get(("call", site), ())) + len(numbers.get(("enter", site), ()))
         leaving = len(numbers.get(("return", site), ()))
+        if max(coming, leaving) > MOST_PASSED:
+            required = f"at most {MOST_PASSED:,} arguments and results of a function, and variables of a loop"
+            raise Usage(f"{site} is too large for an image", required=required, got=max(coming, leaving))
         scope = self.scopes.index(self._inside(site))
         bound = max((self._bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0)
         return scope, coming, leaving, signed(site_key(site)), bound
+
+
+def _lines(words: int) -> int:
+    """So many words, and what is missing to the next line of the processor's cache."""
+    return -(-words // LINE) * LINE

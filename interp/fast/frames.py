@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..image import SCOPE, SITE, Header
+from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke
 from .registers import A, R
 
 # Compiled from here on.
 SITE_WORDS = len(SITE)
 SCOPE_WORDS = len(SCOPE)
+LOW = (1 << LOW_BITS) - 1
+PENDING = (1 << 32) - 1
 
 
 def mixed(seed: Any, number: Any) -> Any:
@@ -31,6 +33,22 @@ def operand(mem: Any, frame: Any, place: Any) -> Any:
     return peek(mem, (frame & ~absolute) + (place ^ absolute))
 
 
+def parent_of(mem: Any, frame: Any) -> Any:
+    return peek(mem, frame + Header.ABOVE) >> LOW_BITS
+
+
+def site_of(mem: Any, frame: Any) -> Any:
+    return peek(mem, frame + Header.ABOVE) & LOW
+
+
+def iteration_of(mem: Any, frame: Any) -> Any:
+    return peek(mem, frame + Header.WHEN) >> LOW_BITS
+
+
+def depth_of(mem: Any, frame: Any) -> Any:
+    return peek(mem, frame + Header.WHEN) & LOW
+
+
 def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
     """A new frame for an activation of a site, below a frame."""
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
@@ -39,21 +57,17 @@ def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, hea
     clear = peek(peek(a, A.SCOPES), scope * SCOPE_WORDS + SCOPE.CLEAR)
     frame = peek(free, scope)
     if frame:
-        poke(free, scope, peek(mem, frame + Header.PARENT))
+        poke(free, scope, parent_of(mem, frame))
     else:
         frame = peek(r, R.TOP)
         poke(r, R.TOP, frame + peek(peek(a, A.SCOPES), scope * SCOPE_WORDS + SCOPE.SIZE))
     for word in range(frame + header, frame + clear):
         poke(mem, word, 0)
-    depth = peek(mem, parent + Header.DEPTH) + 1
-    poke(mem, frame + Header.PARENT, parent)
-    poke(mem, frame + Header.SITE, site)
-    poke(mem, frame + Header.ITERATION, iteration)
-    poke(mem, frame + Header.DEPTH, depth)
-    poke(mem, frame + Header.PENDING, peek(sites, row + SITE.COMING) + peek(sites, row + SITE.LEAVING))
-    poke(mem, frame + Header.PASSED, 0)
-    poke(mem, frame + Header.TAG, 0)
-    poke(mem, parent + Header.PENDING, peek(mem, parent + Header.PENDING) + 1)
+    depth = depth_of(mem, parent) + 1
+    poke(mem, frame + Header.ABOVE, parent << LOW_BITS | site)
+    poke(mem, frame + Header.WHEN, iteration << LOW_BITS | depth)
+    poke(mem, frame + Header.COUNTS, peek(sites, row + SITE.COMING) + peek(sites, row + SITE.LEAVING))
+    poke(mem, parent + Header.COUNTS, peek(mem, parent + Header.COUNTS) + 1)
     if header > Header.KEY:
         key = mixed(peek(mem, parent + Header.KEY) ^ peek(sites, row + SITE.KEY), iteration)
         poke(mem, frame + Header.KEY, np.int64(key))
@@ -71,10 +85,10 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     """S11: close an activation in which nothing is pending, and those around it for which it was the last."""
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     while True:
-        site, parent = peek(mem, frame + Header.SITE), peek(mem, frame + Header.PARENT)
+        site, parent = site_of(mem, frame), parent_of(mem, frame)
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
-        if peek(mem, frame + Header.TAG):
-            poke(peek(a, A.LOST), peek(r, R.LOST), peek(mem, frame + Header.TAG))
+        if peek(mem, frame + Header.COUNTS) & TAGGED:
+            poke(peek(a, A.LOST), peek(r, R.LOST), frame)
             poke(r, R.LOST, peek(r, R.LOST) + 1)
         if header > Header.BUSY:
             before, after = peek(mem, frame + Header.OLDER), peek(mem, frame + Header.NEWER)
@@ -82,15 +96,15 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
                 poke(mem, before + Header.NEWER, after)
             if after:
                 poke(mem, after + Header.OLDER, before)
-        poke(mem, frame + Header.SITE, ~site)
-        poke(mem, frame + Header.PARENT, peek(free, scope))
+        poke(mem, frame + Header.ABOVE, peek(free, scope) << LOW_BITS | site)
+        poke(mem, frame + Header.WHEN, -1)
         poke(free, scope, frame)
         poke(r, R.OPEN, peek(r, R.OPEN) - 1)
         if parent == 0:
             return
-        pending = peek(mem, parent + Header.PENDING) - 1
-        poke(mem, parent + Header.PENDING, pending)
-        if pending != 0:
+        counts = peek(mem, parent + Header.COUNTS) - 1
+        poke(mem, parent + Header.COUNTS, counts)
+        if (counts & PENDING) != 0:
             return
         frame = parent
 

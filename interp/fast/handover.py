@@ -9,7 +9,7 @@ from ...core.tag import Tag
 from ...core.value import Value
 from ..activation import Record
 from ..event import Token
-from ..image import NODE, PORT, PORT_BITS, SITE, Header
+from ..image import COMING, LEAVING, MOST_PASSED, NODE, PORT, PORT_BITS, SITE, Header
 from ..outcome import Waiting
 from ..state import State
 from .outside import Outside
@@ -38,7 +38,7 @@ def waiting(store: Store) -> Iterator[Waiting]:
 def operands(store: Store, frame: int) -> Iterator[tuple[int, int, Value]]:
     """What waits in an activation: node, port and value."""
     image, memory = store.image, store.memory
-    members = image.members[image.sites[memory[frame + Header.SITE], SITE.SCOPE]]
+    members = image.members[image.sites[store.site_of(frame), SITE.SCOPE]]
     rows = image.nodes[members]
     bits = memory[frame + rows[:, NODE.STATE]] & rows[:, NODE.FULL]
     for number, there in zip(members[bits != 0].tolist(), bits[bits != 0].tolist(), strict=True):
@@ -102,8 +102,8 @@ def _record(store: Store, outside: Outside, state: State, frame: int, tag: Tag) 
         record.waiting.setdefault(number, {})[port] = value
         record.tokens += 1
     record.fired = outside.fired(frame)
-    passed = int(store.memory[frame + Header.PASSED])
-    record.arrived, record.left = passed & 0xFFFFFFFF, passed >> 32
+    counts = int(store.memory[frame + Header.COUNTS])
+    record.arrived, record.left = counts // COMING & MOST_PASSED, counts // LEAVING & MOST_PASSED
     if store.image.is_bounded:
         record.busy = int(store.memory[frame + Header.BUSY])
     return record

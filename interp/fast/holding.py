@@ -8,7 +8,7 @@ from typing import Any
 
 from ..image import PORT_BITS, SITE, Header
 from ..jit.memory import peek, poke
-from .frames import SITE_WORDS
+from .frames import SITE_WORDS, iteration_of, parent_of, site_of
 from .registers import A, Held, R
 
 # Compiled from here on.
@@ -22,27 +22,27 @@ def busier(mem: Any, frame: Any, by: Any) -> Any:
         before = peek(mem, frame + Header.BUSY)
         poke(mem, frame + Header.BUSY, before + by)
         by = (before + by > 0) - (before > 0)
-        frame = peek(mem, frame + Header.PARENT)
+        frame = parent_of(mem, frame)
     return frame
 
 
 def older(mem: Any, frame: Any, iteration: Any) -> Any:
     """The frame of this iteration of the same loop, at most as young as `frame`; 0 where it is not open."""
-    while frame and peek(mem, frame + Header.ITERATION) > iteration:
+    while frame and iteration_of(mem, frame) > iteration:
         frame = peek(mem, frame + Header.OLDER)
-    return frame if frame and peek(mem, frame + Header.ITERATION) == iteration else 0
+    return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
 def newer(mem: Any, frame: Any, iteration: Any) -> Any:
     """The frame of this iteration of the same loop, at least as young as `frame`; 0 where it is not open."""
-    while frame and peek(mem, frame + Header.ITERATION) < iteration:
+    while frame and iteration_of(mem, frame) < iteration:
         frame = peek(mem, frame + Header.NEWER)
-    return frame if frame and peek(mem, frame + Header.ITERATION) == iteration else 0
+    return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
 def is_held(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
     """S16: whether what a next_iteration sends, firing in this frame, is held."""
-    wanted = peek(mem, frame + Header.ITERATION) + 1 - bound
+    wanted = iteration_of(mem, frame) + 1 - bound
     if wanted < 0:
         return False
     before = older(mem, frame, wanted)
@@ -70,7 +70,7 @@ def hold(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step: An
     poke(held, at + Held.BESIDE, peek(mem, target + Header.HELD))
     poke(mem, target + Header.HELD, row)
     poke(r, R.HOLDING, peek(r, R.HOLDING) + 1)
-    busier(mem, peek(mem, target + Header.PARENT), 1)
+    busier(mem, parent_of(mem, target), 1)
 
 
 def let_go(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
@@ -88,7 +88,7 @@ def let_go(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
     frame = token >> PORT_BITS
     poke(mem, frame + Header.HELD, 0)
     busier(mem, frame, 1)
-    busier(mem, peek(mem, frame + Header.PARENT), -1)
+    busier(mem, parent_of(mem, frame), -1)
 
 
 def step_of(held: Any, row: Any) -> Any:
@@ -103,9 +103,9 @@ def due(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
         before = peek(mem, frame + Header.BUSY)
         poke(mem, frame + Header.BUSY, before + by)
         by = (before + by > 0) - (before > 0)
-        bound = peek(peek(a, A.SITES), peek(mem, frame + Header.SITE) * SITE_WORDS + SITE.BOUND)
+        bound = peek(peek(a, A.SITES), site_of(mem, frame) * SITE_WORDS + SITE.BOUND)
         if by and bound:
-            following = newer(mem, frame, peek(mem, frame + Header.ITERATION) + bound)
+            following = newer(mem, frame, iteration_of(mem, frame) + bound)
             row = peek(mem, following + Header.HELD) if following else 0
             while row:
                 at = found
@@ -115,7 +115,7 @@ def due(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
                 poke(rows, at, row)
                 found += 1
                 row = peek(held, row * HELD_WORDS + Held.BESIDE)
-        frame = peek(mem, frame + Header.PARENT)
+        frame = parent_of(mem, frame)
     return found
 
 
@@ -125,8 +125,8 @@ def due_at_wave(a: Any, mem: Any, target: Any) -> Any:
     row = peek(held, Held.NEXT)
     while row:
         frame = peek(held, row * HELD_WORDS + Held.TOKEN) >> PORT_BITS
-        bound = peek(peek(a, A.SITES), peek(mem, frame + Header.SITE) * SITE_WORDS + SITE.BOUND)
-        before = older(mem, frame, peek(mem, frame + Header.ITERATION) - bound)
+        bound = peek(peek(a, A.SITES), site_of(mem, frame) * SITE_WORDS + SITE.BOUND)
+        before = older(mem, frame, iteration_of(mem, frame) - bound)
         if before == 0 or (peek(mem, before + Header.BUSY) == 0 and before != target):
             poke(rows, found, row)
             found += 1

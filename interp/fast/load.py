@@ -25,6 +25,10 @@ from tagloom.interp.jit.memory import peek, poke, prefetch
 PORT_BITS = {image.PORT_BITS}
 SCRATCH = {image.SCRATCH}
 FIRST = {opcode.FIRST}
+LOW_BITS = {image.LOW_BITS}
+COMING = {image.COMING}
+LEAVING = {image.LEAVING}
+TAGGED = {image.TAGGED}
 """
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\.([A-Z_0-9]+)\b")
 _LENGTH = re.compile(rf"\blen\(({'|'.join(_NAMES)})\)")

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..image import NODE, PORT, PORT_BITS, SCRATCH, Header
+from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch
 from ..opcode import FIRST, Code, first_trapping
-from .frames import closed, mixed, opened, operand, released, take
+from .frames import PENDING, closed, depth_of, iteration_of, mixed, opened, operand, parent_of, released, site_of, take
 from .holding import busier, due, due_at_wave, hold, is_held, let_go
 from .registers import A, Given, Kind, Mode, Options, R, Why
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 # Compiled from here on.
 FIRST_TRAPPING = first_trapping()
 PORT_MASK = (1 << PORT_BITS) - 1
-LEFT = 1 << 32
-"""What a result that goes out adds to the word PASSED of a frame."""
 AHEAD = 16
 """How many tokens before it is delivered the frame of one is fetched."""
 NODE_BYTES = 8 * len(NODE)
@@ -151,33 +149,33 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                     after, target = 1, 0
                     if peek(node, NODE.PLACE):
                         target = peek(mem, frame + peek(node, NODE.PLACE))
-                    if target == 0 and peek(mem, frame + Header.DEPTH) >= depth_limit:
+                    if target == 0 and depth_of(mem, frame) >= depth_limit:
                         why = Why.DEPTH
                         break
                 elif code == Code.RETURN:
-                    target = peek(mem, frame + Header.PARENT)
+                    target = parent_of(mem, frame)
                 elif code == Code.NEXT:
                     after, target = 1, 0
                     if peek(node, NODE.PLACE):
                         target = peek(mem, frame + peek(node, NODE.PLACE))
-                    if target == 0 and peek(mem, frame + Header.DEPTH) > depth_limit:
+                    if target == 0 and depth_of(mem, frame) > depth_limit:
                         why = Why.DEPTH
                         break
                     if bounded and peek(node, NODE.BOUND):
                         held = is_held(a, mem, frame, needs, peek(node, NODE.BOUND))
                 elif code == Code.EXIT:
-                    target = peek(mem, frame + Header.PARENT)
-                    begin_2, end_2, out_2 = end, peek(node, NODE.END), peek(mem, frame + Header.ITERATION)
+                    target = parent_of(mem, frame)
+                    begin_2, end_2, out_2 = end, peek(node, NODE.END), iteration_of(mem, frame)
                 elif code == Code.LEAVE:
                     why = Why.LEAVE
                     break
                 if special and target:
                     # S10: what feeds returns goes to that of the site on top of its tag, and to no other
                     if peek(node, NODE.ROUTE) >= 0 and end > begin:
-                        route = peek(node, NODE.ROUTE) + peek(mem, target + Header.SITE) << 1
+                        route = peek(node, NODE.ROUTE) + site_of(mem, target) << 1
                         begin, end = peek(peek(a, A.ROUTES), route), peek(peek(a, A.ROUTES), route + 1)
                     if peek(node, NODE.ROUTE_SECOND) >= 0 and end_2 > begin_2:
-                        route = peek(node, NODE.ROUTE_SECOND) + peek(mem, target + Header.SITE) << 1
+                        route = peek(node, NODE.ROUTE_SECOND) + site_of(mem, target) << 1
                         begin_2, end_2 = peek(peek(a, A.ROUTES), route), peek(peek(a, A.ROUTES), route + 1)
                 sent = end - begin + end_2 - begin_2
                 if careful and length + waiting + others + sent - needs > tokens_limit:
@@ -203,8 +201,8 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                             target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
                         else:
                             parent, iteration = (
-                                peek(mem, frame + Header.PARENT),
-                                peek(mem, frame + Header.ITERATION) + 1,
+                                parent_of(mem, frame),
+                                iteration_of(mem, frame) + 1,
                             )
                             target = opened(a, r, mem, parent, peek(node, NODE.SITE), iteration, header)
                             if bounded:
@@ -229,16 +227,15 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                         poke(ring, at, high | peek(edges, edge))
                         poke(ring, at + 1, out_2)
                         length += 1
-                    pending = peek(mem, frame + Header.PENDING) - needs
+                    left = peek(mem, frame + Header.COUNTS) - needs
                     if code == Code.RETURN or code == Code.RESULT:
-                        poke(mem, frame + Header.PASSED, peek(mem, frame + Header.PASSED) + LEFT)
-                        pending -= 1
-                    elif after:
-                        poke(mem, target + Header.PASSED, peek(mem, target + Header.PASSED) + 1)
+                        left += LEAVING - 1
                     if target == frame:
-                        pending += sent
+                        left += sent
+                    elif after:
+                        poke(mem, target + Header.COUNTS, peek(mem, target + Header.COUNTS) + COMING + sent - 1)
                     else:
-                        poke(mem, target + Header.PENDING, peek(mem, target + Header.PENDING) + sent - after)
+                        poke(mem, target + Header.COUNTS, peek(mem, target + Header.COUNTS) + sent)
                     if special:
                         boxed, refs = peek(node, NODE.BOXED), peek(a, A.REFERENCES)
                         if boxed & 1 and (kind == Kind.NOTHING or kind == Kind.ONE or kind == Kind.TWO):
@@ -260,7 +257,7 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                         poke(r, R.PARKED, peek(r, R.PARKED) - peek(given, Given.WOKEN))
                         others -= peek(given, Given.WOKEN)
                         kind = Kind.NOTHING
-                    poke(mem, frame + Header.PENDING, pending)
+                    poke(mem, frame + Header.COUNTS, left)
                     if bounded:
                         if sent and not held:
                             busier(mem, target, sent)
@@ -273,7 +270,7 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                         others -= found
                     if sent:
                         flight = max(flight, length)
-                    if pending == 0:
+                    if (left & PENDING) == 0:
                         closed(a, r, mem, frame, header)
                     if code == Code.RESULT and peek(r, R.CAME) == peek(o, Options.ENOUGH):
                         why = Why.RESULT

@@ -15,7 +15,7 @@ from ..acts import Outputs
 from ..cells import Heap
 from ..event import Closed, Event, Token
 from ..fire import Rule
-from ..image import NODE, PORT, PORT_BITS, SITE, Header, is_boxed
+from ..image import NODE, PORT, PORT_BITS, SITE, is_boxed
 from ..opcode import Code
 from ..outcome import exhausted
 from .registers import Given, Kind, Options, R
@@ -99,7 +99,7 @@ class Outside:
         most = int(store.options[Options.FIRINGS])
         if store.registers[R.FIRINGS] >= most:
             raise exhausted("firings", "firings", most)
-        site = store.image.site_list[store.memory[given.frame + Header.SITE]]
+        site = store.image.site_list[store.site_of(given.frame)]
         ways = zip(rule.edges[:outputs], rule.routes[:outputs], strict=True)
         sent = sum(len(edges if routes is None else routes.get(site, routes[None])) for edges, routes in ways)
         limit = int(store.options[Options.TOKENS])
@@ -131,20 +131,20 @@ class Outside:
     def _closed(self, rule: Rule, given: Delivery) -> tuple[Closed, ...]:
         """S11: the activations that close where a node fires and sends nothing."""
         store, frame, closed = self.store, given.frame, []
-        pending = int(store.memory[frame + Header.PENDING]) - rule.needs
+        pending = store.pending(frame) - rule.needs
         fired = {given.number}
         while not pending:
             closed.append(Closed(store.tag(frame), frozenset(fired | self.fired(frame))))
-            frame, fired = int(store.memory[frame + Header.PARENT]), set()
+            frame, fired = store.parent_of(frame), set()
             if not frame:
                 break
-            pending = int(store.memory[frame + Header.PENDING]) - 1
+            pending = store.pending(frame) - 1
         return tuple(closed)
 
     def fired(self, frame: int) -> set[int]:
         """The nodes that have fired in an activation."""
         image, memory = self.store.image, self.store.memory
-        scope = image.sites[memory[frame + Header.SITE], SITE.SCOPE]
+        scope = image.sites[self.store.site_of(frame), SITE.SCOPE]
         members = image.members[scope]
         rows = image.nodes[members]
         return set(members[(memory[frame + rows[:, NODE.STATE]] & rows[:, NODE.FIRED]) != 0].tolist())

@@ -9,7 +9,23 @@ import numpy as np
 from ...core.tag import ROOT, Tag
 from ...core.types import Type
 from ...core.value import Value
-from ..image import NODE, PORT_BITS, SCOPE, SITE, Header, Image, Words, is_boxed, value_of, word_of
+from ..image import (
+    COMING,
+    DEEPEST,
+    LINE,
+    LOW_BITS,
+    NODE,
+    PORT_BITS,
+    SCOPE,
+    SITE,
+    TAGGED,
+    Header,
+    Image,
+    Words,
+    is_boxed,
+    value_of,
+    word_of,
+)
 from ..reference import Limits
 from .registers import A, Given, Held, Mode, Options, R
 
@@ -29,14 +45,18 @@ class Store:
         graph = image.graph
         self.options = np.zeros(len(Options), np.int64)
         self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
-        self.options[[Options.FIRINGS, Options.TOKENS, Options.DEPTH]] = limits.firings, limits.tokens, limits.depth
+        self.options[[Options.FIRINGS, Options.TOKENS, Options.DEPTH]] = (
+            limits.firings,
+            limits.tokens,
+            min(limits.depth, DEEPEST),
+        )
         self.options[Options.ENOUGH] = enough
         self.options[[Options.KEYED, Options.BOUNDED, Options.CLOCKED]] = image.is_keyed, image.is_bounded, clocked
         self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
         self.registers[R.HELD_TOP] = 1
-        self.memory = np.zeros(len(image.literals) + (2 * SLACK) * image.largest, np.int64)
+        self.memory = _aligned(len(image.literals) + (2 * SLACK) * image.largest)
         self.memory[: len(image.literals)] = image.literals
         self.ring = np.zeros((_power(2 * SLACK * image.fan), 2), np.int64)
         self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int64)
@@ -55,9 +75,8 @@ class Store:
         self.made = 0
         """The bytes of the arrays that have been made since somebody looked at memory."""
         self.dead = np.zeros(4 * 2 * SLACK, np.int64)
-        self.tags: list[Tag | None] = [None]
-        """The tags that have been made as objects; the word TAG of a frame is a number here."""
-        self.unused_tags: list[int] = []
+        self.tags: dict[int, Tag] = {}
+        """The tags that have been made as objects, by their frames."""
         self.lost = np.zeros(1, np.int64)
         self._moved = True
         """Whether an array has grown since its address was written down."""
@@ -116,7 +135,7 @@ class Store:
         """Make what is nearly full larger."""
         for array in self._small():
             if array is self.memory:
-                self.memory = _grown(self.memory)
+                self._grow_memory()
                 self._moved = True
             elif array is self.ring:
                 self.fit_ring((FACTOR - 1) * len(self.ring))
@@ -127,6 +146,11 @@ class Store:
                 self.held = _grown(self.held)
                 self._moved = True
                 self.due = np.zeros(len(self.held), np.int64)
+
+    def _grow_memory(self) -> None:
+        grown = _aligned(FACTOR * len(self.memory))
+        grown[: len(self.memory)] = self.memory
+        self.memory, self._moved = grown, True
 
     def _small(self) -> Iterator[Words]:
         r, image = self.registers, self.image
@@ -162,8 +186,7 @@ class Store:
         """Make memory as large as so many words, and room."""
         wanted = words + 2 * SLACK * self.image.largest
         while len(self.memory) < wanted:
-            self.memory = _grown(self.memory)
-            self._moved = True
+            self._grow_memory()
 
     def fit_profile(self, waves: int) -> None:
         """Make room for so many waves."""
@@ -214,37 +237,40 @@ class Store:
         r = self.registers
         for number in self.dead[: r[R.DEAD]].tolist():
             self._let_go(number)
-        for number in self.lost[: r[R.LOST]].tolist():
-            self.tags[number] = None
-            self.unused_tags.append(number)
+        for frame in self.lost[: r[R.LOST]].tolist():
+            del self.tags[frame]
         r[[R.DEAD, R.LOST]] = 0
 
     def _let_go(self, number: int) -> None:
         self.objects[number] = None
         self.unused.append(number)
 
+    def parent_of(self, frame: int) -> int:
+        """The frame around this one; 0 for that of the root."""
+        return int(self.memory[frame + Header.ABOVE]) >> LOW_BITS
+
+    def site_of(self, frame: int) -> int:
+        return int(self.memory[frame + Header.ABOVE]) & ((1 << LOW_BITS) - 1)
+
+    def pending(self, frame: int) -> int:
+        """What has to happen in an activation before it closes."""
+        return int(self.memory[frame + Header.COUNTS]) % COMING
+
     def tag(self, frame: int) -> Tag:
         """The tag of an activation, made where it has not been: what is around it first."""
         path = []
-        while not self.memory[frame + Header.TAG] and self.memory[frame + Header.PARENT]:
+        while frame not in self.tags and self.parent_of(frame):
             path.append(frame)
-            frame = int(self.memory[frame + Header.PARENT])
-        tag = self.tags[self.memory[frame + Header.TAG]] or ROOT
+            frame = self.parent_of(frame)
+        tag = self.tags.get(frame, ROOT)
         for each in reversed(path):
-            site = self.image.site_list[self.memory[each + Header.SITE]]
-            tag = tag.child(site, int(self.memory[each + Header.ITERATION]))
-            self._remember(each, tag)
-        return tag
-
-    def _remember(self, frame: int, tag: Tag) -> None:
-        if not self.unused_tags:
-            self.unused_tags = list(range(2 * len(self.tags) + 16, len(self.tags) - 1, -1))
-            self.tags += [None] * len(self.unused_tags)
-            self.lost = np.zeros(len(self.tags), np.int64)
+            iteration = int(self.memory[each + Header.WHEN]) >> LOW_BITS
+            tag = self.tags[each] = tag.child(self.image.site_list[self.site_of(each)], iteration)
+            self.memory[each + Header.COUNTS] |= TAGGED
+        if len(self.lost) < len(self.tags):
+            self.lost = np.zeros(2 * len(self.tags), np.int64)
             self._moved = True
-        number = self.unused_tags.pop()
-        self.tags[number] = tag
-        self.memory[frame + Header.TAG] = number
+        return tag
 
     def flight(self) -> Iterator[tuple[int, int, int]]:
         """The tokens in flight, in their order: port, frame and word."""
@@ -257,10 +283,9 @@ class Store:
         """The frames of the open activations, in the order of memory."""
         frame, image = len(self.image.literals), self.image
         while frame < self.registers[R.TOP]:
-            site = int(self.memory[frame + Header.SITE])
-            if site >= 0:
+            if self.memory[frame + Header.WHEN] >= 0:
                 yield frame
-            frame += int(image.scopes[image.sites[max(site, ~site), SITE.SCOPE], SCOPE.SIZE])
+            frame += int(image.scopes[image.sites[self.site_of(frame), SITE.SCOPE], SCOPE.SIZE])
 
 
 def _power(size: int) -> int:
@@ -272,3 +297,10 @@ def _grown(array: Words) -> Words:
     grown = np.zeros((FACTOR * len(array), *array.shape[1:]), np.int64)
     grown[: len(array)] = array
     return grown
+
+
+def _aligned(words: int) -> Words:
+    """So many words, at 0, that begin where a line of the processor's cache does."""
+    room = np.zeros(words + LINE, np.int64)
+    begin = -(room.ctypes.data // 8) % LINE
+    return room[begin : begin + words]

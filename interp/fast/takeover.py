@@ -10,7 +10,7 @@ import numpy as np
 from ...core.tag import Site, Tag
 from ..activation import Record
 from ..event import Token
-from ..image import NODE, PORT, PORT_BITS, SCOPE, SITE, Header, Words
+from ..image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SITE, Header, Words
 from ..measure import Meter
 from ..state import State
 from .outside import Outside
@@ -48,8 +48,9 @@ def _frames(store: Store, state: State) -> dict[Tag, int]:
     store.registers[R.TOP] = top
     for tag, frame in found.items():
         header = store.memory[frame : frame + image.header]
-        header[Header.PARENT] = found[tag.parent] if tag.parent is not None else 0
-        header[Header.SITE], header[Header.ITERATION], header[Header.DEPTH] = sites[tag.site], tag.iteration, tag.depth
+        above = found[tag.parent] if tag.parent is not None else 0
+        header[Header.ABOVE] = above << LOW_BITS | sites[tag.site]
+        header[Header.WHEN] = tag.iteration << LOW_BITS | tag.depth
         if image.header > Header.KEY:
             header[Header.KEY] = np.uint64(tag.key).astype(np.int64)
     return found
@@ -60,8 +61,8 @@ def _fill(store: Store, frames: dict[Tag, int], record: Record, frame: int) -> N
     image, memory = store.image, store.memory
     coming, leaving = record.wanted
     missing = coming - record.arrived + leaving - record.left
-    memory[frame + Header.PENDING] = record.tokens + record.open + missing
-    memory[frame + Header.PASSED] = record.arrived | record.left << 32
+    passed = record.arrived * COMING + record.left * LEAVING
+    memory[frame + Header.COUNTS] = record.tokens + record.open + missing + passed
     if image.is_bounded:
         memory[frame + Header.BUSY] = record.busy
     for number in record.fired:
