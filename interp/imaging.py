@@ -19,6 +19,7 @@ from ..core.value import Value
 from .image import (
     LINE,
     MOST_OPERANDS,
+    MOST_PASSED,
     NODE,
     PORT,
     PORT_BITS,

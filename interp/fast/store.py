@@ -45,11 +45,8 @@ class Store:
         graph = image.graph
         self.options = np.zeros(len(Options), np.int64)
         self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
-        self.options[[Options.FIRINGS, Options.TOKENS, Options.DEPTH]] = (
-            limits.firings,
-            limits.tokens,
-            min(limits.depth, DEEPEST),
-        )
+        self.options[[Options.FIRINGS, Options.TOKENS]] = limits.firings, limits.tokens
+        self.options[Options.DEPTH] = min(limits.depth, DEEPEST)
         self.options[Options.ENOUGH] = enough
         self.options[[Options.KEYED, Options.BOUNDED, Options.CLOCKED]] = image.is_keyed, image.is_bounded, clocked
         self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
