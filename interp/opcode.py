@@ -35,9 +35,11 @@ class Code(IntEnum):
     """A return to the environment."""
     LEAVE = 7
     """Leave the loop: the reference's rule for this node says what it does."""
+    STOP = 8
+    """Stop before it fires: no node of an image has it, but one that a run is to stop at."""
 
 
-FIRST = 8
+FIRST = 9
 
 _ROUTING = {
     "merge": Code.PASS,

@@ -169,6 +169,9 @@ def run(a: Any, budget: Any, header: Any) -> Any:
                 elif code == Code.LEAVE:
                     why = Why.LEAVE
                     break
+                elif code == Code.STOP:
+                    why = Why.STOP
+                    break
                 if special and target:
                     # S10: what feeds returns goes to that of the site on top of its tag, and to no other
                     if peek(node, NODE.ROUTE) >= 0 and end > begin:

@@ -150,5 +150,7 @@ class Why(IntEnum):
     TOKENS = 6
     RESULT = 7
     """All results have come, and that was enough."""
+    STOP = 9
+    """A node is about to fire that the run is to stop at."""
     SECOND = 8
     """S4 was breached: no graph that keeps the rules does that."""

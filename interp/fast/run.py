@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal as Word
 from typing import overload
 
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
@@ -13,8 +15,10 @@ from ...core.tag import Site
 from ...core.world import World
 from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
+from ..image import DEEPEST, NODE
 from ..imaging import image
 from ..measure import Meter, Stats
+from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
     Limits,
@@ -49,6 +53,16 @@ def _mode(schedule: str) -> tuple[Mode, int] | None:
     return None if seed is None else (Mode.RANDOM, seed)
 
 
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Where a run is to stop: before one of these nodes fires, before an activation opens that is so deep, or after a
+    firing that trapped."""
+
+    nodes: frozenset[int] = frozenset()
+    depth: int | None = None
+    traps: bool = False
+
+
 class Fast:
     """A run of the fast machine, that can be driven, looked at, and handed over."""
 
@@ -63,6 +77,9 @@ class Fast:
         if found is None:
             raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
         self.schedule, self.until, self.limits = schedule, until, limits
+        self.stopped_by: Word["node", "depth", "trap"] | None = None
+        """Which of its stops the run stands at."""
+        self._stops = Stops()
         self.taken = state
         """What the reference knew: the mould for the state that it is handed back."""
         self.store = Store(
@@ -76,14 +93,37 @@ class Fast:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
         return to_state(self.store, self.outside, self.taken.fork())
 
-    def go(self, steps: int | None = None) -> TagloomError | None:
-        """Go on until the run is over, or so many steps have been made; what stopped it, if that was no ending of its
-        own."""
+    def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
+        """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
+        that was no ending of its own. A stop at which the run stands already is passed."""
         with interruptible() as interrupt:
-            stopped = self._go(steps, interrupt)
+            stopped: TagloomError | None = self._pass()
+            self._arm(stops or Stops())
+            if stopped is None:
+                stopped = self._go(steps, interrupt)
+            self._arm(Stops())
         if stopped is None and interrupt.pressed and self.store.registers[R.LENGTH]:
             return rung("interrupt", self.limits)
         return stopped
+
+    def _arm(self, stops: Stops) -> None:
+        """Tell the machine where to stop."""
+        store, self._stops = self.store, stops
+        store.codes[:] = store.image.nodes[:, NODE.CODE]
+        store.codes[list(stops.nodes)] = Code.STOP
+        depths = (self.limits.depth, DEEPEST, self.limits.depth if stops.depth is None else stops.depth - 1)
+        store.options[Options.DEPTH] = min(depths)
+
+    def _pass(self) -> Exhausted | None:
+        """Make the step that the run stands before, if a stop is there; the limit that it would exceed."""
+        begun, stands = self.store.registers[R.STEPS], self.stopped_by in ("node", "depth")
+        self.stopped_by = None
+        try:
+            while stands and self.store.registers[R.STEPS] == begun and not self._over(self._burst(1)):
+                pass
+        except Exhausted as error:
+            return error
+        return None
 
     def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
         machine()  # which may take seconds to compile, the first time
@@ -132,6 +172,12 @@ class Fast:
                 self.store.grow()
             case Why.FIRINGS:
                 raise exhausted("firings", "firings", self.limits.firings)
+            case Why.STOP:
+                self.stopped_by = "node"
+                return True
+            case Why.DEPTH if self.store.options[Options.DEPTH] < min(self.limits.depth, DEEPEST):
+                self.stopped_by = "depth"
+                return True
             case Why.DEPTH:
                 raise exhausted("nested calls and loops", "depth", self.limits.depth)
             case Why.TOKENS:
@@ -155,7 +201,8 @@ class Fast:
         left = int(r[R.LENGTH]) - 1
         self._burst(1)
         self.outside.note_released(int(r[R.LENGTH]) - left)
-        return self.until == "trap"
+        self.stopped_by = "trap" if self._stops.traps else None
+        return self.until == "trap" or self._stops.traps
 
     def stats(self) -> Stats:
         """The measures so far."""

@@ -1,0 +1,83 @@
+"""Stops of the fast machine: before a node fires, before it goes too deep, after a trap, after so many steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tagloom as tl
+from tagloom.core.frontend.structure import LEAF
+from tagloom.interp.fast.run import Fast, Stops
+from tagloom.interp.reference import Limits, drive, first_state
+from tagloom.interp.schedule import schedule
+from tagloom.interp.state import State
+
+QUIET = Limits()
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def halved(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 12 // (i % 3)), 0, 0)[1]
+
+
+def begun(function: Any, argument: int, name: str = "lifo", limits: Limits = QUIET) -> Fast:
+    return Fast(first_state(function.graph, [argument], name), name, until="quiet", limits=limits)
+
+
+def reference(function: Any, argument: int, name: str = "lifo") -> tuple[State, Any]:
+    """A run of the reference machine: its state, and its events, one by one."""
+    state = first_state(function.graph, [argument], name)
+    return state, drive(state, schedule(name), QUIET)
+
+
+def test_before_a_node_fires() -> None:
+    """The run stops as often as the node fires, each time in the state in which the reference is before that."""
+    node = fib.graph.only("add")
+    run = begun(fib, 6)
+    state, events = reference(fib, 6)
+    before, stops = state.snapshot(), []
+    for event in events:
+        if event.fired and event.token.node == node:
+            stops.append(before)
+        before = state.snapshot()
+    met = []
+    while run.go(stops=Stops(nodes=frozenset([node]))) is None and run.stopped_by == "node":
+        met.append(run.state().snapshot())
+    assert met == stops and len(met) == 12
+    assert run.outcome(None, LEAF).value == fib.run(6, engine="reference").value
+
+
+def test_before_it_goes_too_deep() -> None:
+    """The run stops before it opens an activation that is so deep, and after that goes on; a limit is another thing."""
+    run = begun(fib, 8)
+    assert run.go(stops=Stops(depth=3)) is None and run.stopped_by == "depth"
+    assert max(tag.depth for tag in run.state().records) == 2
+    assert run.go() is None and run.stopped_by is None
+    assert run.outcome(None, LEAF).stats == fib.run(8, engine="reference", schedule="lifo").stats
+    limited = begun(fib, 8, limits=Limits(depth=3))
+    assert limited.go(stops=Stops(depth=7)) is not None and limited.stopped_by is None
+
+
+def test_after_a_trap() -> None:
+    """The run stops after each firing that traps; at its end all of them are there."""
+    run, traps = begun(halved, 7, "waves"), 0
+    while run.go(stops=Stops(traps=True)) is None and run.stopped_by == "trap":
+        traps += 1
+        assert len(run.state().traps) == traps
+    wanted = halved.run(7, engine="reference")
+    assert (traps, list(map(str, run.outcome(None, LEAF).traps))) == (len(wanted.traps), list(map(str, wanted.traps)))
+
+
+def test_after_so_many_steps_of_many_runs() -> None:
+    """Steps and stops may be mixed in any way: what comes out is the run."""
+    node, run = fib.graph.only("less_equal"), begun(fib, 9, "random:5")
+    turns = 0
+    while run.store.live:
+        assert run.go(7, Stops(nodes=frozenset([node]), depth=4)) is None
+        turns += 1
+    assert turns > 100
+    assert run.outcome(None, LEAF).stats == fib.run(9, engine="reference", schedule="random:5").stats
