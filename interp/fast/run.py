@@ -96,6 +96,7 @@ class Fast:
     def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
         that was no ending of its own. A stop at which the run stands already is passed."""
+        machine()  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
         with interruptible() as interrupt:
             stopped: TagloomError | None = self._pass()
             self._arm(stops or Stops())
@@ -126,7 +127,6 @@ class Fast:
         return None
 
     def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
-        machine()  # which may take seconds to compile, the first time
         store, alarm = self.store, Clock(self.limits, interrupt)
         if store.live > self.limits.tokens:
             return exhausted("tokens at once", "tokens", self.limits.tokens)

@@ -1,0 +1,120 @@
+"""Which engine runs a program: by name, by the environment, and by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from tagloom.interp import engine
+
+WARM = 300
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def told(n: tl.int64) -> tl.int64:
+    """Prints in every trip, and calls Python."""
+    return tl.while_loop(lambda i: i < n, lambda i: (tl.print(i), i + 1)[1], 0)[0]
+
+
+@tl.function
+def trapping(n: tl.int64) -> tl.int64:
+    return tl.cond(n < 1, lambda: n, lambda: 7 // (n - n) + trapping(n - 1))
+
+
+@tl.function
+def random_sum(n: tl.int64) -> tl.float64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tl.uniform()), 0, 0.0)[1]
+
+
+@pytest.fixture
+def warm(monkeypatch: MonkeyPatch) -> None:
+    """Runs are handed over soon."""
+    monkeypatch.setattr(engine, "WARM", WARM)
+
+
+def described(out: Any) -> Any:
+    traps = list(map(str, out.traps))
+    return out.status, out.results, traps, str(out.error), out.stats, out.open_activations, tuple(out.residue)
+
+
+@pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:3"])
+@pytest.mark.parametrize(
+    ("function", "argument", "options"),
+    [
+        (fib, 12, {}),
+        (fib, 12, {"until": "result"}),
+        (trapping, 60, {}),
+        (trapping, 60, {"until": "trap"}),
+        (random_sum, 50, {"seed": 7}),
+        (random_sum, 50, {"k": 2}),
+        (fib, 12, {"limits": tl.Limits(firings=1000)}),
+        (fib, 12, {"limits": tl.Limits(depth=8)}),
+    ],
+)
+@pytest.mark.usefixtures("warm")
+def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[str, Any], schedule: str) -> None:
+    """A run that begins on the reference and goes on elsewhere ends as if it had stayed, measures included."""
+    got = function.run(argument, schedule=schedule, **options)
+    wanted = function.run(argument, schedule=schedule, engine="reference", **options)
+    assert described(got) == described(wanted)
+    assert got.engine == ("reference" if wanted.firings < WARM else "fast")
+
+
+@pytest.mark.usefixtures("warm")
+def test_auto_does_nothing_to_the_world_twice() -> None:
+    """What a run has printed before it is handed over is not printed again, and nothing is left out."""
+    lines: list[str] = []
+    out = told.run(200, world=tl.World(lines.append), account=False)
+    assert (out.engine, lines) == ("fast", [str(number) for number in range(200)])
+
+
+@pytest.mark.usefixtures("warm")
+def test_auto_stays_on_the_reference() -> None:
+    """Short runs, and what only the reference can do, stay there."""
+    assert fib.run(3).engine == "reference"
+    assert fib.run(12, keep="events").engine == "reference"
+    assert fib.run(12, schedule=tl.Script([0, 0])).engine == "reference"
+
+
+@pytest.mark.usefixtures("warm")
+def test_only_the_value() -> None:
+    """Where only a value is wanted, a long run may count nothing; where limits are given, they hold."""
+    assert fib.run(14, account=False).engine == "compiled"
+    assert fib(14) == 610
+    assert fib.run(14, account=False, limits=tl.Limits(firings=2000)).status == "Exhausted"
+
+
+def test_by_name(monkeypatch: MonkeyPatch) -> None:
+    """An argument names the engine, or else the environment; other names are refused, with those that there are."""
+    assert [fib.run(5, engine=name).engine for name in ("reference", "fast", "compiled")] == [
+        "reference",
+        "fast",
+        "compiled",
+    ]
+    monkeypatch.setenv(engine.VARIABLE, "fast")
+    assert (fib.run(5).engine, fib.run(5, engine="reference").engine) == ("fast", "reference")
+    monkeypatch.setenv(engine.VARIABLE, "slow")
+    with pytest.raises(tl.Usage, match="'slow', which TAGLOOM_ENGINE says"):
+        fib.run(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("fast", {"keep": "events"}, "it keeps no events"),
+        ("fast", {"schedule": tl.Script([0])}, "fifo, lifo, waves or random:SEED"),
+        ("compiled", {"schedule": "lifo"}, "it has no tokens"),
+        ("compiled", {"k": 2}, "knows no bounds"),
+    ],
+)
+def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
+    """An engine that cannot do what is asked of it says so before it starts."""
+    with pytest.raises(tl.Usage, match=why):
+        fib.run(5, engine=name, **options)
