@@ -17,8 +17,11 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import print_graph, print_program
 from ..core.world import World
+from ..interp import image_text
 from ..interp.documents import text_form
+from ..interp.imaging import image
 from ..interp.log import SUFFIX
+from ..interp.reference import breaks_rules
 from ..interp.travel.history import History
 from ..viz.collapse import LARGEST
 from ..viz.pictures import Picture, drawn, moment, picture, static, trimmed
@@ -34,6 +37,7 @@ class FormWord(StrEnum):
 
     program = "program"
     graph = "graph"
+    image = "image"
     unfolded = "unfolded"
     beside = "beside"
     tags = "tags"
@@ -42,7 +46,7 @@ class FormWord(StrEnum):
     profile = "profile"
 
 
-STATIC = (FormWord.program, FormWord.graph)
+STATIC = (FormWord.program, FormWord.graph, FormWord.image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ def show(start: Start, wanted: Wanted) -> str | None:
     Raises Usage where there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
+    if wanted.form is FormWord.image:
+        return _image(start, wanted, is_run)
     if is_run or wanted.form not in STATIC:
         history = start.history(World(_aside))
         if wanted.form is FormWord.program:
@@ -83,6 +89,15 @@ def show(start: Start, wanted: Wanted) -> str | None:
         return _text(subject)
     _write(wanted, lambda: _of_static(subject, wanted))
     return None
+
+
+def _image(start: Start, wanted: Wanted, is_run: bool) -> str:
+    """What token engines run, in print."""
+    if is_run or wanted.output is not None or wanted.cells:
+        raise Usage("an image is of a graph, and text", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
+    graph = forms(find(start.target))[1]
+    breaks_rules(graph, unchecked=False)
+    return image_text.text(image(graph))
 
 
 def of_run(history: History, wanted: Wanted) -> Picture:

@@ -201,7 +201,7 @@ def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
         (["play", "add.py"], "No such command 'play'"),
         (["run"], "Missing argument 'FILE[:NAME]'"),
         (["show"], "Missing argument 'FILE[:NAME]'"),
-        (["show", "add.py", "--form", "image"], "'image' is not one of 'program', 'graph'"),
+        (["show", "add.py", "--form", "bytes"], "'bytes' is not one of 'program', 'graph'"),
         (["show", "add.py", "-o"], "requires an argument"),
         (["run", "add.py", "2", "3", "--until", "never"], "'never' is not one of 'quiet', 'result', 'trap'"),
         (["run", "add.py", "2", "3", "--seed", "x"], "Invalid value for '--seed'"),

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tagloom.interp.image_text import text
+from tagloom.interp.imaging import image
+from tagloom.tui.load import find, forms
 from tagloom.tui.show import STATIC, FormWord, _Progress
 
 RUNS = [form.value for form in FormWord if form not in STATIC]
@@ -17,6 +20,15 @@ def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
     """With arguments a program is run, and drawn into the file; nothing else is printed."""
     assert tagloom("show", "fib.py:fib", "3", "--form", form, "-o", "run.svg") == (0, "", "")
     assert "<svg" in (folder / "run.svg").read_text()
+
+
+def test_image(tagloom: Any, folder: Path) -> None:
+    """The image is printed; it is no picture, and none of a run."""
+    out = tagloom("show", "fib.py:fib", "--form", "image")
+    assert out == (0, text(image(forms(find("fib.py:fib"))[1])), "")
+    for words in (["3"], ["-o", "a.svg"], ["--ascii"], ["--at", "3"]):
+        refused = tagloom("show", "fib.py:fib", *words, "--form", "image")
+        assert refused.code == 2 and "an image is of a graph, and text" in refused.err
 
 
 @pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
