@@ -1,0 +1,130 @@
+"""tagloom's engines beside what one would pick instead: `python tests/benchmarks/peers.py [--quick] [--only NAME...]`.
+
+One run measures everything that is compared. Each row runs in processes of its own, prints as it is done, and peers
+that are not installed are left out with a word. `--json FILE` writes all samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import starts
+from conduct import FULL, QUICK, Found, measure, plain
+from promises import PROMISES, asides, promised, summed
+from rows import ROWS
+from systems import FAMILIES, PACKAGES
+from table import tables
+
+EXTRAS = ("starts", "memory")
+"""What is measured besides rows."""
+
+
+def machine() -> dict[str, Any]:
+    """What it was measured on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "date": str(date.today()),
+        "processor": names[0] if names else platform.machine(),
+        "processors": cores,
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+    }
+
+
+def installed(wanted: list[str] | None) -> tuple[list[str], list[str]]:
+    """Which modules can be measured, and which packages are missing."""
+    present, missing = [], []
+    for module, packages in PACKAGES.items():
+        if wanted is not None and module not in wanted:
+            continue
+        absent = [package for package in packages if importlib.util.find_spec(package) is None]
+        missing += absent
+        if not absent:
+            present.append(module)
+    return present, missing
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer samples")
+    parser.add_argument("--only", nargs="+", choices=[*ROWS, *EXTRAS], metavar="NAME", help=" ".join([*ROWS, *EXTRAS]))
+    parser.add_argument("--systems", nargs="+", choices=list(FAMILIES), help="these only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all samples")
+    parser.add_argument("--cores", type=int, help="run on so many processors, 1 say; otherwise all")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure and print; 1 where a system computes what it should not."""
+    asked, begun = parsed(), time.monotonic()
+    if asked.cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.cores])
+    modules, missing = installed(asked.systems)
+    effort = QUICK if asked.quick else FULL
+    names = asked.only or [*EXTRAS, *(name for name, row in ROWS.items() if row.is_quick or not asked.quick)]
+    about = machine()
+    found: dict[str, dict[str, Found]] = {}
+    versions: dict[str, str] = {}
+    first: list[dict[str, Any]] = []
+    nested: list[dict[str, Any]] = []
+    if "starts" in names:
+        _progress("starts", begun)
+        first = list(starts.starts(modules, 1 if asked.quick else 3))
+    if "memory" in names:
+        _progress("memory", begun)
+        nested = list(starts.memory(modules))
+    for name in names:
+        if name in ROWS:
+            _progress(name, begun)
+            found[name], said = measure(ROWS[name], modules, effort)
+            versions |= said
+    about |= {"seconds": round(time.monotonic() - begun), "quick": asked.quick, "missing": missing}
+    _print(about, versions, first, nested, found)
+    if asked.json:
+        promises = [dict(zip(("promise", "measured", "is"), each.line(found), strict=True)) for each in PROMISES]
+        document = {"machine": about, "versions": versions, "effort": asdict(effort), "promises": promises}
+        document |= {"rows": {name: plain(each) for name, each in found.items()}, "starts": first, "memory": nested}
+        asked.json.write_text(json.dumps(document, indent=1) + "\n")
+    return int(any(each.unable.startswith("WRONG") for row in found.values() for each in row.values()))
+
+
+def _progress(name: str, begun: float) -> None:
+    print(f"[{time.monotonic() - begun:.0f} s] {name}", file=sys.stderr, flush=True)
+
+
+def _print(about: dict[str, Any], versions: dict[str, str], first: Any, nested: Any, found: Any) -> None:
+    said = [
+        about["date"],
+        about["processor"],
+        f"{about['processors']} processors",
+        f"load {about['load']:.1f} at first",
+    ]
+    said += [f"Python {about['python']}", *versions.values(), f"{about['seconds']} s" + " --quick" * about["quick"]]
+    parts = [", ".join(said)]
+    if about["missing"]:
+        parts.append(f"Not installed: {', '.join(about['missing'])}.")
+    parts += tables(found)
+    if first:
+        parts += ["## To the first result", "A loop of 1,000 trips, imports included.", starts.starts_table(first)]
+    if nested:
+        parts += ["## Memory", starts.memory_table(nested)]
+    if found:
+        parts += ["## Promises", promised(found), asides(found), f"Promises: {summed(found)}."]
+    print("\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

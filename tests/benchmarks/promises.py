@@ -1,0 +1,117 @@
+"""What the project promises of its speed, as ratios of what one run measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from conduct import Rung
+from rows import Size
+from table import Results, markdown, number
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """`measured` gives the figure from results, or None where what it needs was not measured; it is kept where it is at
+    most `limit`, or at least where `is_least`."""
+
+    text: str
+    limit: float
+    measured: Callable[[Results], float | None]
+    is_least: bool = False
+
+    def line(self, results: Results) -> list[str]:
+        value = self.measured(results)
+        if value is None:
+            return [self.text, "", "not measured"]
+        is_met = value >= self.limit if self.is_least else value <= self.limit
+        return [self.text, number(value), "met" if is_met else "missed"]
+
+
+def _rung(results: Results, row: str, system: str, size: Size | None = None) -> Rung | None:
+    found = results.get(row, {}).get(system)
+    if found is None:
+        return None
+    return found.top if size is None else found.at(size)
+
+
+def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callable[[Results], float | None]:
+    """Time of a unit here by time of a unit there: of one size, or of the largest that each reached."""
+
+    def measured(results: Results) -> float | None:
+        mine, other = _rung(results, row, ours, size), _rung(results, row, theirs, size)
+        return None if mine is None or other is None else mine.each() / other.each()
+
+    return measured
+
+
+def _firing(row: str, system: str, size: Size) -> Callable[[Results], float | None]:
+    def measured(results: Results) -> float | None:
+        rung = _rung(results, row, system, size)
+        return None if rung is None else rung.firing()
+
+    return measured
+
+
+def _against_executor(row: str, system: str, which: int) -> Callable[[Results], float | None]:
+    """How many firings are made in the time of one of TensorFlow's node executions: of live ones, or (1) of all."""
+
+    def measured(results: Results) -> float | None:
+        mine, other = _rung(results, row, system), _rung(results, row, "TF Session")
+        if mine is None or other is None:
+            return None
+        ours, theirs = mine.firing(), other.firing(which)
+        return None if ours is None or theirs is None else theirs / ours
+
+    return measured
+
+
+def _inverse(measured: Callable[[Results], float | None]) -> Callable[[Results], float | None]:
+    def inverse(results: Results) -> float | None:
+        found = measured(results)
+        return found and 1 / found
+
+    return inverse
+
+
+def _promises() -> Iterator[Promise]:
+    for schedule in ("lifo", "waves"):
+        text = f"fast, {schedule}: ns a firing on fib(28), at most 20"
+        yield Promise(text, 20, _firing("fib", f"fast, {schedule}", (28,)))
+    for row in ("scalar", "nested"):
+        for schedule in ("lifo", "waves"):
+            system = f"fast, {schedule}"
+            text = f"{system}: firings in the time of one of TensorFlow's executor, {row}; at least 12 (aim 20)"
+            yield Promise(f"{text}; dead ones counted", 12, _against_executor(row, system, 1), is_least=True)
+            yield Promise(f"{text}; live ones only", 12, _against_executor(row, system, 0), is_least=True)
+    yield Promise("compiled by numba by hand, scalar loop, at most 1.1", 1.1, _ratio("scalar", "compiled", "numba"))
+    yield Promise("compiled by JAX, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "JAX"))
+    yield Promise("compiled by XLA of TensorFlow, scalar loop, at most 1", 1, _ratio("scalar", "compiled", "TF XLA"))
+    yield Promise("compiled by numba by hand, fib(32), at most 1.5", 1.5, _ratio("fib", "compiled", "numba", (32,)))
+    for row, limit in (("affine", 1.0), ("affine32", 1.0), ("exptanh", 2.0), ("exptanh32", 2.0)):
+        text = f"compiled by JAX, {row}, 1,000,000 elements, at most {limit:g}"
+        yield Promise(text, limit, _ratio(row, "compiled", "JAX", (10**6,)))
+
+
+PROMISES = tuple(_promises())
+
+
+def summed(results: Results) -> str:
+    """How many promises are kept."""
+    said = [promise.line(results)[-1] for promise in PROMISES]
+    return ", ".join(f"{said.count(word)} {word}" for word in ("met", "missed", "not measured"))
+
+
+def promised(results: Results) -> str:
+    """All promises, with what became of them."""
+    return markdown(["promise", "measured", ""], [promise.line(results) for promise in PROMISES])
+
+
+def asides(results: Results) -> str:
+    """What is not promised, and belongs beside it: a trip on each of the two token machines."""
+    lines = []
+    for row in ("scalar", "nested"):
+        for schedule in ("lifo", "waves"):
+            ratio = _inverse(_ratio(row, f"fast, {schedule}", "TF Session"))(results)
+            lines.append([f"fast, {schedule}: {row}, trips in the time of one of TensorFlow's executor", number(ratio)])
+    return markdown(["aside", "measured"], lines)

@@ -1,0 +1,92 @@
+"""The suite of benchmarks: one row runs, what it prints has the form that is promised, and wrong values are caught."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent / "benchmarks"
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """The modules of the suite, which import each other as scripts do."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return {name: importlib.import_module(name) for name in ("rows", "conduct", "table", "promises")}
+
+
+def test_a_row_makes_a_table(tmp_path: Path) -> None:
+    """Without peers, in seconds: a table of the systems asked for, promises below it, and all samples as JSON."""
+    target = tmp_path / "all.json"
+    command = [sys.executable, str(FOLDER / "peers.py"), "--quick", "--only", "scalar", "--json", str(target)]
+    ran = subprocess.run([*command, "--systems", "tagloom", "plain"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    blocks = ran.stdout.split("\n\n")
+    header, dashes, *lines = next(block for block in blocks if block.startswith("| system |")).splitlines()
+    assert {line.count("|") for line in (header, dashes, *lines)} == {7}
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| reference",
+        "| fast, lifo",
+        "| fast, waves",
+        "| compiled",
+        "| CPython",
+    ]
+    assert all(line.split(" | ")[2] for line in lines), "a system has no figure"
+    assert blocks[-1].startswith("Promises: ")
+    document = json.loads(target.read_text())
+    assert set(document) == {"machine", "versions", "effort", "promises", "rows", "starts", "memory"}
+    assert all(rung["seconds"] for system in document["rows"]["scalar"].values() for rung in system["rungs"])
+
+
+def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
+    """What differs from CPython's value is taken away, and said; integers must be equal, others but for rounding."""
+    conduct = modules["conduct"]
+
+    def found(value: object) -> object:
+        return conduct.Found([conduct.Rung((10,), 10, 1.0, [1.0], value)])
+
+    systems = {"numba": found(7), "CPython": found(8)}
+    conduct._compare(systems)
+    assert systems["numba"].unable.startswith("WRONG")
+    assert not systems["numba"].rungs
+    assert systems["CPython"].rungs
+    assert not conduct.same(2**62, 2**62 + 1)
+    assert conduct.same([[3], 1.0, 2.0], [[3], 1.0, 2.0000001])
+    assert not conduct.same([[3], 1.0, 2.0], [[3], 1.0, 2.1])
+    assert not conduct.same([[3], 1.0], 1.0)
+
+
+def test_promises(modules: dict[str, ModuleType]) -> None:
+    """A promise is met, missed or not measured; a firing of TensorFlow counts dead nodes where that is said."""
+    conduct, promises = modules["conduct"], modules["promises"]
+
+    def found(seconds: float, firings: tuple[float, float] | None = None) -> object:
+        return conduct.Found([conduct.Rung((100,), 100, 1.0, [seconds], 0, firings)])
+
+    row = {"compiled": found(1.0), "numba": found(0.8), "JAX": found(2.0)}
+    row |= {"fast, lifo": found(1.0, (1000.0, 1000.0)), "TF Session": found(13.0, (1000.0, 1300.0))}
+    said = {promise.text: promise.line({"scalar": row})[1:] for promise in promises.PROMISES}
+    assert said["compiled by numba by hand, scalar loop, at most 1.1"] == ["1.25", "missed"]
+    assert said["compiled by JAX, scalar loop, at most 1"] == ["0.5", "met"]
+    assert said["compiled by XLA of TensorFlow, scalar loop, at most 1"] == ["", "not measured"]
+    begin = "fast, lifo: firings in the time of one of TensorFlow's executor, scalar; at least 12 (aim 20)"
+    assert said[f"{begin}; live ones only"] == ["13", "met"]
+    assert said[f"{begin}; dead ones counted"] == ["10", "missed"]
+
+
+def test_rows(modules: dict[str, ModuleType]) -> None:
+    """Sizes grow, what is shown is on the ladder, and the calls of a recursion are those that it makes."""
+    rows = modules["rows"]
+    plain = importlib.import_module("systems.plain")
+    for row in rows.ROWS.values():
+        units = [row.units(*size) for size in row.ladder]
+        assert units == sorted(set(units)), row.name
+        assert set(row.shown) <= set(row.ladder), row.name
+    assert plain.fib(10) == 89
+    assert [rows.calls_of_fib(n) for n in (24, 33)] == [150_049, 11_405_773]
