@@ -7,7 +7,7 @@ Elements are computed as scalars are, but for those functions whose last bits ar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, Protocol
 
@@ -17,10 +17,11 @@ from ...core.program import Node
 from ...core.types import Type
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
+from .chains import Chain, by_numpy, too_many
 from .layout import element, numpy
 
-NUMPY_S = ("exp", "log", "sin", "cos", "tanh", "pow")
-"""Ops that NumPy computes in loops of its own, on floats."""
+STRIP = 4096
+"""How many elements of an innermost axis are computed between two looks at whether the run is to end."""
 
 
 class Value(NamedTuple):
@@ -37,9 +38,10 @@ class Writer(Protocol):
     def made_of(self, text: str) -> str: ...
     def inside(self, head: str) -> AbstractContextManager[None]: ...
     def fresh(self, of: str = "v") -> str: ...
-    def trap(self, node: Node, inputs: Sequence[Value], condition: str) -> None: ...
-    def too_large(self, node: Node, inputs: Sequence[Value], condition: str) -> None: ...
+    def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None: ...
+    def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None: ...
     def draw_key(self, node: Node) -> str: ...
+    def look(self) -> None: ...
 
 
 def empty(writer: Writer, sizes: Sequence[str], type_: Type) -> str:
@@ -57,10 +59,9 @@ def literal(writer: Writer, array: Any, type_: Type) -> str:
 def elementwise(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
     """An op on arrays, or on arrays and scalars."""
     result = node.results[0].type
-    sizes = _sizes(writer, node, inputs)
-    if not all(size.isdigit() for size in sizes):
-        product = " * ".join(f"float64(max({size}, 1))" for size in sizes)
-        writer.too_large(node, inputs, f"{product} > {float(MOST_ELEMENTS)}")
+    sizes = broadcast(writer, inputs, lambda condition: writer.trap(node, inputs, condition))
+    if too_many(sizes) != "False":
+        writer.too_large(node, inputs, too_many(sizes))
     places = [_place(writer, value, sizes) for value in inputs]
     scalars = [Type(value.type.dtype) for value in inputs]
     condition = kernels.trap_condition(node.op, scalars, Type(result.dtype), [_at(place) for place in places])
@@ -70,7 +71,7 @@ def elementwise(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
             writer.line(f"{found} = {found} or {_filled(condition, at)}")
         writer.trap(node, inputs, found)
     made = empty(writer, sizes, result)
-    if node.op in NUMPY_S and result.dtype.kind == "f":
+    if by_numpy(node):
         _numpys(writer, node, places, sizes, made, result)
         return made
     texts = [_at(place) for place in places]
@@ -116,11 +117,11 @@ def _filled(text: str, at: Sequence[str]) -> str:
     return text
 
 
-def _sizes(writer: Writer, node: Node, inputs: Sequence[Value]) -> list[str]:
-    """Text of the result's sizes; writes the check that the operands' broadcast to it."""
-    shapes = [(value, value.type.shape) for value in inputs if value.type.shape]
+def broadcast(writer: Writer, values: Sequence[Value], trap: Callable[[str], None]) -> list[str]:
+    """Text of the sizes to which values broadcast; `trap` writes what happens on a condition on which they do not."""
+    shapes = [(value, value.type.shape) for value in values if value.type.shape]
     rank = max(len(shape) for _, shape in shapes)
-    sizes = []
+    made = []
     for axis in range(rank):
         known: set[int] = set()
         open_ = []
@@ -131,19 +132,19 @@ def _sizes(writer: Writer, node: Node, inputs: Sequence[Value]) -> list[str]:
             elif at >= 0:
                 known.add(shape[at] or 0)
         fixed = max(known - {1}, default=1) if known - {1} or not open_ else None
-        sizes.append(_size(writer, node, inputs, fixed, open_))
-    return sizes
+        made.append(_size(writer, trap, fixed, open_))
+    return made
 
 
-def _size(writer: Writer, node: Node, inputs: Sequence[Value], fixed: int | None, open_: Sequence[str]) -> str:
+def _size(writer: Writer, trap: Callable[[str], None], fixed: int | None, open_: Sequence[str]) -> str:
     """One size of the result, of one that is known, if it is not 1, and some that are not."""
     if fixed is not None:
         for size in open_:
-            writer.trap(node, inputs, f"{size} != {fixed} and {size} != 1")
+            trap(f"{size} != {fixed} and {size} != 1")
         return str(fixed)
     size = writer.made_of(open_[0])
     for other in open_[1:]:
-        writer.trap(node, inputs, f"{size} != 1 and {other} != 1 and {other} != {size}")
+        trap(f"{size} != 1 and {other} != 1 and {other} != {size}")
         size = writer.made_of(f"{other} if {size} == 1 else {size}")
     return size
 
@@ -155,9 +156,14 @@ class _over:  # noqa: N801 - read as a word
         self.writer, self.sizes, self.stack = writer, sizes, ExitStack()
 
     def __enter__(self) -> list[str]:
-        names = [self.writer.fresh("i") for _ in self.sizes]
-        for name, size in zip(names, self.sizes, strict=True):
-            self.stack.enter_context(self.writer.inside(f"for {name} in range({size}):"))
+        writer, names = self.writer, [self.writer.fresh("i") for _ in self.sizes]
+        for name, size in zip(names[:-1], self.sizes, strict=False):
+            self.stack.enter_context(writer.inside(f"for {name} in range({size}):"))
+        begin, size = writer.fresh("i"), self.sizes[-1]
+        self.stack.enter_context(writer.inside(f"for {begin} in range(0, {size}, {STRIP}):"))
+        writer.look()
+        end = f"min({begin} + {STRIP}, {size})"
+        self.stack.enter_context(writer.inside(f"for {names[-1]} in range({begin}, {end}):"))
         return names
 
     def __exit__(self, *_: object) -> None:

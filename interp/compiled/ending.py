@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.act import ACTS
-from ...core.errors import TagloomError
+from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
-from ...core.op import OPS, trap_message
+from ...core.op import OPS, kernel, trap_message
+from ...core.program import Node
 from ...core.tag import ROOT
-from ...core.value import Value
+from ...core.types import type_of
+from ...core.value import Literal, Value
 from ..event import Event, Token
 from ..outcome import Outcome, Status, trap_of
+from .chains import Chain
 from .source import Text
 from .words import Words
 
@@ -58,6 +62,8 @@ def _trapped(text: Text, graph: Graph, words: Words) -> Event:
     """The firing that trapped: the first that a sequential evaluation meets."""
     function, node, types = text.trapping[words.node]
     operands = tuple(words.operand(at, type_) for at, type_ in enumerate(types))
+    if isinstance(node, Chain):
+        node, operands = _again(node, operands)
     tag = ROOT
     for site, iteration in words.path():
         tag = tag.child(text.sites[site], iteration)
@@ -65,6 +71,18 @@ def _trapped(text: Text, graph: Graph, words: Words) -> Event:
     trigger: tuple[Value, ...] = (True,) * graph.nodes[number].triggered
     token = Token(number, 0, tag, operands[0])
     return Event(token, 0, (*operands, *trigger), (), (), _message(node.op, operands), (), False)
+
+
+def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
+    """The node of a chain that trapped, and its operands, from what the chain was given."""
+    values = dict(zip(chain.given, given, strict=True))
+    for node in chain.nodes:
+        operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)
+        row = OPS[node.op]
+        if trap_message(row, operands) is not None:
+            return node, operands
+        values[node.name] = kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)(*operands)
+    raise Crash("a chain of ops traps, and none of them does", where=chain.nodes[0].location)
 
 
 def _message(op: str, operands: tuple[Any, ...]) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
-from ...core.program import Program
+from ...core.program import Node, Program
 from ...core.tag import ROOT
 from ...core.value import Value
 from ..alarm import Alarm, Interrupt, interruptible
@@ -27,6 +27,7 @@ from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from .ending import outcome_of
 from .support import supports
 from .words import Words, write
+from .words import given as array_given
 
 STACK = 2**30
 """The bytes of stack that a run asks for; they are memory only as far as they are used."""
@@ -90,14 +91,14 @@ def run_compiled(
     limits = limits_of(limits)
     ready = prepared(program)
     deepest = min(limits.depth, DEEPEST)
-    words = Words(len(program.main.results), deepest, seed)
+    words = Words(ready.text.operands, len(program.main.results), deepest, seed)
     given = np.zeros(max(1, len(admitted)), np.int64)
     arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
         if parameter.type.is_scalar:
             write(given, at, value, parameter.type.dtype)
         else:
-            arrays.append(np.array(value, order="C"))
+            arrays.append(array_given(value, parameter.type))
     stopped = _run(ready, words, given, arrays, deepest, limits)
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
@@ -122,6 +123,7 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
         return error
     if words.why == machine.MEMORY:
         function, node, _ = ready.text.trapping[words.node]
+        node = node if isinstance(node, Node) else node.nodes[-1]
         name = f"{function}.{node.name}"
         return Exhausted(f"the result of node {name} does not fit into memory", rule="S12", where=node.location or name)
     return None

@@ -27,8 +27,9 @@ from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from ..jit.machine import DEPTH, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, counting, layout
+from . import arrays, counting, fused, layout
 from .arrays import Value
+from .chains import Chain, planned
 from .components import components, reaching
 from .layout import Component
 
@@ -41,14 +42,27 @@ STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
 
 
+class Trapping(NamedTuple):
+    """What can trap, in which function: a node, and the types of its operands; or some node of a chain, and what of
+    other nodes the chain uses."""
+
+    function: str
+    node: Node | Chain
+    types: tuple[Type, ...]
+
+
 @dataclass(slots=True)
 class Text:
     """The text of a module, and what the numbers in it stand for."""
 
     lines: list[str] = field(default_factory=list)
-    trapping: list[tuple[str, Node, tuple[Type, ...]]] = field(default_factory=list)
-    """The nodes that can trap, with their functions and the types of their operands."""
+    trapping: list[Trapping] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
+
+    @property
+    def operands(self) -> int:
+        """How many operands a trap has at most."""
+        return max((len(each.types) for each in self.trapping), default=0)
 
 
 def draws(node: Node) -> bool:
@@ -179,12 +193,17 @@ class _Writer:
 
     def region(self, region: Region, given: Sequence[str]) -> list[str]:
         """Write the nodes; text of the results."""
-        values = {var.name: Value(text, var.type) for var, text in zip(region.parameters, given, strict=True)}
+        values: dict[Operand, Value] = {
+            var.name: Value(text, var.type) for var, text in zip(region.parameters, given, strict=True)
+        }
 
         def value(operand: Operand) -> Value:
             return self.literal(operand) if isinstance(operand, Literal) else values[operand]
 
-        for node in region.nodes:
+        for node in planned(region):
+            if isinstance(node, Chain):
+                values.update(fused.chain(self, node, value))
+                continue
             inputs = list(map(value, node.inputs))
             texts = [each.text for each in inputs]
             match node.op:
@@ -224,20 +243,20 @@ class _Writer:
         self.line(f"{name} = {text}")
         return name
 
-    def trap(self, node: Node, inputs: Sequence[Value], condition: str) -> None:
+    def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """A node has no value, on a condition."""
         with self.inside(f"if {condition}:"):
             for at, (text, type_) in enumerate(inputs):
                 self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
             self.leave(f"m.leave(s, {TRAP}, {self.number(node, inputs)})", notes=True)
 
-    def too_large(self, node: Node, inputs: Sequence[Value], condition: str) -> None:
+    def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """What a node makes is too large, on a condition."""
         with self.inside(f"if {condition}:"):
             self.leave(f"m.leave(s, {MEMORY}, {self.number(node, inputs)})")
 
-    def number(self, node: Node, inputs: Sequence[Value]) -> int:
-        self.made.trapping.append((self.function, node, tuple(type_ for _, type_ in inputs)))
+    def number(self, node: Node | Chain, inputs: Sequence[Value]) -> int:
+        self.made.trapping.append(Trapping(self.function, node, tuple(type_ for _, type_ in inputs)))
         return len(self.made.trapping) - 1
 
     def draw_key(self, node: Node) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.types import Type
-from ...core.value import Value, normal
+from ...core.value import Value
 from ..jit import machine
 from ..jit.kernels import lane
 
@@ -29,12 +28,24 @@ def taken(words: Any, at: int, type_: Type) -> Value:
     from numba.core.runtime.nrt import MemInfo
 
     counter, address, *sizes = map(int, words[at : at + 2 + len(type_.shape or ())])
-    found = Type(type_.dtype, tuple(sizes))
-    owner = MemInfo(counter)  # which gives the reference back when it goes
-    elements = np.empty(sizes, type_.dtype.numpy)
-    ctypes.memmove(elements.ctypes.data, address, elements.nbytes)
-    del owner
-    return normal(elements, found)
+    elements = np.asarray(_Elements(address, tuple(sizes), type_, MemInfo(counter)))
+    elements.flags.writeable = False
+    return elements
+
+
+def given(value: Value, type_: Type) -> Any:
+    """An array as generated code takes it: what it is told is writable, though nothing is ever written there."""
+    elements: Any = np.ascontiguousarray(value)
+    return np.asarray(_Elements(elements.ctypes.data, elements.shape, type_, elements))
+
+
+class _Elements:
+    """What NumPy makes an array of without copying; it lives as long as that array."""
+
+    def __init__(self, address: int, sizes: tuple[int, ...], type_: Type, owner: object) -> None:
+        self.owner = owner  # which gives the elements back when it goes
+        code = type_.dtype.numpy.str
+        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": code, "data": (address, False)}
 
 
 def read(words: Any, at: int, dtype: DType) -> Value:
@@ -49,8 +60,8 @@ def read(words: Any, at: int, dtype: DType) -> Value:
 class Words:
     """The state of one run; what its words are, jit.machine says."""
 
-    def __init__(self, results: int, deepest: int, seed: int) -> None:
-        self.state = np.zeros(machine.WORDS, np.int64)
+    def __init__(self, operands: int, results: int, deepest: int, seed: int) -> None:
+        self.state = np.zeros(machine.OPERANDS + machine.SLOT * operands, np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
         self.results = np.zeros(machine.SLOT * max(1, results), np.int64)
         self.state[5] = self.steps.ctypes.data

@@ -28,7 +28,6 @@ from numba.extending import intrinsic
 TRAP, DEPTH, STACK, MEMORY = 1, 2, 3, 4
 OPERANDS = 8
 SLOT = 66
-WORDS = OPERANDS + 3 * SLOT
 
 _WORD = ir.IntType(64)
 _KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}

@@ -103,6 +103,7 @@ from tagloom.interp.reference import Limits
 sys.path.insert(0, {here!r})
 from compiled_programs import *
 from test_ending import run, DEEP
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
 {code}
 """
 

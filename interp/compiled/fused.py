@@ -1,0 +1,200 @@
+"""The text of chains: loops over blocks of elements, in stages (chains.py says which).
+
+Where types leave sizes open, it is asked whether all arrays of a loop are of one shape; if they are not, they are
+stretched to the one that they broadcast to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...core import dtypes
+from ...core.program import Node, Operand
+from ...core.types import Type
+from ..jit import kernels
+from ..jit.kernels import LANES, lane
+from . import arrays, layout
+from .arrays import Value, Writer, empty
+from .chains import BLOCK, Chain, Loop, by_numpy, staged, too_many
+
+
+def chain(writer: Writer, links: Chain, value: Callable[[Operand], Value]) -> dict[Operand, Value]:
+    """Write a chain; the values that others use, among others."""
+    inside = {node.name for node in links.nodes}
+    operands = dict.fromkeys(operand for node in links.nodes for operand in node.inputs if operand not in inside)
+    values = {operand: value(operand) for operand in operands}
+    outside = dict(values)
+    for loop in links.loops:
+        given = [values[operand] for operand in loop.given]
+        sizes, stretched = _of_one_shape(writer, links, given, outside)
+        values.update(zip(loop.given, stretched, strict=True))
+        if loop.kept:
+            made = _Loops(writer, loop, values, sizes).written()
+            values.update(zip(loop.given, given, strict=True))
+            values.update(made)
+    return values
+
+
+def _of_one_shape(
+    writer: Writer, links: Chain, given: Sequence[Value], outside: Mapping[Operand, Value]
+) -> tuple[list[str], list[Value]]:
+    """The sizes to which arrays broadcast, and the arrays stretched to these, if they are not so already."""
+    sizes, same = _sizes(given)
+    held = [outside[operand] for operand in links.given]
+    if not same:
+        _check_size(writer, links, held, sizes)
+        return sizes, list(given)
+    sizes = [writer.made_of(size) for size in sizes]
+    differ = writer.made_of(f"not ({' and '.join(same)})")
+    with writer.inside(f"if {differ}:"):
+        found = arrays.broadcast(writer, given, lambda condition: writer.trap(links, held, condition))
+        for size, text in zip(sizes, found, strict=True):
+            writer.line(f"{size} = {text}")
+    _check_size(writer, links, held, sizes)
+    stretched = [Value(writer.made_of(text), type_) for text, type_ in given]
+    with writer.inside(f"if {differ}:"):
+        for text, _ in stretched:
+            writer.line(f"{text} = np.broadcast_to({text}, {layout.result(sizes)}).copy()")
+    return sizes, stretched
+
+
+def _check_size(writer: Writer, links: Chain, held: Sequence[Value], sizes: Sequence[str]) -> None:
+    if too_many(sizes) != "False":
+        writer.too_large(links, held, too_many(sizes))
+
+
+def _sizes(values: Sequence[Value]) -> tuple[list[str], list[str]]:
+    """Text of the sizes of arrays that may be of one shape, and what must hold for that."""
+    sizes, same = [], []
+    for axis in range(len(values[0].type.shape or ())):
+        found = [(value.type.shape or ())[axis] for value in values]
+        known = {str(size) for size in found if size is not None}
+        open_ = [f"{value.text}.shape[{axis}]" for value, size in zip(values, found, strict=True) if size is None]
+        first, *others = [*known, *dict.fromkeys(open_)]
+        sizes.append(first)
+        same += [f"{other} == {first}" for other in others]
+    return sizes, same
+
+
+class _Loops:
+    """Writes one loop of a chain, in stages."""
+
+    def __init__(self, writer: Writer, loop: Loop, given: Mapping[Operand, Value], sizes: Sequence[str]) -> None:
+        self.writer, self.loop, self.given, self.sizes = writer, loop, given, sizes
+        self.stages = staged(loop)
+        self.nodes = {node.name: node for node in loop.nodes}
+        self.blocks: dict[Operand, str] = {}
+        """Where the elements of a block lie in memory: of what is given, and of what is stored."""
+        self.wide: dict[tuple[str, int], str] = {}
+        """The same of float64 copies: of a node's operand by its number, and of its result, which is number -1."""
+        self.locals: dict[Operand, str] = {}
+        self.index = writer.fresh("i")
+
+    def written(self) -> dict[str, Value]:
+        writer = self.writer
+        made = {name: empty(writer, self.sizes, self.nodes[name].results[0].type) for name in self.loop.kept}
+        for text in made.values():
+            writer.line(f"n.advise({text})")
+        total = writer.made_of(f"{next(iter(made.values()))}.size")
+        whole = {operand: self.flat(self.given[operand].text) for operand in self.loop.given}
+        whole.update({name: self.flat(text) for name, text in made.items()})
+        small = self.buffers(total)
+        begin = writer.fresh("i")
+        with writer.inside(f"for {begin} in range(0, {total}, {BLOCK}):"):
+            writer.look()
+            count = writer.made_of(f"min({BLOCK}, {total} - {begin})")
+            for operand, text in whole.items():
+                self.blocks[operand] = writer.made_of(f"{text}[{begin}:{begin} + {count}]")
+            for name, text in small.items():
+                self.blocks[name] = writer.made_of(f"{text}[:{count}]")
+            self.wide = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.wide.items()}
+            for stage in range(self.stages.count):
+                self.stage(stage, count)
+        return {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
+
+    def flat(self, text: str) -> str:
+        return text if len(self.sizes) == 1 else self.writer.made_of(f"{text}.reshape(-1)")
+
+    def buffers(self, total: str) -> dict[str, str]:
+        """Make what a block needs; those of values that others want."""
+        writer, width = self.writer, [f"min({BLOCK}, {total})"]
+        small = {
+            node.name: empty(writer, width, node.results[0].type)
+            for node in self.loop.nodes
+            if node.name in self.stages.stored and node.name not in self.loop.kept
+        }
+        for node in filter(by_numpy, self.loop.nodes):
+            copied = [at for at, operand in enumerate(node.inputs) if not self.lies_wide(operand)]
+            result = [] if node.results[0].type.dtype is dtypes.float64 else [-1]
+            for at in (*copied, *result):
+                self.wide[node.name, at] = empty(writer, width, Type(dtypes.float64))
+        return small
+
+    def lies_wide(self, operand: Operand) -> bool:
+        """Whether an operand is an array of float64."""
+        type_ = self.type_of(operand)
+        return not type_.is_scalar and type_.dtype is dtypes.float64
+
+    def type_of(self, operand: Operand) -> Type:
+        if isinstance(operand, str) and operand in self.nodes:
+            return self.nodes[operand].results[0].type
+        return self.given[operand].type
+
+    def stage(self, stage: int, count: str) -> None:
+        """A loop over the elements of a block, and then what NumPy makes of these."""
+        self.locals, body, calls = {}, list[str](), list[str]()
+        for node in self.loop.nodes:
+            if self.stages.ready[node.name] == stage and (node.name, -1) in self.wide:
+                body += self.named(node, f"float64(float32({self.wide[node.name, -1]}[{self.index}]))")
+        for node in self.loop.nodes:
+            if self.stages.of[node.name] != stage:
+                continue
+            if by_numpy(node):
+                body += self.copies(node)
+                calls.append(self.numpys(node))
+            else:
+                body += self.computed(node)
+        if body:
+            with self.writer.inside(f"for {self.index} in range({count}):"):
+                for line in body:
+                    self.writer.line(line)
+        for call in calls:
+            self.writer.line(call)
+
+    def named(self, node: Node, text: str) -> list[str]:
+        """Lines that give an element its name, and a place in memory if it is to have one."""
+        name = self.locals[node.name] = self.writer.fresh()
+        stored = [f"{self.blocks[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored else []
+        return [f"{name} = {text}", *stored]
+
+    def read(self, operand: Operand, lines: list[str]) -> str:
+        """An element of an operand, in its lane; adds the line that reads it, if it must be read."""
+        type_ = self.type_of(operand)
+        if type_.is_scalar:
+            return self.given[operand].text
+        if operand not in self.locals:
+            self.locals[operand] = self.writer.fresh()
+            text = f"{LANES[lane(type_.dtype)]}({self.blocks[operand]}[{self.index}])"
+            lines.append(f"{self.locals[operand]} = {text}")
+        return self.locals[operand]
+
+    def computed(self, node: Node) -> list[str]:
+        lines: list[str] = []
+        texts = [self.read(operand, lines) for operand in node.inputs]
+        types = [Type(self.type_of(operand).dtype) for operand in node.inputs]
+        result = Type(node.results[0].type.dtype)
+        return lines + self.named(node, kernels.expression(node.op, types, result, node.attributes, texts))
+
+    def copies(self, node: Node) -> list[str]:
+        """Operands of one of NumPy's loops that do not lie in memory as it wants them."""
+        lines: list[str] = []
+        for at, operand in enumerate(node.inputs):
+            if (node.name, at) in self.wide:
+                text = self.read(operand, lines)
+                lines.append(f"{self.wide[node.name, at]}[{self.index}] = {text}")
+        return lines
+
+    def numpys(self, node: Node) -> str:
+        places = [self.wide.get((node.name, at)) or self.blocks[each] for at, each in enumerate(node.inputs)]
+        result = self.wide.get((node.name, -1)) or self.blocks[node.name]
+        return f"n.{node.op}({', '.join([*places, result])})"
