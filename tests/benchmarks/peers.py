@@ -82,7 +82,7 @@ def main() -> int:
     nested: list[dict[str, Any]] = []
     if "starts" in names:
         _progress("starts", begun)
-        first = list(starts.starts(modules, 1 if asked.quick else 3))
+        first = list(starts.starts(modules, 1 if asked.quick else 2))
     if "memory" in names:
         _progress("memory", begun)
         nested = list(starts.memory(modules))

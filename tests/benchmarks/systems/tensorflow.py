@@ -3,7 +3,7 @@ and `tf.function(jit_compile=True)`, which is XLA.
 
 What the executor fires is counted by the executor: its trace of a run (FULL_TRACE) has a record for each node that
 ran, live, and that says how many for each trip. What it processes dead is not in the trace, and is counted by the
-rules: at each trip, the Exit of each loop variable.
+rules: at each trip but the last, the Exit of the variable whose value is used.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rows import INNER, OFFSET, REPEATED, SLOPE, A, C, Size, array, cell, dtype_
 from systems import Built, Unable
 
 v1 = tf.compat.v1
-VARIABLES = 2
-"""How many variables each loop here has, and so how many Exits get a dead mark at each trip but the last."""
+EXITS = 1
+"""How many Exits each loop here has that are not pruned: the value of one variable is used when it is over."""
 
 
 def _while(cond: Any, body: Any, start: Any) -> Any:
@@ -136,7 +136,7 @@ def _counted(session: Session, row: str, size: Size) -> tuple[float, float]:
     slope = (more - few) / 50
     live = few + slope * (size[0] - 10)
     trips = size[0] * (INNER + 1) if row == "nested" else size[0]
-    return live, live + VARIABLES * trips
+    return live, live + EXITS * trips
 
 
 def build(system: str, row: str, size: Size) -> Built:
