@@ -27,11 +27,9 @@ def chain(writer: Writer, links: Chain, value: Callable[[Operand], Value]) -> di
     for loop in links.loops:
         given = [values[operand] for operand in loop.given]
         sizes, stretched = _of_one_shape(writer, links, given, outside)
-        values.update(zip(loop.given, stretched, strict=True))
         if loop.kept:
-            made = _Loops(writer, loop, values, sizes).written()
-            values.update(zip(loop.given, given, strict=True))
-            values.update(made)
+            read = {**values, **dict(zip(loop.given, stretched, strict=True))}
+            values.update(_Loops(writer, loop, read, sizes).written())
     return values
 
 
