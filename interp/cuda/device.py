@@ -1,0 +1,49 @@
+"""Where kernels run: what numba.cuda finds, a graphics processor or its own simulator. It is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+"""The environment variable that asks numba, before it is imported, for the simulator."""
+BLOCK = 128
+"""The most threads of a block."""
+
+
+def numba_cuda() -> Any:
+    """The module."""
+    from numba import cuda
+
+    return cuda
+
+
+def lacks() -> str | None:
+    """What is missing for kernels to run here, or None."""
+    try:
+        if numba_cuda().is_available():
+            return None
+    except ImportError as error:
+        return f"numba.cuda cannot be imported: {error}"
+    return f"numba.cuda finds no GPU; {SIMULATOR}=1 in the environment asks for its simulator"
+
+
+def is_simulated() -> bool:
+    """Whether kernels are run by Python threads."""
+    return "simulator" in numba_cuda().jit.__module__
+
+
+def launch(kernel: Any, count: int, *arguments: Any) -> None:
+    """Run a kernel with a thread for each of `count`, or a few more."""
+    threads = max(1, min(count, BLOCK))
+    kernel[-(-count // threads), threads](*arguments)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """In the simulator numbers are NumPy's, which warn where integers wrap; numba's do not."""
+    with catch_warnings():
+        simplefilter("ignore", RuntimeWarning)
+        yield
