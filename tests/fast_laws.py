@@ -15,7 +15,9 @@ from tagloom.core.frontend.structure import flat
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.value import Value, fingerprint
+from tagloom.interp.event import Token
 from tagloom.interp.fast.run import Fast
+from tagloom.interp.image import PORT
 from tagloom.interp.measure import Meter, Stats
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.reference import UNTIL, Limits, Until, drive, first_state, run_graph
@@ -33,6 +35,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "traps": list(map(str, outcome.traps)),
         "error": str(outcome.error),
         "residue": [(*each[:3], fingerprint(each.value), each.stays) for each in outcome.residue],
+        "left": len(outcome.residue),
         "open": outcome.open_activations,
         "stats": outcome.stats,
         "trapped": [exact(event[:7]) for event in outcome.trapped],
@@ -70,6 +73,33 @@ def violations(
         for steps in handovers:
             yield from handed_over(graph, case.arguments, name, steps, limits)
             yield from taken_over(graph, case.arguments, name, steps, limits)
+
+
+def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
+    """Step by step the two machines send the same tokens; what results do not show is seen here."""
+    graph = lower(case.program)
+    run = begun(graph, case.arguments, name, limits, Witness())
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    try:
+        for event in islice(drive(state, schedule(name), limits), steps):
+            run.go(1)
+            here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.held]
+            if here and exact(newest(run, len(here) + len(event.released))[: len(here)]) != exact(here):
+                yield f"{name}: step {state.steps} is {event}, and {newest(run, len(here))} in the fast engine"
+                return
+    except Exhausted:
+        return
+
+
+def newest(run: Fast, count: int) -> list[Token]:
+    """The tokens in flight that were sent last."""
+    store, image = run.store, run.store.image
+    found = []
+    for at, frame, word in list(store.flight())[-count:]:
+        number = int(image.ports[at, PORT.NODE])
+        port, value = at - image.first_port[number], store.value(word, image.port_types[at])
+        found.append(Token(number, port, store.tag(frame), value))
+    return found
 
 
 class Asked(NamedTuple):

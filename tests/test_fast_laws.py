@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from acts_generator import Witness, act_cases
-from fast_laws import LIMITS, SCHEDULES, inexact, violations
+from fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
 from generator import Case, cases
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -33,6 +33,7 @@ def check(case: Case, dice: Random) -> None:
     schedules = ("waves", dice.choice(SCHEDULES[1:]))
     assert list(violations(case, schedules, handovers=HANDOVERS)) == []
     assert list(inexact(case, dice, 3)) == []
+    assert list(in_step(case, dice.choice(SCHEDULES), 200)) == []
 
 
 @settings(max_examples=25, phases=[Phase.generate])
@@ -67,6 +68,7 @@ def test_many_programs(kind: str) -> None:
     def hold(case: Case, dice: Random) -> Any:
         assert list(violations(case)) == []
         assert list(inexact(case, dice, 10)) == []
+        assert list(in_step(case, dice.choice(SCHEDULES), 1_000)) == []
 
     hold()
 

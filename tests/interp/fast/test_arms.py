@@ -1,0 +1,64 @@
+"""What the fast machine computes: every op on scalars of every dtype, at the values at which kernels go wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from edges import EDGES
+from fast_laws import Asked, differences
+from tagloom.core import dtypes
+from tagloom.core.errors import Invalid
+from tagloom.core.graph import Graph
+from tagloom.core.op import OPS, Op
+from tagloom.core.types import Type
+from tagloom.interp.reference import Limits
+
+NODES = 24
+
+
+def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
+    """The dtypes that an op takes, and attributes with them."""
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    for operands, given in itertools.product(itertools.product(dtypes.ALL, repeat=row.arity), attributes):
+        try:
+            row.types(*map(Type, operands), **dict(given))
+        except Invalid:
+            continue
+        yield operands, given
+
+
+def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
+    """A graph of the same op again and again, and operands for each from the edges of their dtypes."""
+    builder, results, values = tl.Builder("edges"), [], []
+    result = row.types(*map(Type, operands), **dict(given))
+    for number in range(NODES):
+        values += [dice.choice(EDGES[dtype]) for dtype in operands]
+        ports = [builder.argument(f"x{number}_{port}", Type(dtype)) for port, dtype in enumerate(operands)]
+        results += builder.node(row.name, f"y{number}", ports, [result], attributes=given)
+    return builder.build(results), values
+
+
+def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
+    graph, values = at_edges(OPS[name], operands, given, Random(f"{name}{operands}{given}"))
+    assert list(differences(graph, values, Asked("fifo", Limits(firings=1_000)))) == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops_at_edges(name: str) -> None:
+    """On operands of one dtype each op gives what the reference gives, bit for bit, and traps where it does."""
+    for operands, given in forms(OPS[name]):
+        if len(set(operands)) == 1 or (name == "where" and len(set(operands[1:])) == 1):
+            check(name, operands, given)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", OPS)
+def test_ops_at_edges_of_mixed_dtypes(name: str) -> None:
+    """On operands of any dtypes that it takes, too."""
+    for operands, given in forms(OPS[name]):
+        check(name, operands, given)
