@@ -174,8 +174,14 @@ class Image:
 
     @property
     def fan(self) -> int:
-        """The most tokens that a firing sends."""
-        return int(max((self.nodes[:, NODE.END] - self.nodes[:, NODE.FIRST]).max(initial=1), 1))
+        """The most tokens that a firing sends: where the site says where to, those for one site."""
+        sent = np.diff(self.nodes[:, [NODE.FIRST, NODE.SECOND, NODE.END]], axis=1)
+        lengths, count = np.diff(self.routes, axis=1)[:, 0], len(self.sites)
+        for output, column in enumerate((NODE.ROUTE, NODE.ROUTE_SECOND)):
+            for number in np.flatnonzero(self.nodes[:, column] >= 0):
+                first = self.nodes[number, column]
+                sent[number, output] = lengths[first : first + count].max()
+        return int(sent.sum(axis=1).max(initial=1))
 
     @property
     def largest(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tagloom as tl
 from acts_generator import act_cases
 from edges import EDGES
 from generator import Case, cases
@@ -187,6 +188,23 @@ def test_images_of_the_whole_corpus() -> None:
     for graph in graphs(*(path.stem for path in CORPUS.glob("*.tl") if not path.stem.startswith("refused"))):
         check(graph)
         assert text(image(graph))
+
+
+def test_fan_is_what_one_firing_sends() -> None:
+    """A function that is called in many places sends its result to one of them at a time."""
+
+    @tl.function
+    def one(n: tl.int64) -> tl.int64:
+        return n + 1
+
+    @tl.function
+    def many(n: tl.int64) -> tl.int64:
+        for _ in range(50):
+            n = one(n)
+        return n
+
+    made = image(many.graph)
+    assert len(made.site_list) == 51 and made.fan == 1
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)

@@ -15,6 +15,7 @@ import pytest
 import tagloom as tl
 from acts_generator import Witness
 from fast_laws import SCHEDULES, Asked, begun, differences
+from handmade import counting_loop, sum_graph
 from tagloom.core import dtypes
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
@@ -143,6 +144,12 @@ def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> N
     for k in (1, 2, 7):
         for name in SCHEDULES:
             assert list(differences(function.graph, admitted, Asked(name, SMALL, k=k))) == []
+
+
+def test_graphs_made_by_hand() -> None:
+    """Graphs that no program is lowered to, one with the trips of a loop as a result."""
+    check(counting_loop([("trips", 1), ("last", 0)]), [9])
+    check(sum_graph(), [3, 2**63 - 1])
 
 
 @functools.cache
