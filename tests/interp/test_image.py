@@ -49,7 +49,7 @@ def graphs(*names: str) -> Iterator[Graph]:
 
 def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, dtypes.DType], ...]]]:
     """The operand types, result and attributes of an op, on scalars of every combination of dtypes that it takes."""
-    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
     for given_, operands in itertools.product(attributes, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)):
         try:
             result = row.types(*operands, **dict(given_))

@@ -23,7 +23,7 @@ NODES = 24
 
 def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
     """The dtypes that an op takes, and attributes with them."""
-    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
     for operands, given in itertools.product(itertools.product(dtypes.ALL, repeat=row.arity), attributes):
         try:
             row.types(*map(Type, operands), **dict(given))
