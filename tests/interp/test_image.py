@@ -61,12 +61,12 @@ def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, d
 @pytest.mark.parametrize("name", OPS)
 def test_every_op_has_a_code(name: str) -> None:
     """On scalars of whatever dtypes an op takes, it is an arm on operands of wide dtypes, or passes its operand on;
-    what has an array for its result leaves the loop."""
+    what has no kernel for scalars, or an array for its result leaves the loop."""
     for types, result, attributes in scalar_forms(OPS[name]):
         node = Node("n", name, (None,) * len(types), (Output(result, ()),), "f", attributes=attributes)
         code = code_of(node, types, False)
         if code == Code.LEAVE:
-            assert not result.is_scalar, (types, result)
+            assert OPS[name].scalar is None or not result.is_scalar, (types, result)
         elif code == Code.PASS:
             assert name in ("identity", "astype")
         else:
