@@ -79,6 +79,16 @@ SUBJECTS = {
         ),
         ("tests/tui/test_session.py", "tests/tui/test_session_laws.py", "tests/tui/test_headless.py"),
     ),
+    "fast": Subject(
+        (
+            *("interp/image.py", "interp/imaging.py", "interp/opcode.py"),
+            *(
+                f"interp/fast/{name}.py"
+                for name in ("machine", "frames", "holding", "store", "outside", "takeover", "handover", "run")
+            ),
+        ),
+        ("tests/test_fast_laws.py", "tests/interp/fast", "tests/interp/test_image.py", "tests/interp/test_engine.py"),
+    ),
     "language": Subject(
         (
             *("core/types.py", "core/value.py", "core/literals.py", "core/infer.py", "core/infer_graph.py"),

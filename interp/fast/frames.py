@@ -12,7 +12,6 @@ from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke
 from .registers import A, R
 
-# Compiled from here on.
 SITE_WORDS = len(SITE)
 SCOPE_WORDS = len(SCOPE)
 LOW = (1 << LOW_BITS) - 1

@@ -11,7 +11,6 @@ from ..jit.memory import peek, poke
 from .frames import SITE_WORDS, iteration_of, parent_of, site_of
 from .registers import A, Held, R
 
-# Compiled from here on.
 HELD_WORDS = len(Held)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from enum import IntEnum
@@ -19,7 +20,6 @@ _NAMES: dict[str, type[IntEnum]] = {
     if isinstance(value, type) and issubclass(value, IntEnum)
 }
 _FILES = ("frames", "holding", "machine")
-_BEGIN = "# Compiled from here on.\n"
 _IMPORTS = f"""\
 from tagloom.interp.jit.memory import peek, poke, prefetch
 PORT_BITS = {image.PORT_BITS}
@@ -41,12 +41,12 @@ def machine() -> Callable[[int, int, int], int]:
 
 
 def text() -> str:
-    """What is compiled. Names of columns become numbers: numba is slow with those of enumerations, when it compiles and
-    when they are used."""
+    """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
+    it compiles them and when they are used."""
     here = Path(__file__).parent
-    sources = [here.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in _FILES]
-    body = "\n".join(source.partition(_BEGIN)[2] for source in sources)
-    body = body.replace("first_trapping()", str(opcode.first_trapping()))
+    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _FILES]
+    compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
+    body = "\n".join(map(ast.unparse, compiled)).replace("first_trapping()", str(opcode.first_trapping()))
     body = _LENGTH.sub(lambda found: str(len(_NAMES[found[1]])), body)
     body = _NAME.sub(lambda found: str(int(_NAMES[found[1]][found[2]])), body)
     body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)

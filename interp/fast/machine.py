@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     def traps(code: int, a: int, b: int) -> bool: ...
 
 
-# Compiled from here on.
 FIRST_TRAPPING = first_trapping()
 PORT_MASK = (1 << PORT_BITS) - 1
 AHEAD = 16
