@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How much time goes into a row: seconds of a run, of a run of a size that the row shows, of compiling, of a
-    sample at least, and of all samples of one figure; and how many samples."""
+    sample at least, and of all samples of one figure; how many samples; and how many elements arrays have at most."""
 
     run: float
     shown: float
@@ -37,10 +37,11 @@ class Effort:
     sample: float
     figure: float
     samples: int
+    elements: int
 
 
-FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7)
-QUICK = Effort(run=0.06, shown=0.5, compile=5.0, sample=0.01, figure=0.3, samples=3)
+FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7, elements=10**7)
+QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, samples=3, elements=10**6)
 
 
 @dataclass(slots=True)
@@ -176,7 +177,8 @@ def _first(process: Process) -> dict[str, Any]:
 
 def _climb(process: Process, system: str, row: Row, found: Found, effort: Effort) -> None:
     try:
-        process.ask(climb=system, seconds=effort.run, compile=effort.compile, shown=effort.shown)
+        ladder = [size for size in row.ladder if row.group != "arrays" or size[0] <= effort.elements]
+        process.ask(climb=system, ladder=ladder, seconds=effort.run, compile=effort.compile, shown=effort.shown)
         while True:
             # A first answer may have to wait for a compiler with an empty cache.
             patience = 20 + 5 * effort.shown + 2 * effort.compile

@@ -2,8 +2,8 @@
 
 It is told what to do in lines of JSON, and answers so:
 
-    {"climb": SYSTEM, "seconds": S, "compile": C, "shown": L}
-        climbs the ladder: for each size a line {"size", "first", "seconds", "value", "firings"}, until the next would
+    {"climb": SYSTEM, "ladder": SIZES, "seconds": S, "compile": C, "shown": L}
+        climbs a ladder: for each size a line {"size", "first", "seconds", "value", "firings"}, until the next would
         take longer than S seconds (L for sizes that the row shows), or longer than C to compile; then {"done": true}
     {"sample": SYSTEM, "size": SIZE, "times": K}
         runs K times, {"seconds"}: those of one
@@ -68,10 +68,12 @@ class Worker:
         self.module, self.row = module, row
         self.built: dict[tuple[str, Size], Built] = {}
 
-    def climb(self, system: str, seconds: float, compile: float, shown: float) -> Iterator[dict[str, Any]]:
+    def climb(
+        self, system: str, ladder: list[Size], seconds: float, compile: float, shown: float
+    ) -> Iterator[dict[str, Any]]:
         """Run ever larger sizes."""
         climbed: list[tuple[int, float, float]] = []
-        for size in self.row.ladder:
+        for size in ladder:
             units = self.row.units(*size)
             if climbed and self._is_too_far(climbed, units, max(seconds, shown * (size in self.row.shown)), compile):
                 continue
@@ -101,7 +103,8 @@ class Worker:
             yield {"seconds": timed(self.built[asked["sample"], tuple(asked["size"])], asked["times"])}
             return
         try:
-            yield from self.climb(asked["climb"], asked["seconds"], asked["compile"], asked["shown"])
+            ladder = [tuple(size) for size in asked["ladder"]]
+            yield from self.climb(asked["climb"], ladder, asked["seconds"], asked["compile"], asked["shown"])
         except Unable as why:
             yield {"unable": str(why)}
         except Exception as error:
