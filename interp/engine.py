@@ -3,6 +3,7 @@
 reference   the meaning of every program; keeps events, takes schedules by hand and graphs that break rules
 fast        the same tokens, in machine code
 compiled    no tokens: the program as real loops and calls, in machine code; gives a value, and counts nothing
+cuda        the same tokens, a wave at a time, on a graphics processor or on numba's simulator of one; scalars only
 auto        begins on the reference, so that small runs wait for no compiler; a run that goes on for long is handed over
             to `fast`, or, where only its value is wanted, begun again as `compiled`
 """
@@ -39,7 +40,7 @@ from .reference import (
 from .schedule import resolved, schedule
 from .script import CLOSED, Script, seed_of
 
-ENGINES = ("auto", "reference", "fast", "compiled")
+ENGINES = ("auto", "reference", "fast", "compiled", "cuda")
 VARIABLE = "TAGLOOM_ENGINE"
 """The environment variable that names the engine where nobody else does."""
 WARM = 50_000
@@ -107,6 +108,8 @@ def refusal(engine: str, subject: Subject, options: Options) -> str | None:
             return _no_fast(subject, options)
         case "compiled":
             return _no_compiled(subject, options)
+        case "cuda":
+            return _no_cuda(subject, options)
     return None
 
 
@@ -130,6 +133,15 @@ def _no_compiled(subject: Subject, options: Options) -> str | None:
         return "it runs one iteration after another, and knows no bounds on them"
     asked = {"schedule": options.schedule, "until": options.until, "keep": options.keep}
     return supports(subject.program, asked)
+
+
+def _no_cuda(subject: Subject, options: Options) -> str | None:
+    from .cuda.run import supports
+
+    if subject.broken:
+        return "the graph breaks rules"
+    names = ("schedule", "until", "keep", "k")
+    return supports(subject.graph, {name: getattr(options, name) for name in names})
 
 
 def _on_reference(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
@@ -163,7 +175,14 @@ def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options
     )
 
 
-_RUN = {"reference": _on_reference, "fast": _on_fast, "compiled": _on_compiled}
+def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    from .cuda.run import run_cuda
+
+    limits, structure = options.limits, subject.structure
+    return run_cuda(subject.graph, arguments, limits=limits, structure=structure, seed=options.seed)
+
+
+_RUN = {"reference": _on_reference, "fast": _on_fast, "compiled": _on_compiled, "cuda": _on_cuda}
 
 
 def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

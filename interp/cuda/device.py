@@ -1,4 +1,4 @@
-"""Where kernels run: what numba.cuda finds, a graphics processor or its own simulator. It is imported when it is used."""
+"""Where kernels run: what numba.cuda finds, a graphics processor or its simulator. It is imported when it is used."""
 
 from __future__ import annotations
 

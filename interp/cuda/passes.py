@@ -1,0 +1,276 @@
+"""One wave, as kernels of a token a thread that run one after the other; the part of Python that numba compiles.
+
+    arrive   each token sets its bit; of those that come to one node in this wave, the last in the flight is remembered
+    settle   that one fires, if all operands are there; others lay down their values where operands wait
+    fire     what fires, computes, and says how many tokens it will send, and whether an activation has to be opened
+    opening  open those activations, from the end of memory on
+    count    the places of what is sent: sums over the flight, doubling their reach (Hillis and Steele 1986)
+    send     into the next flight, and the counts of activations
+    close    activations in which nothing is pending, and those around them (S11)
+    tick     one thread: the clock
+
+A kernel reads only what an earlier one has written, or atomically; so the next flight, in the order of the tokens that
+completed nodes, is the one that the reference has under `waves` after as many steps.
+
+`load` makes this text into kernels, with numbers for the names of columns and registers.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from ..fast.registers import R
+from ..image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SCRATCH, SITE, TAGGED, Header
+from ..opcode import FIRST, Code
+
+if TYPE_CHECKING:
+    from numba import cuda
+
+    def compute(code: int, a: int, b: int, c: int) -> int: ...
+    def cast(code: int, word: int) -> int: ...
+
+
+class Work(IntEnum):
+    """What the kernels of a wave tell each other of a token."""
+
+    FRAME = 0
+    PORT = 1
+    FIRES = 2
+    OPENS = 3
+    """Whether it opens the activation that it sends to."""
+    TARGET = 4
+    """The frame that it sends to; 0 where the place that the node has for it knows."""
+    OUT = 5
+    OUT_2 = 6
+    BEGIN = 7
+    END = 8
+    BEGIN_2 = 9
+    END_2 = 10
+
+
+KERNELS = ("arrive", "settle", "fire", "opening", "count", "send", "close", "tick")
+SENT = 0
+"""The row of `sums` that counts tokens sent."""
+WAITS = 1
+"""And of those that wait: more, or fewer."""
+
+# Compiled from here on.
+LOW = (1 << LOW_BITS) - 1
+PENDING = (1 << 32) - 1
+PORT_MASK = (1 << PORT_BITS) - 1
+OWN = ~SCRATCH
+"""The place of the operand that came last."""
+
+
+def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
+    """What lies at the place of an operand: a word of the frame, or, complemented, of memory."""
+    if place == OWN:
+        return own
+    return mem[~place] if place < 0 else mem[frame + place]
+
+
+def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, broken: Any):
+    """`joints` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
+    delivers the last token there. Steps only grow, so it needs no clearing."""
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH]:
+        return
+    token = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 0]
+    frame, port = token >> PORT_BITS, token & PORT_MASK
+    number = ports[port, PORT.NODE]
+    full, fired = nodes[number, NODE.FULL], nodes[number, NODE.FIRED]
+    bit = ports[port, PORT.BIT] if full else fired
+    before = cuda.atomic.or_(mem, frame + nodes[number, NODE.STATE], bit)
+    if before & (bit | fired):
+        broken[0] = 1
+    if full:
+        cuda.atomic.max(latest, frame + joints[number], r[R.STEPS] + g + 1)
+    work[g, Work.FRAME] = frame
+    work[g, Work.PORT] = port
+
+
+def settle(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, sums: Any):
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH]:
+        return
+    frame, port = work[g, Work.FRAME], work[g, Work.PORT]
+    number = ports[port, PORT.NODE]
+    full, fires = nodes[number, NODE.FULL], 1
+    if full:
+        last = latest[frame + joints[number]] == r[R.STEPS] + g + 1
+        fires = 1 if last and mem[frame + nodes[number, NODE.STATE]] & full == full else 0
+    if not fires:
+        mem[frame + ports[port, PORT.WAIT]] = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
+    work[g, Work.FIRES] = fires
+    work[g, Work.OPENS] = 0
+    sums[0, SENT, g] = 0
+    sums[0, WAITS, g] = 1 - fires * nodes[number, NODE.NEEDS]
+
+
+def fire(
+    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, codes: Any, routes: Any, sums: Any
+):
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH] or not work[g, Work.FIRES]:
+        return
+    frame, port = work[g, Work.FRAME], work[g, Work.PORT]
+    value = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
+    number = ports[port, PORT.NODE]
+    code, casts, place = codes[number], nodes[number, NODE.CAST], nodes[number, NODE.PLACE]
+    begin, end, begin_2, end_2, out_2 = nodes[number, NODE.FIRST], nodes[number, NODE.SECOND], 0, 0, 0
+    target = frame
+    out = operand(mem, frame, ports[port, PORT.A], value)
+    if code >= FIRST:
+        second = operand(mem, frame, ports[port, PORT.B], value)
+        out = compute(code, out, second, operand(mem, frame, ports[port, PORT.C], value))
+    if casts and (code >= FIRST or code == Code.PASS):
+        out = cast(casts, out)
+    if code == Code.SWITCH:
+        if operand(mem, frame, ports[port, PORT.B], value) == 0:
+            begin, end = end, nodes[number, NODE.END]
+    elif code == Code.CALL or code == Code.NEXT:
+        target = mem[frame + place] if place else 0
+        if target == 0:
+            # Of those that send to an activation which is not open, one opens it.
+            step = r[R.STEPS] + 1
+            work[g, Work.OPENS] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
+    elif code == Code.RETURN or code == Code.EXIT:
+        target = mem[frame + Header.ABOVE] >> LOW_BITS
+        if code == Code.EXIT:
+            begin_2, end_2 = end, nodes[number, NODE.END]
+            out_2 = mem[frame + Header.WHEN] >> LOW_BITS
+    if target:
+        # S10: what feeds returns goes to that of the site on top of its tag, and to no other
+        site = mem[target + Header.ABOVE] & LOW
+        if nodes[number, NODE.ROUTE] >= 0 and end > begin:
+            route = nodes[number, NODE.ROUTE] + site
+            begin, end = routes[route, 0], routes[route, 1]
+        if nodes[number, NODE.ROUTE_SECOND] >= 0 and end_2 > begin_2:
+            route = nodes[number, NODE.ROUTE_SECOND] + site
+            begin_2, end_2 = routes[route, 0], routes[route, 1]
+    work[g, Work.TARGET] = target
+    work[g, Work.OUT] = out
+    work[g, Work.OUT_2] = out_2
+    work[g, Work.BEGIN] = begin
+    work[g, Work.END] = end
+    work[g, Work.BEGIN_2] = begin_2
+    work[g, Work.END_2] = end_2
+    sums[0, SENT, g] = end - begin + end_2 - begin_2
+
+
+def opening(
+    r: Any, work: Any, mem: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, begun: Any, header: Any
+):
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH] or not work[g, Work.FIRES] or not work[g, Work.OPENS]:
+        return
+    frame, number = work[g, Work.FRAME], ports[work[g, Work.PORT], PORT.NODE]
+    site = nodes[number, NODE.SITE]
+    parent, iteration = frame, 0
+    if codes[number] == Code.NEXT:
+        parent, iteration = mem[frame + Header.ABOVE] >> LOW_BITS, (mem[frame + Header.WHEN] >> LOW_BITS) + 1
+    scope = sites[site, SITE.SCOPE]
+    made = cuda.atomic.add(r, R.TOP, scopes[scope, SCOPE.SIZE])
+    for word in range(made + header, made + scopes[scope, SCOPE.CLEAR]):
+        mem[word] = 0
+    depth = (mem[parent + Header.WHEN] & LOW) + 1
+    mem[made + Header.ABOVE] = parent << LOW_BITS | site
+    mem[made + Header.WHEN] = iteration << LOW_BITS | depth
+    mem[made + Header.COUNTS] = sites[site, SITE.COMING] + sites[site, SITE.LEAVING]
+    cuda.atomic.add(mem, parent + Header.COUNTS, 1)
+    cuda.atomic.add(r, R.OPEN, 1)
+    cuda.atomic.add(begun, site, 1)
+    cuda.atomic.max(r, R.DEEPEST, depth)
+    work[g, Work.TARGET] = made
+    if nodes[number, NODE.PLACE]:
+        mem[frame + nodes[number, NODE.PLACE]] = made
+
+
+def count(r: Any, sums: Any, source: Any, reach: Any):
+    """Sums over twice as many tokens, from one half of `sums` to the other."""
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH]:
+        return
+    for row in range(2):
+        more = sums[source, row, g - reach] if g >= reach else 0
+        sums[1 - source, row, g] = sums[source, row, g] + more
+
+
+def send(
+    r: Any, work: Any, mem: Any, ring: Any, nodes: Any, ports: Any, codes: Any, edges: Any, sums: Any, source: Any,
+    counts: Any, results: Any,
+):  # fmt: skip
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH]:
+        return
+    if not work[g, Work.FIRES]:
+        cuda.atomic.max(r, R.LARGEST_STORE, r[R.WAITING] + sums[source, WAITS, g])
+        return
+    frame, number, target = work[g, Work.FRAME], ports[work[g, Work.PORT], PORT.NODE], work[g, Work.TARGET]
+    code, needs, mask = codes[number], nodes[number, NODE.NEEDS], ring.shape[0] - 1
+    if target == 0:
+        target = mem[frame + nodes[number, NODE.PLACE]]
+    begin, end, begin_2, end_2 = work[g, Work.BEGIN], work[g, Work.END], work[g, Work.BEGIN_2], work[g, Work.END_2]
+    sent = end - begin + end_2 - begin_2
+    at = r[R.HEAD] + r[R.LENGTH] + sums[source, SENT, g] - sent
+    for edge in range(begin, end):
+        ring[at & mask, 0] = target << PORT_BITS | edges[edge]
+        ring[at & mask, 1] = work[g, Work.OUT]
+        at += 1
+    for edge in range(begin_2, end_2):
+        ring[at & mask, 0] = target << PORT_BITS | edges[edge]
+        ring[at & mask, 1] = work[g, Work.OUT_2]
+        at += 1
+    if nodes[number, NODE.FULL]:
+        # All bits of the operands are set, and that of the firing is not.
+        cuda.atomic.add(mem, frame + nodes[number, NODE.STATE], nodes[number, NODE.FIRED] - nodes[number, NODE.FULL])
+    pending = -needs
+    if code == Code.RETURN or code == Code.RESULT:
+        pending += LEAVING - 1
+    if code == Code.CALL or code == Code.NEXT:
+        cuda.atomic.add(mem, target + Header.COUNTS, COMING - 1)
+    cuda.atomic.add(mem, target + Header.COUNTS, sent)
+    cuda.atomic.add(mem, frame + Header.COUNTS, pending)
+    cuda.atomic.add(counts, number, 1)
+    cuda.atomic.add(r, R.FIRINGS, 1)
+    if sent:
+        cuda.atomic.max(r, R.LARGEST_FLIGHT, r[R.LENGTH] - (g + 1) + sums[source, SENT, g])
+    if code == Code.RESULT:
+        results[nodes[number, NODE.SITE], 0] = 1
+        results[nodes[number, NODE.SITE], 1] = work[g, Work.OUT]
+        cuda.atomic.add(r, R.CAME, 1)
+
+
+def close(r: Any, work: Any, mem: Any, lost: Any):
+    """Whoever changes the word says when, closes it, and nobody else; the frame is not used again."""
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH] or not work[g, Work.FIRES]:
+        return
+    frame = work[g, Work.FRAME]
+    left = mem[frame + Header.COUNTS]
+    while frame and left & PENDING == 0:
+        if cuda.atomic.exch(mem, frame + Header.WHEN, -1) < 0:
+            return
+        if left & TAGGED:
+            lost[cuda.atomic.add(r, R.LOST, 1)] = frame
+        cuda.atomic.add(r, R.OPEN, -1)
+        frame = mem[frame + Header.ABOVE] >> LOW_BITS
+        if frame:
+            left = cuda.atomic.add(mem, frame + Header.COUNTS, -1) - 1
+
+
+def tick(r: Any, sums: Any, source: Any, profile: Any, mask: Any):
+    if cuda.grid(1) > 0:
+        return
+    length = r[R.LENGTH]
+    r[R.HEAD] = (r[R.HEAD] + length) & mask
+    r[R.LENGTH] = sums[source, SENT, length - 1]
+    r[R.WAITING] += sums[source, WAITS, length - 1]
+    r[R.STEPS] += length
+    r[R.AHEAD] = r[R.LENGTH]
+    profile[r[R.WAVES], 0] = r[R.FIRINGS] - r[R.BEFORE]
+    profile[r[R.WAVES], 1] = r[R.WAITING]
+    r[R.WAVES] += 1
+    r[R.BEFORE] = r[R.FIRINGS]

@@ -1,0 +1,57 @@
+"""The engine `cuda`: what it supports, and a run of it from arguments to outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from ...core.frontend.structure import Structure
+from ...core.graph import Graph
+from ..image import NODE, Image, is_boxed
+from ..imaging import image
+from ..opcode import Code, first_trapping
+from ..outcome import Outcome
+from ..reference import Limits, admit_arguments, first_state, limits_of
+from .device import lacks
+from .wave import Waves
+
+
+def supports(graph: Graph, asked: dict[str, Any]) -> str | None:
+    """Why a graph that keeps the rules cannot be run so, or None. `asked` says which schedule, `until`, `keep` and `k`
+    are wanted."""
+    return next(chain(_options(asked), _nodes(image(graph))), None) or lacks()
+
+
+def _options(asked: dict[str, Any]) -> Iterator[str]:
+    if asked["keep"] is not None:
+        yield "it keeps no events"
+    if asked["schedule"] != "waves":
+        yield "it runs by waves, and has no other schedule"
+    if asked["until"] != "quiet":
+        yield f"until={asked['until']!r}"
+    if asked["k"] is not None:
+        yield "it knows no bounds on iterations"
+
+
+def _nodes(made: Image) -> Iterator[str]:
+    if made.is_bounded:
+        yield "it knows no bounds on iterations"
+    for number, node in enumerate(made.graph.nodes):
+        first, code = made.first_port[number], made.nodes[number, NODE.CODE]
+        types = made.port_types[first : first + len(node.ports)]
+        if any(map(is_boxed, types)):
+            yield f"{node} has operands that are no scalars"
+        if code == Code.LEAVE:
+            yield f"{node} is {node.op}, which has no kernel there"
+        if code >= first_trapping():
+            yield f"{node} is {node.op}, which may trap"
+
+
+def run_cuda(
+    graph: Graph, arguments: Sequence[object], *, limits: Limits | None, structure: Structure, seed: int = 0
+) -> Outcome:
+    """Run a graph that is supported; how it ends is data. Raises Usage where the arguments do not fit."""
+    state = first_state(graph, admit_arguments(graph, arguments), "waves", seed)
+    run = Waves(state, limits_of(limits))
+    return run.outcome(run.go(), structure)

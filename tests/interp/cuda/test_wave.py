@@ -1,0 +1,124 @@
+"""Waves on the device leave the states that the reference has at the same ticks of its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pytest
+import tagloom as tl
+from fast_laws import exact, told
+from tagloom.core import dtypes
+from tagloom.core.frontend.structure import flat
+from tagloom.core.graph import Graph
+from tagloom.core.types import Type
+from tagloom.core.value import admit
+from tagloom.interp.cuda.wave import Waves
+from tagloom.interp.reference import Limits, admit_arguments, drive, first_state, run_graph
+from tagloom.interp.schedule import schedule
+from tagloom.interp.state import State
+
+NUMBERS = [name for name, dtype in dtypes.BY_NAME.items() if dtype.kind in "iuf"]
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """A loop in a loop; the inner one makes no trip the first time."""
+
+    def outer(i: tl.int64, s: tl.int64) -> Any:
+        return i + 1, tl.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + j * i), 0, s)[1]
+
+    return tl.while_loop(lambda i, s: i < n, outer, 0, 0)[1]
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def both(n: tl.int64, x: tl.float64) -> tl.float64:
+    """Two arguments and two results, an argument that nobody uses, calls in a loop."""
+
+    def pair(a: tl.float64, b: tl.int64) -> Any:
+        return tl.where(a > 2.0, a, -a), a * 2.0
+
+    def step(i: tl.int64, s: tl.float64) -> Any:
+        one, two = pair(s, i)
+        return i + 1, one + two
+
+    return tl.while_loop(lambda i, s: i < n, step, 0, x)[1]
+
+
+def loop_over(dtype: tl.DType) -> Graph:
+    """A loop and calls in which a number of this dtype goes past the largest one, or is squared away."""
+
+    def python(n: Any, x: Any) -> Any:
+        def step(i: Any, y: Any) -> Any:
+            return i + 1, tl.cond(y > x, lambda: y + x, lambda: y * y)
+
+        return tl.while_loop(lambda i, y: i < n, step, 0, x)[1]
+
+    python.__annotations__ = {"n": tl.int64, "x": dtype, "return": dtype}
+    return tl.function(python).graph
+
+
+def ticks(graph: Graph, arguments: Sequence[Any], limits: Limits) -> Iterator[State]:
+    """The states that the reference has between waves, the first one included."""
+    state = first_state(graph, admit_arguments(graph, arguments), "waves")
+    yield state
+    for event in drive(state, schedule("waves"), limits):
+        if event.ends_wave:
+            yield state
+
+
+def begun(graph: Graph, arguments: Sequence[Any]) -> Waves:
+    return Waves(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
+
+
+def differences(graph: Graph, arguments: Sequence[Any]) -> Iterator[str]:
+    run = begun(graph, arguments)
+    for wave, state in enumerate(ticks(graph, arguments, Limits())):
+        if wave:
+            run.wave()
+        if exact(run.state().snapshot()) != exact(state.snapshot()):
+            yield f"the states differ after {wave} waves"
+            return
+
+
+GRAPHS = [(fib.graph, (4,)), (nested.graph, (4,)), (even.graph, (5,)), (both.graph, (3, -1.5))]
+
+
+@pytest.mark.parametrize(("graph", "arguments"), GRAPHS, ids=["fib", "nested", "even", "both"])
+def test_every_wave(graph: Graph, arguments: tuple[Any, ...]) -> None:
+    """After every wave, token for token: what is in flight and in which order, what waits, what is open."""
+    assert not list(differences(graph, arguments))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
+    """Numbers of every dtype wrap, round and overflow in words as they do in the reference."""
+    dtype = dtypes.BY_NAME[name]
+    assert not list(differences(loop_over(dtype), (4, admit(7 if dtype.is_integer else 1e30, Type(dtype)))))
+
+
+def test_taken_over() -> None:
+    """A run that the reference begins goes on as it would have, measures included, from between any two waves."""
+    wanted = told(run_graph(fib.graph, [4], schedule="waves"))
+    for waves in (0, 1, 7, 20):
+        *_, state = islice(ticks(fib.graph, [4], Limits()), waves + 1)
+        run = Waves(state, Limits())
+        stopped = run.go()
+        got = told(run.outcome(stopped, flat(1)))
+        assert (got["results"], got["open"], got["left"]) == (wanted["results"], wanted["open"], wanted["left"])
