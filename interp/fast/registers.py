@@ -98,11 +98,9 @@ class Options(IntEnum):
     DEPTH = 4
     ENOUGH = 5
     """How many results end the run at once; 0 where none does."""
-    KEYED = 6
-    BOUNDED = 7
-    CLOCKED = 8
-    FAN = 9
-    LARGEST = 10
+    CLOCKED = 6
+    FAN = 7
+    LARGEST = 8
 
 
 class Mode(IntEnum):

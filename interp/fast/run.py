@@ -167,9 +167,7 @@ class Fast:
             case Why.QUIET | Why.RESULT:
                 return True
             case Why.ROOM:
-                if resident() + self.store.growth() > self.limits.bytes:
-                    raise exhausted("bytes of memory", "bytes", self.limits.bytes)
-                self.store.grow()
+                self._grow()
             case Why.FIRINGS:
                 raise exhausted("firings", "firings", self.limits.firings)
             case Why.STOP:
@@ -187,6 +185,14 @@ class Fast:
             case Why.LEAVE:
                 return self._leave()
         return False
+
+    def _grow(self) -> None:
+        if resident() + self.store.growth() > self.limits.bytes:
+            raise exhausted("bytes of memory", "bytes", self.limits.bytes)
+        try:
+            self.store.grow()
+        except MemoryError:
+            raise Exhausted("the run does not fit into memory", rule="S12", where=self.taken.graph.name) from None
 
     def _leave(self) -> bool:
         trapped = len(self.outside.traps)

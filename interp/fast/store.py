@@ -48,7 +48,7 @@ class Store:
         self.options[[Options.FIRINGS, Options.TOKENS]] = limits.firings, limits.tokens
         self.options[Options.DEPTH] = min(limits.depth, DEEPEST)
         self.options[Options.ENOUGH] = enough
-        self.options[[Options.KEYED, Options.BOUNDED, Options.CLOCKED]] = image.is_keyed, image.is_bounded, clocked
+        self.options[Options.CLOCKED] = clocked
         self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
@@ -133,7 +133,6 @@ class Store:
         for array in self._small():
             if array is self.memory:
                 self._grow_memory()
-                self._moved = True
             elif array is self.ring:
                 self.fit_ring((FACTOR - 1) * len(self.ring))
             elif array is self.profile:
