@@ -118,12 +118,6 @@ class Store:
         r = self.registers
         return int(r[R.LENGTH] + r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
 
-    @property
-    def bytes(self) -> int:
-        """What the arrays take."""
-        arrays = (self.memory, self.ring, self.profile, self.references, self.dead, self.lost)
-        return sum(array.nbytes for array in arrays)
-
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
         return sum(array.nbytes for array in self._small())
