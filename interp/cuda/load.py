@@ -21,9 +21,8 @@ _COLUMNS: dict[str, type[IntEnum]] = {
 }
 _NUMBERS = {
     **{name: getattr(image, name) for name in ("PORT_BITS", "SCRATCH", "LOW_BITS", "COMING", "LEAVING", "TAGGED")},
+    **{name: getattr(passes, name) for name in ("SENT", "WAITS", "BROKEN", "TRAPPED")},
     "FIRST": opcode.FIRST,
-    "SENT": passes.SENT,
-    "WAITS": passes.WAITS,
 }
 _NAME = re.compile(rf"\b({'|'.join(_COLUMNS)})\.([A-Z_0-9]+)\b")
 _DEFINED = re.compile(r"(?m)^def (\w+)")
@@ -32,6 +31,7 @@ _DEFINED = re.compile(r"(?m)^def (\w+)")
 def text() -> str:
     """What is compiled. Names of columns become numbers, which numba is quicker with."""
     body = Path(__file__).with_name("passes.py").read_text(encoding="utf-8").partition(_BEGIN)[2]
+    body = body.replace("first_trapping()", str(opcode.first_trapping()))
     body = _NAME.sub(lambda found: str(int(_COLUMNS[found[1]][found[2]])), body)
     body = _DEFINED.sub(_decorated, body.replace(": Any", ""))
     numbers = (f"{name} = {number}" for name, number in _NUMBERS.items())

@@ -3,6 +3,7 @@
     arrive   each token sets its bit; of those that come to one node in this wave, the last in the flight is remembered
     settle   that one fires, if all operands are there; others lay down their values where operands wait
     fire     what fires, computes, and says how many tokens it will send, and whether an activation has to be opened
+    undo     where something traps: as before the wave, which is then made by another machine
     opening  open those activations, from the end of memory on
     count    the places of what is sent: sums over the flight, doubling their reach (Hillis and Steele 1986)
     send     into the next flight, and the counts of activations
@@ -23,13 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..fast.registers import R
 from ..image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SCRATCH, SITE, TAGGED, Header
-from ..opcode import FIRST, Code
+from ..opcode import FIRST, Code, first_trapping
 
 if TYPE_CHECKING:
     from numba import cuda
 
     def compute(code: int, a: int, b: int, c: int) -> int: ...
     def cast(code: int, word: int) -> int: ...
+    def traps(code: int, a: int, b: int) -> bool: ...
 
 
 class Work(IntEnum):
@@ -50,13 +52,17 @@ class Work(IntEnum):
     END_2 = 10
 
 
-KERNELS = ("arrive", "settle", "fire", "opening", "count", "send", "close", "tick")
+KERNELS = ("arrive", "settle", "fire", "undo", "opening", "count", "send", "close", "tick")
 SENT = 0
 """The row of `sums` that counts tokens sent."""
 WAITS = 1
 """And of those that wait: more, or fewer."""
+BROKEN = 0
+"""What `told` says: whether S4 was breached, which no graph that keeps the rules does."""
+TRAPPED = 1
 
 # Compiled from here on.
+FIRST_TRAPPING = first_trapping()
 LOW = (1 << LOW_BITS) - 1
 PENDING = (1 << 32) - 1
 PORT_MASK = (1 << PORT_BITS) - 1
@@ -71,7 +77,7 @@ def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
     return mem[~place] if place < 0 else mem[frame + place]
 
 
-def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, broken: Any):
+def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, told: Any):
     """`joints` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
     delivers the last token there. Steps only grow, so it needs no clearing."""
     g = cuda.grid(1)
@@ -84,7 +90,7 @@ def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, port
     bit = ports[port, PORT.BIT] if full else fired
     before = cuda.atomic.or_(mem, frame + nodes[number, NODE.STATE], bit)
     if before & (bit | fired):
-        broken[0] = 1
+        told[BROKEN] = 1
     if full:
         cuda.atomic.max(latest, frame + joints[number], r[R.STEPS] + g + 1)
     work[g, Work.FRAME] = frame
@@ -110,8 +116,9 @@ def settle(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, port
 
 
 def fire(
-    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, codes: Any, routes: Any, sums: Any
-):
+    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, codes: Any, routes: Any, sums: Any,
+    told: Any,
+):  # fmt: skip
     g = cuda.grid(1)
     if g >= r[R.LENGTH] or not work[g, Work.FIRES]:
         return
@@ -124,6 +131,9 @@ def fire(
     out = operand(mem, frame, ports[port, PORT.A], value)
     if code >= FIRST:
         second = operand(mem, frame, ports[port, PORT.B], value)
+        if code >= FIRST_TRAPPING and traps(code, out, second):
+            told[TRAPPED] = 1
+            return
         out = compute(code, out, second, operand(mem, frame, ports[port, PORT.C], value))
     if casts and (code >= FIRST or code == Code.PASS):
         out = cast(casts, out)
@@ -158,6 +168,17 @@ def fire(
     work[g, Work.BEGIN_2] = begin_2
     work[g, Work.END_2] = end_2
     sums[0, SENT, g] = end - begin + end_2 - begin_2
+
+
+def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
+    """Take back the bits; nothing else that counts has changed."""
+    g = cuda.grid(1)
+    if g >= r[R.LENGTH]:
+        return
+    port = work[g, Work.PORT]
+    number = ports[port, PORT.NODE]
+    bit = ports[port, PORT.BIT] if nodes[number, NODE.FULL] else nodes[number, NODE.FIRED]
+    cuda.atomic.add(mem, work[g, Work.FRAME] + nodes[number, NODE.STATE], -bit)
 
 
 def opening(

@@ -10,7 +10,7 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ..image import NODE, Image, is_boxed
 from ..imaging import image
-from ..opcode import Code, first_trapping
+from ..opcode import Code
 from ..outcome import Outcome
 from ..reference import Limits, admit_arguments, first_state, limits_of
 from .device import lacks
@@ -44,8 +44,6 @@ def _nodes(made: Image) -> Iterator[str]:
             yield f"{node} has operands that are no scalars"
         if code == Code.LEAVE:
             yield f"{node} is {node.op}, which has no kernel there"
-        if code >= first_trapping():
-            yield f"{node} is {node.op}, which may trap"
 
 
 def run_cuda(

@@ -1,7 +1,8 @@
 """A run by waves: the arrays of a token store on a device, and the kernels of a wave over them, one wave after another.
 
 The store is that of `fast`, so a run can be taken over from the reference, looked at after every wave, and handed back.
-Where a limit is so near that it might be met within a wave, the run goes on as `fast`, whose limits are exact.
+Where something traps, or a limit is so near that it might be met within a wave, the run goes on from before that wave
+as `fast`, which does one firing after another.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Waves:
         self._there: dict[str, Any] = {}
         """The arrays on the device; empty where those of the store say what is."""
 
-    def wave(self) -> None:
-        """Deliver all tokens in flight, of which there must be some."""
+    def wave(self) -> bool:
+        """Deliver all tokens in flight, of which there must be some; False, and nothing is done, where that traps."""
         store = self.fast.store
         n = int(store.registers[R.LENGTH])
         if not self._fits(n):
@@ -59,10 +60,16 @@ class Waves:
             store.fit_profile(int(store.registers[R.WAVES]))
         there = self._there or self._put()
         with quiet():
-            self._launch(n, there)
+            self._fire(n, there)
+            broken, trapped = there["told"].copy_to_host().tolist()
+            if broken:
+                raise Crash("a graph that keeps the rules broke the machine", where=store.image.graph.name)
+            if trapped:
+                launch(wave_kernels()["undo"], n, *(there[name] for name in ("r", "work", "mem", "nodes", "ports")))
+                return False
+            self._send(n, there)
         there["r"].copy_to_host(store.registers)
-        if there["broken"].copy_to_host()[0]:
-            raise Crash("a graph that keeps the rules broke the machine", where=store.image.graph.name)
+        return True
 
     def state(self) -> State:
         """The state of the reference machine that this run is in."""
@@ -86,13 +93,14 @@ class Waves:
         return replace(self.fast.outcome(stopped, structure), engine="cuda")
 
     def _go(self, clock: Clock, interrupt: Interrupt) -> str | None:
-        """Waves, until none is left or a limit is near; which alarm rang before that."""
+        """Waves, until none is left, one traps, or a limit is near; which alarm rang before that."""
         store = self.fast.store
         while store.registers[R.LENGTH] and not self._is_near():
             ringing = "interrupt" if interrupt.pressed else clock.rings(store)
             if ringing is not None:
                 return ringing
-            self.wave()
+            if not self.wave():
+                break
         return None
 
     def _is_near(self) -> bool:
@@ -117,7 +125,7 @@ class Waves:
         image, tokens = store.image, len(store.ring)
         arrays = {name: getattr(store, of) for name, of in _OF_STORE.items()}
         arrays |= {name: getattr(image, name) for name in ("nodes", "ports", "edges", "routes", "sites", "scopes")}
-        arrays |= {"codes": store.codes, "joints": _joints(image), "broken": np.zeros(1, np.int64)}
+        arrays |= {"codes": store.codes, "joints": _joints(image), "told": np.zeros(2, np.int64)}
         self._there = {name: cuda.to_device(array) for name, array in arrays.items()}
         shapes: dict[str, tuple[int, ...]] = {
             "latest": store.memory.shape,
@@ -134,21 +142,26 @@ class Waves:
                 self._there[name].copy_to_host(getattr(self.fast.store, of))
         self._there = {}
 
-    def _launch(self, n: int, d: dict[str, Any]) -> None:
-        k, r, work, mem, sums = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"]
-        nodes, ports, codes, ring, latest = d["nodes"], d["ports"], d["codes"], d["ring"], d["latest"]
-        launch(k["arrive"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], d["broken"])
+    def _fire(self, n: int, d: dict[str, Any]) -> None:
+        """What can be taken back of a wave."""
+        k, r, work, mem, sums, told = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"], d["told"]
+        nodes, ports, ring, latest = d["nodes"], d["ports"], d["ring"], d["latest"]
+        launch(k["arrive"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], told)
         launch(k["settle"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], sums)
-        launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, codes, d["routes"], sums)
-        header = int(self.fast.store.image.header)
-        launch(k["opening"], n, r, work, mem, nodes, ports, codes, d["sites"], d["scopes"], d["begun"], header)
+        launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, d["codes"], d["routes"], sums, told)
+
+    def _send(self, n: int, d: dict[str, Any]) -> None:
+        """The rest."""
+        k, r, work, mem, sums, image = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"], self.fast.store.image
+        nodes, ports, codes, ring = d["nodes"], d["ports"], d["codes"], d["ring"]
+        scopes = d["sites"], d["scopes"], d["begun"]
+        launch(k["opening"], n, r, work, mem, nodes, ports, codes, *scopes, int(image.header))
         source, reach = 0, 1
         while reach < n:
             launch(k["count"], n, r, sums, source, reach)
             source, reach = 1 - source, 2 * reach
-        launch(
-            k["send"], n, r, work, mem, ring, nodes, ports, codes, d["edges"], sums, source, d["counts"], d["results"]
-        )
+        ends = d["edges"], sums, source, d["counts"], d["results"]
+        launch(k["send"], n, r, work, mem, ring, nodes, ports, codes, *ends)
         launch(k["close"], n, r, work, mem, d["lost"])
         launch(k["tick"], 1, r, sums, source, d["profile"], len(self.fast.store.ring) - 1)
 

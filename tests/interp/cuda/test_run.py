@@ -1,0 +1,128 @@
+"""The engine `cuda`: whole runs on the simulator, and what it says before it starts where it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from fast_laws import told
+from tagloom.core.literals import read
+from tagloom.core.lower import lower
+from tagloom.core.program import Program
+from tagloom.core.text import parse
+from tagloom.core.validate_graph import graph_problems
+from tagloom.interp.cuda import run as cuda
+from tagloom.interp.cuda.run import supports
+from tagloom.interp.cuda.wave import Waves
+from tagloom.interp.reference import Limits, admit_arguments, first_state, run_graph
+
+ROOT = Path(tl.__file__).resolve().parent
+CORPUS = sorted(path for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
+ASKED = {"schedule": "waves", "until": "quiet", "keep": None, "k": None}
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def quotients(n: tl.int64) -> tl.int64:
+    """Divides by 3, 2, 1, 0, -1, while calls go on."""
+    return tl.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + n // (3 - i) + fib(i)), 0, 0)[1]
+
+
+@tl.function
+def vector(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
+    return x + x
+
+
+@tl.function
+def bounded(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i < n, lambda i: (i + 1,), 0, parallel_iterations=2)[0]
+
+
+@tl.function
+def drawn(n: tl.float64) -> tl.float64:
+    return n + tl.uniform()
+
+
+def test_results_and_measures() -> None:
+    """A run ends with the results and all the measures of the reference: firings by node, critical path, profiles."""
+    wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
+    assert (out.engine, out.value, out.stats.critical_path) == ("cuda", 5, 37)
+    assert told(out) == told(wanted)
+
+
+def test_corpus() -> None:
+    """So do the short cases of the corpus that it supports: one of each program, residue and deadlocks included."""
+    ran = []
+    for path in CORPUS:
+        document = parse(path.read_text(encoding="utf-8"), path.name)
+        seen = set()
+        for case in [case for case in document.cases if case.kind not in ("refused", "breaks")]:
+            subject = document[case.name]
+            graph = lower(subject) if isinstance(subject, Program) else subject
+            if case.name in seen or graph_problems(graph) or supports(graph, ASKED) is not None:
+                continue
+            wanted_types = graph.arguments[graph.hidden :]
+            arguments = [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted_types, strict=True)]
+            wanted = run_graph(graph, arguments, limits=Limits(firings=60))
+            if wanted.status == "Exhausted":
+                continue
+            seen.add(case.name)
+            run = Waves(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
+            assert told(run.outcome(run.go(), wanted.structure)) == told(wanted), (path.name, case)
+            ran.append((path.stem, case.name))
+    assert len(ran) > 10
+
+
+def test_traps() -> None:
+    """Where something traps, the run goes on from before that wave, and ends as on the reference."""
+    wanted = quotients.run(100, engine="reference")
+    assert wanted.status == "Trapped"
+    assert told(quotients.run(100, engine="cuda")) == told(wanted)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(firings=57), Limits(tokens=6), Limits(depth=2), Limits(firings=1, depth=1)], ids=str
+)
+def test_limits_are_exact(limits: tl.Limits) -> None:
+    """Where a limit is met within a wave, the run ends as on the reference, at the same firing."""
+    assert told(fib.run(5, engine="cuda", limits=limits)) == told(fib.run(5, engine="reference", limits=limits))
+
+
+REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
+    (fib, {"schedule": "lifo"}, "it runs by waves"),
+    (fib, {"until": "result"}, "until='result'"),
+    (fib, {"keep": "events"}, "it keeps no events"),
+    (fib, {"k": 2}, "it knows no bounds on iterations"),
+    (bounded, {}, "it knows no bounds on iterations"),
+    (vector, {}, "has operands that are no scalars"),
+    (drawn, {}, "which has no kernel there"),
+]
+
+
+@pytest.mark.parametrize(("function", "options", "why"), REFUSALS, ids=[why for _, _, why in REFUSALS])
+def test_refusals(function: tl.Function, options: dict[str, Any], why: str) -> None:
+    """What it does not support is said before it starts."""
+    with pytest.raises(tl.Usage, match=f"engine cuda cannot run this\n  got: .*{why}"):
+        function.run([1.0, 2.0, 3.0] if function is vector else 5, engine="cuda", **options)
+
+
+def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is a device that is missing, and how to do without one."""
+    monkeypatch.setattr(cuda, "lacks", lambda: "numba.cuda finds no GPU")
+    with pytest.raises(tl.Usage, match="finds no GPU"):
+        fib.run(5, engine="cuda")
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
+    """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
+    code = "import sys, tagloom.interp.cuda.run, tagloom.interp.cuda.kernels; print('numba' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")
