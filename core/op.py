@@ -18,7 +18,7 @@ import numpy as np
 from . import dtypes
 from .dtypes import DType
 from .errors import Invalid, Usage
-from .types import Type, join_shapes, type_of
+from .types import Shape, Type, join_shapes, type_of
 from .value import Value, normal
 
 TypeRule: TypeAlias = Callable[..., Type]
@@ -57,18 +57,25 @@ class Op:
 
     `types` maps operand types to the result's type or raises Invalid. `scalar` is the op's meaning on Python
     scalars and never raises; `numpy` computes arrays. `undefined` says which operands trap. `attributes` names
-    the static attributes, which `types` and `numpy` take by keyword; `scalar` has the result's dtype to go by.
+    the static attributes, which `types`, `numpy` and `bound` take by keyword; `scalar` has the result's dtype to go by.
+
+    An op without a `scalar` column is not computed element by element: `numpy` is its meaning on scalars too. `shape`
+    is that of the result, by those of the operands, and raises Invalid where these do not fit; `misfit` is what they
+    do not do. `bound` says how far an engine may be from the exact result; without one all engines make the same bits.
     """
 
     name: str
     arity: int
     types: TypeRule
     numpy: Callable[..., Any]
-    scalar: Callable[..., Any] | Choice
     doc: str
+    scalar: Callable[..., Any] | Choice | None = None
     symbol: str = ""
     attributes: tuple[str, ...] = ()
     undefined: Undefined | None = None
+    shape: Callable[[list[Shape]], Shape] = join_shapes
+    misfit: str = "do not broadcast"
+    bound: Callable[..., Any] | None = None
 
     @property
     def outputs(self) -> int:
@@ -77,6 +84,7 @@ class Op:
 
     def scalar_on(self, operand: DType, result: DType) -> Scalar:
         """What computes scalars, the first operand and the result being of these dtypes."""
+        assert self.scalar is not None
         return self.scalar.of(operand, result) if isinstance(self.scalar, Choice) else Scalar(self.scalar)
 
     def __repr__(self) -> str:
@@ -117,7 +125,9 @@ _LOW, _HIGH = dtypes.int64.range
 
 
 def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = ()) -> Kernel:
-    """What computes this op on operands of these types: on scalars the scalar column, else NumPy's."""
+    """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's."""
+    if row.scalar is None:
+        return _array_kernel(_bound(row.numpy, attributes), result)
     if result.shape is None:
         return _kernel_by_shape(row, operands, result, attributes)
     if not result.is_scalar:
@@ -198,11 +208,11 @@ def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
     Raises MemoryError, before anything is allocated, where the result would have more than MOST_ELEMENTS; sizes of 0
     count as 1 there, since NumPy bounds their product with the others too.
     """
-    if any(isinstance(operand, np.ndarray) for operand in operands):
+    if row.scalar is None or any(isinstance(operand, np.ndarray) for operand in operands):
         try:
-            shape = join_shapes(list(map(_shape_of, operands))) or ()
+            shape = row.shape(list(map(_shape_of, operands))) or ()
         except Invalid:
-            return f"shapes {' and '.join(map(str, map(_shape_of, operands)))} do not broadcast"
+            return f"shapes {' and '.join(map(str, map(_shape_of, operands)))} {row.misfit}"
         if math.prod(filter(None, shape)) > MOST_ELEMENTS:
             raise MemoryError(f"an array of shape {shape}")
         if 0 in shape:
@@ -219,6 +229,6 @@ def _shape_of(operand: Any) -> tuple[int, ...]:
 
 def traps_on(row: Op, result: Type) -> bool:
     """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
-    if row.arity > 1 and not result.is_scalar:
+    if row.arity > 1 and (row.scalar is None or not result.is_scalar):
         return True
     return row.undefined is not None and result.dtype.kind in row.undefined.kinds

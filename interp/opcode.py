@@ -87,7 +87,7 @@ def _may_trap(arm: Arm) -> bool:
 
 
 def _arms(row: Op) -> Iterator[Arm]:
-    if row.name == "identity":
+    if row.name == "identity" or row.scalar is None:
         return
     if row.name == "astype":
         yield from _conversions()

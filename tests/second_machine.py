@@ -42,8 +42,8 @@ def of_c(name: str) -> Callable[..., Any]:
 TAKES: dict[str, list[str]] = {}  # for each op, the kinds of dtypes that each operand may have
 for row in """
     iuf iuf: add subtract multiply floor_divide remainder pow minimum maximum less less_equal greater greater_equal
-    f: sqrt exp log sin cos tanh | f f: divide | iuf: negative abs | b b: logical_and logical_or logical_xor
-    b: logical_not | biuf: identity astype | biuf biuf: equal not_equal | b biuf biuf: where
+    f: sqrt exp log sin cos tanh | f f: divide | iuf: negative abs sum | b b: logical_and logical_or logical_xor
+    b: logical_not | biuf: identity astype | biuf biuf: equal not_equal | b biuf biuf: where | iuf iuf: matmul
 """.replace("\n", "|").split("|"):
     TAKES |= {name: row.partition(":")[0].split() for name in row.partition(":")[2].split()}
 
@@ -99,16 +99,17 @@ def compute(op: str, operands: list[Value], attributes: Json) -> Value:
         if op == "astype":
             return cast(operands[0], np.dtype(attributes["dtype"]))
         dtype, shapes = promote(operands[-2:]), [value.shape for value in operands]
+        said = f"shapes {' and '.join(map(str, shapes))} do not {'multiply' if op == 'matmul' else 'broadcast'}"
         try:
-            shape = np.broadcast_shapes(*shapes)
+            shape = np.matmul(*map(np.zeros, shapes)).shape if op == "matmul" else np.broadcast_shapes(*shapes)
         except ValueError:
-            raise Stop("Trapped", "S5", f"shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+            raise Stop("Trapped", "S5", said) from None
         wide = [value.astype(np.float64 if dtype.kind == "f" else dtype) for value in operands[-2:]]
         if dtype.kind in "iu" and op in TRAPS and TRAPS[op][0](np.broadcast_to(wide[1], shape)).any():
             raise Stop("Trapped", "S5", TRAPS[op][1])
         functions = OF_C if op in OF_C and dtype.kind == "f" and shape == () else OF_NUMPY
-        result = np.asarray(functions[op](*operands[:-2], *wide))
-        return result if result.dtype.kind == "b" else result.astype(dtype)
+        result = np.asarray(functions[op](*operands[:-2], *wide, **attributes))
+        return result if result.dtype.kind == "b" or (op == "sum" and dtype.kind != "f") else result.astype(dtype)
 
 
 class Node:

@@ -37,6 +37,13 @@ def astype(x: Any, dtype: DType, /) -> Any:
 
 
 astype.__doc__ = lookup("astype").doc
+
+
+def sum(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    return apply("sum", x, axis=axis, keepdims=keepdims)
+
+
+sum.__doc__ = lookup("sum").doc
 add = _function("add")
 subtract = _function("subtract")
 multiply = _function("multiply")
@@ -64,5 +71,6 @@ log = _function("log")
 sin = _function("sin")
 cos = _function("cos")
 tanh = _function("tanh")
+matmul = _function("matmul")
 where = _function("where")
 identity = _function("identity")

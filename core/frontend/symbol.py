@@ -55,6 +55,7 @@ _OPERATORS: dict[np.ufunc, str] = {
     np.floor_divide: "floor_divide",
     np.remainder: "remainder",
     np.power: "pow",
+    np.matmul: "matmul",
     np.less: "less",
     np.less_equal: "less_equal",
     np.greater: "greater",
@@ -98,6 +99,7 @@ class Symbol:
     __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swapped=True)
     __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swapped=True)
     __pow__, __rpow__ = _binary("pow"), _binary("pow", swapped=True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", swapped=True)
     __lt__, __le__ = _binary("less"), _binary("less_equal")
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
     __eq__, __ne__ = _binary("equal"), _binary("not_equal")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
@@ -52,6 +54,14 @@ def integers_by(function: Callable[..., Any], *further: Any, others: Callable[..
     """A scalar column with a function of its own for integers."""
     chosen = Scalar(function, further), Scalar(others)
     return Choice(lambda operand, result: chosen[0 if result.is_integer else 1])
+
+
+def rounding(count: int, size: Any, *operands: Any) -> Any:
+    """How far a sum of so many products may be from the exact one; `size` is that of their absolute values."""
+    kinds = np.result_type(*operands)
+    if kinds.kind != "f":
+        return np.zeros_like(size)
+    return (count * 2.0**-53 + (2.0**-24 if kinds == np.float32 else 0.0)) * size
 
 
 def _convert_hint(dtype: DType, kinds: str) -> str:

@@ -21,7 +21,7 @@ from .syntax import At, Attribute, From, Site, Word, Written
 
 LITERALS = ("true", "false", "nan", "inf")
 """Words that mean values, and name none."""
-ATTRIBUTES = "a dtype, a type, a text, sizes, true or false, an int64, or a float64 that is no nan"
+ATTRIBUTES = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 that is no nan"
 
 
 def name(word: Word) -> str:
@@ -110,6 +110,8 @@ def attribute(given: Attribute) -> tuple[str, object]:
         return key, plain
     if value.text.startswith('"'):
         return key, text(value)
+    if value.text == "none":
+        return key, None
     if value.text not in dtypes.BY_NAME:
         raise Fault(f"{value.text!r} is no dtype", value.spot, required=", ".join(dtypes.BY_NAME))
     return key, dtypes.BY_NAME[value.text]
@@ -132,7 +134,7 @@ def is_attribute(name: str, value: object) -> bool:
         return wrap(value) == value
     if isinstance(value, Type | DType):
         return isinstance(value, Type) == (name in TYPED)
-    return value == value if type(value) is float else isinstance(value, bool | str)
+    return value == value if type(value) is float else value is None or isinstance(value, bool | str)
 
 
 def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:

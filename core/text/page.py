@@ -75,6 +75,8 @@ def _attribute(name: str, value: object) -> str:
         return quoted(value)
     if isinstance(value, tuple):
         return str(list(value))
+    if value is None:
+        return "none"
     return repr(value) if isinstance(value, DType) else written(value) if isinstance(value, Type) else show(value)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...core import dtypes
-from ...core.act import ACTS
 from ...core.op import MOST_ELEMENTS, OPS
 from ...core.program import Node, Operand, Region
 from ...core.types import Shape, Type
@@ -174,16 +173,20 @@ def _joined(one: Shape, other: Shape) -> Shape:
 
 def _is_link(node: Node, given: Sequence[Type]) -> bool:
     """Whether each element of a node's array is computed from the operands' by itself, and has a value."""
-    if node.op not in OPS or node.op == "identity" or node.results[0].type.is_scalar:
+    if not _by_elements(node) or node.op == "identity" or node.results[0].type.is_scalar:
         return False
     result = Type(node.results[0].type.dtype)
     scalars = [Type(type_.dtype) for type_ in given]
     return kernels.trap_condition(node.op, scalars, result, ["x"] * len(given)) is None
 
 
+def _by_elements(node: Node) -> bool:
+    return node.op in OPS and OPS[node.op].scalar is not None
+
+
 def _is_free(node: Node, given: Sequence[Type]) -> bool:
     """Whether a node is of scalars alone, and always has a value."""
-    if node.op in ACTS or node.op not in OPS or not all(type_.is_scalar for type_ in (*given, node.results[0].type)):
+    if not _by_elements(node) or not all(type_.is_scalar for type_ in (*given, node.results[0].type)):
         return False
     return kernels.trap_condition(node.op, given, node.results[0].type, ["x"] * len(given)) is None
 

@@ -27,7 +27,7 @@ from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from ..jit.machine import DEPTH, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, counting, fused, layout
+from . import arrays, counting, fused, layout, products
 from .arrays import Value
 from .chains import Chain, planned
 from .components import components, reaching
@@ -36,7 +36,7 @@ from .layout import Component
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m
+from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m, products as p
 """
 STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
@@ -229,6 +229,8 @@ class _Writer:
         result = node.results[0].type
         if draws(node):
             return arrays.drawn(self, node, inputs)
+        if node.op in products.NAMES:
+            return products.written(self, node, list(inputs))
         if not result.is_scalar:
             return arrays.elementwise(self, node, inputs)
         types = [each.type for each in inputs]

@@ -62,9 +62,13 @@ def lane(dtype: DType) -> str:
 
 
 def supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
-    """Whether there is text for this op: on scalars there is for every op that computes."""
+    """Whether there is text for this op: on scalars there is for every op that computes element by element."""
     of = (*operand_types, result_type)
-    return op_name in OPS and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in of)
+    return (
+        op_name in OPS
+        and OPS[op_name].scalar is not None
+        and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in of)
+    )
 
 
 def expression(
@@ -143,7 +147,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     for row in OPS.values():
         if row.undefined is not None:
             found[f"{row.name}_undefined"] = row.undefined.when
-        for operand in kinds.values():
+        for operand in kinds.values() if row.scalar is not None else ():
             for result in kinds.values():
                 function = row.scalar_on(operand, result).function
                 if function not in _TEXTS and function is not int:

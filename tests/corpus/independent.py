@@ -460,6 +460,38 @@ def mix(x: Any, y: Any, z: Any) -> Any:
     return each(lambda x, y, z: wrap(x * y + z, 8), np.int8, x, y, z)
 
 
+@program("products_and_sums", "product")
+def columns_added(x: Any, y: Any) -> Any:
+    if x.shape[-1] != y.shape[0]:
+        raise Trap(f"shapes {shape(x)} and {shape(y)} do not multiply")
+    return (x * y).sum(axis=-1)
+
+
+@program("products_and_sums")
+def stacked(x: Any, y: Any) -> Any:
+    return np.array([[wrap(int(row[0]) * int(y[0]) + int(row[1]) * int(y[1]), 8) for row in m] for m in x], np.int8)
+
+
+@program("products_and_sums")
+def inner(x: Any, y: Any) -> Any:
+    return np.float32(columns_added(x, y))
+
+
+@program("products_and_sums", "rows")
+def rows_added(x: Any) -> Any:
+    return np.array([sum(row) for row in x.tolist()])
+
+
+@program("products_and_sums")
+def columns(x: Any) -> Any:
+    return np.array([[sum(column) for column in zip(*x.tolist(), strict=True)]])
+
+
+@program("products_and_sums", "all_of")
+def everything(x: Any) -> Any:
+    return np.uint64(sum(np.ravel(x).tolist()))
+
+
 @program("unknown_sizes")
 def mean(x: Any, y: Any) -> Any:
     return each(lambda x, y: (x + y) / 2, np.float64, x, y)

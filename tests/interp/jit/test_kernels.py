@@ -184,5 +184,5 @@ def test_literals(dtype: dtypes.DType) -> None:
 
 
 def test_no_op_is_missing() -> None:
-    """Every op of the registry is among those that are compared."""
-    assert {signature.row.name for signature in QUICK} == set(OPS)
+    """Every op that is computed element by element is among those that are compared."""
+    assert {signature.row.name for signature in QUICK} == {row.name for row in OPS.values() if row.scalar is not None}

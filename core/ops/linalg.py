@@ -1,0 +1,62 @@
+"""Linear algebra. Names and meanings follow the Python Array API standard 2024.12."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import Invalid
+from ..op import op
+from ..types import Shape, Type, join_shapes
+from .rules import elementwise, promoted, rounding
+
+_numbers = elementwise("if")
+
+
+def _shape(shapes: list[Shape]) -> Shape:
+    """Rows of the first and columns of the second; what comes before is a stack of matrices, and broadcasts."""
+    one, other = shapes
+    if one is None or other is None:
+        return None
+    inner = (one or (0,))[-1], (other or (0,))[-2:][0]
+    if not one or not other or (None not in inner and inner[0] != inner[1]):
+        raise Invalid(
+            "these shapes do not multiply",
+            required="as many columns of the first as rows of the second",
+            got=f"{one} and {other}",
+            hint="a vector is a row on the left, and a column on the right; numbers are multiplied by *",
+        )
+    stack = join_shapes([one[:-2], other[:-2]]) or ()
+    return (*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
+
+
+def _matmul(x: Type, y: Type) -> Type:
+    _numbers(Type(x.dtype), Type(y.dtype))
+    return Type(promoted((x, y)), _shape([x.shape, y.shape]))
+
+
+def _bound(x: Any, y: Any) -> Any:
+    return rounding(np.shape(x)[-1], np.matmul(np.abs(x), np.abs(y)), x, y)
+
+
+matmul = op(
+    "matmul",
+    arity=2,
+    types=_matmul,
+    numpy=np.matmul,
+    shape=_shape,
+    misfit="do not multiply",
+    bound=_bound,
+    symbol="@",
+    doc="""Matrix product; a vector is a row on the left, and a column on the right. Before the last two axes are stacks
+of matrices, which broadcast. Shapes whose inner sizes differ trap where types leave them open.
+
+Integers wrap. Of floats the order of the additions is open: bits may differ between engines and machines, each element
+being within n/2**53 of the exact product of the absolute values, n being the inner size, before it is rounded to the
+dtype.
+
+>>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
+[17, 39]
+""",
+)

@@ -1,0 +1,89 @@
+"""The text of sums and of matrix products, which jit.products computes."""
+
+from __future__ import annotations
+
+from ...core.program import Node
+from ...core.types import Type
+from ..jit.kernels import LANES, lane
+from .arrays import Value, Writer, broadcast
+from .chains import too_many
+from .layout import element, numpy, result
+
+NAMES = ("matmul", "sum")
+
+
+def written(writer: Writer, node: Node, inputs: list[Value]) -> str:
+    """One of the ops of these NAMES."""
+    return _matmul(writer, node, inputs) if node.op == "matmul" else _sum(writer, node, inputs[0])
+
+
+def _sum(writer: Writer, node: Node, given: Value) -> str:
+    """A sum over all axes, or along one."""
+    type_, made = given.type, node.results[0].type
+    if type_.is_scalar:
+        return given.text
+    kind, axis, rank = LANES[lane(made.dtype)], node.attribute("axis"), len(type_.shape or ())
+    one = f"{kind}(float32({{}}))" if element(made.dtype) == "float32" else f"{kind}({{}})"
+    if axis is None:
+        text = writer.made_of(one.format(f"p.total({given.text}, {kind}(0))"))
+        if made.is_scalar:
+            return text
+        return writer.made_of(f"np.full({result(['1'] * rank)}, {text}).astype({numpy(element(made.dtype))})")
+    sizes = _sizes(given)
+    before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
+    folded = [_times(before), sizes[axis % rank], _times(after)]
+    sums = writer.made_of(f"p.along({given.text}.reshape({result(folded)}), np.{kind})")
+    if made.is_scalar:
+        return writer.made_of(one.format(f"{sums}[0, 0]"))
+    shape = [*before, *["1"] * node.attribute("keepdims"), *after]
+    return writer.made_of(f"{sums}.astype({numpy(element(made.dtype))}).reshape({result(shape)})")
+
+
+def _matmul(writer: Writer, node: Node, inputs: list[Value]) -> str:
+    """A product, as one of matrices, or of as many as a stack has."""
+    made, (one, other) = node.results[0].type, map(_sizes, inputs)
+    inner, below = one[-1], other[-2:][0]
+    if inner != below:
+        writer.trap(node, inputs, f"{inner} != {below}")
+    leading = [Value(text, Type(type_.dtype, (type_.shape or ())[:-2])) for text, type_ in inputs]
+    high = any(value.type.shape for value in leading)
+    stack = broadcast(writer, leading, lambda condition: writer.trap(node, inputs, condition)) if high else []
+    shape = [*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else [])]
+    if shape and too_many(shape) != "False":
+        writer.too_large(node, inputs, too_many(shape))
+    x = inputs[0].text if len(one) > 1 else f"{inputs[0].text}.reshape((1, {inner}))"
+    y = inputs[1].text if len(other) > 1 else f"{inputs[1].text}.reshape(({below}, 1))"
+    product = _stacked(writer, made, x, y, stack) if stack else writer.made_of(_product(made, x, y))
+    if made.is_scalar:
+        return writer.made_of(f"{LANES[lane(made.dtype)]}({product}[0, 0])")
+    return writer.made_of(f"{product}.reshape({result(shape)})")
+
+
+def _product(made: Type, x: str, y: str) -> str:
+    of = "of_floats" if made.dtype.kind == "f" else "of_integers"
+    return f"p.{of}({x}, {y}, {numpy(element(made.dtype))})"
+
+
+def _stacked(writer: Writer, made: Type, x: str, y: str, stack: list[str]) -> str:
+    """Products of the matrices of two stacks, one after another."""
+    count, given = _times(stack), []
+    for text in (x, y):
+        sizes = [writer.made_of(f"{text}.shape[{text}.ndim - {at}]") for at in (2, 1)]
+        whole = f"np.broadcast_to({text}, {result([*stack, *sizes])}).copy()"
+        given.append(writer.made_of(f"{whole}.reshape({result([count, *sizes])})"))
+    sizes = [count, f"{given[0]}.shape[1]", f"{given[1]}.shape[2]"]
+    product = writer.made_of(f"np.empty({result(sizes)}, {numpy(element(made.dtype))})")
+    index = writer.fresh("i")
+    with writer.inside(f"for {index} in range({count}):"):
+        writer.look()
+        writer.line(f"{product}[{index}] = {_product(made, f'{given[0]}[{index}]', f'{given[1]}[{index}]')}")
+    return product
+
+
+def _times(sizes: list[str]) -> str:
+    return f"({' * '.join(sizes)})" if sizes else "1"
+
+
+def _sizes(value: Value) -> list[str]:
+    shape = value.type.shape or ()
+    return [f"{value.text}.shape[{axis}]" if size is None else str(size) for axis, size in enumerate(shape)]

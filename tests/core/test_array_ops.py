@@ -1,0 +1,168 @@
+"""Ops that are not computed element by element: matrix products and sums, by themselves and on every engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core import dtypes
+from tagloom.core.evaluate import evaluate
+from tagloom.core.op import OPS, kernel, trap_message
+from tagloom.core.program import Program
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import admit, same
+from tagloom.interp.engine import Options, Subject, run
+from tagloom.interp.reference import structure_of
+
+MATMUL, SUM = OPS["matmul"], OPS["sum"]
+PRODUCTS = [
+    *[((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((0, 3), (3, 2)), ((2, 0), (0, 2)), ((0,), (0,))],
+    *[((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((3,), (5, 3, 2)), ((5, 2, 3), (3,)), ((0, 2, 3), (3, 2))],
+]
+MISFITS = [((3,), (4,)), ((2, 3), (2, 3)), ((2, 2, 3), (3, 3, 2)), ((3,), (2, 4, 2)), ((1,), (2,))]
+SUMS = [((), None), ((3,), None), ((0,), None), ((2, 3), None), ((2, 3), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 0)]
+KINDS = [dtypes.float64, dtypes.float32, dtypes.int8, dtypes.uint64, dtypes.int64]
+
+
+def drawn(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
+    dice = np.random.default_rng(len(shape))
+    if dtype.kind == "f":
+        return admit(dice.normal(size=shape).astype(dtype.numpy))
+    return admit(dice.integers(0, 127, size=shape, dtype=dtype.numpy))
+
+
+def opened(shape: Sequence[int]) -> str:
+    return f"[{', '.join('?' for _ in shape)}]" if shape else ""
+
+
+def agree(op: str, one: Any, other: Any, operands: Sequence[Any], **attributes: Any) -> bool:
+    """Within twice the row's bound of each other: each is within it of the exact result."""
+    if type_of(one) != type_of(other):
+        return False
+    if type_of(one).dtype.kind != "f":
+        return same(one, other)
+    wide = [np.asarray(each) for each in operands]
+    return bool(np.all(np.abs(np.subtract(one, other)) <= 2 * OPS[op].bound(*wide, **attributes)))  # type: ignore[misc]
+
+
+def on_engines(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """The result on each engine; of a trap, what it says."""
+    graph, found = tl.lower(program), []
+    for engine in ("reference", "fast", "compiled"):
+        subject = Subject(graph, structure_of(graph), program)
+        outcome = run(subject, operands, Options(), engine)
+        found.append(outcome.results[0] if outcome.status == "Returned" else outcome.traps[0].message)
+    meant = evaluate(program, [admit(each) for each in operands])
+    found.append(meant.results[0] if meant.results else f"{meant.trap[1]} at node {meant.trap[0]}")  # type: ignore[index]
+    return found
+
+
+@pytest.mark.parametrize("dtype", KINDS, ids=repr)
+def test_products(dtype: dtypes.DType) -> None:
+    """Products of vectors, matrices and stacks are NumPy's, and within the row's bound of the exact ones; the type rule
+    says their shapes, open sizes or not."""
+    for shapes in PRODUCTS:
+        x, y = (drawn(shape, dtype) for shape in shapes)
+        result = MATMUL.types(type_of(x), type_of(y))
+        made = kernel(MATMUL, [type_of(x), type_of(y)], result)(x, y)
+        assert type_of(made) == result == Type(dtype, np.matmul(x, y).shape)
+        if dtype.is_integer:
+            assert same(made, admit(np.asarray(np.matmul(x, y))))
+        open_ = MATMUL.types(*(Type(dtype, (None,) * len(shape)) for shape in shapes))
+        assert open_.admits(result) and trap_message(MATMUL, (x, y)) is None
+    exact = sum(
+        Fraction(float(a)) * Fraction(float(b)) for a, b in zip(drawn((3,), dtype), drawn((3,), dtype), strict=True)
+    )
+    made = kernel(MATMUL, [Type(dtype, (3,))] * 2, Type(dtype))(drawn((3,), dtype), drawn((3,), dtype))
+    if dtype.kind == "f":
+        assert abs(Fraction(float(made)) - exact) <= MATMUL.bound(drawn((3,), dtype), drawn((3,), dtype))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("shapes", MISFITS, ids=str)
+def test_misfits(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    """V4, S5: shapes that do not multiply are refused where they are known, and trap where they are not."""
+    x, y = (np.ones(shape) for shape in shapes)
+    with pytest.raises(tl.Invalid, match="do not"):
+        tl.matmul(x, y)
+    said = f"shapes {shapes[0]} and {shapes[1]} do not multiply"
+    assert trap_message(MATMUL, (x, y)) == said
+
+
+def test_scalars_do_not_multiply() -> None:
+    """V4: a product of scalars is no product of matrices."""
+    with pytest.raises(tl.Invalid, match="do not multiply"):
+        tl.matmul(2.0, [1.0])
+    assert trap_message(MATMUL, (2.0, 3.0)) == "shapes () and () do not multiply"
+
+
+@pytest.mark.parametrize("dtype", KINDS, ids=repr)
+def test_sums(dtype: dtypes.DType) -> None:
+    """Sums along an axis or all are NumPy's; integers become wide ones."""
+    for (shape, axis), keepdims in itertools.product(SUMS, (False, True)):
+        x = drawn(shape, dtype)
+        attributes = (("axis", axis), ("keepdims", keepdims))
+        result = SUM.types(type_of(x), axis=axis, keepdims=keepdims)
+        made = kernel(SUM, [type_of(x)], result, attributes)(x)
+        wide = np.asarray(x).astype(np.float64) if dtype.kind == "f" else np.asarray(x)
+        wanted = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
+        assert type_of(made) == result and result.shape == wanted.shape
+        assert same(made, admit(wanted.astype(result.dtype.numpy)))
+
+
+@pytest.mark.parametrize("axis", [2, -3, True, "a", 1.0])
+def test_axes_that_are_none(axis: Any) -> None:
+    """V4: an axis is one that the array has."""
+    with pytest.raises(tl.Invalid, match="no such axis"):
+        tl.sum([[1, 2]], axis=axis)
+    with pytest.raises(tl.Invalid, match="no truth value"):
+        tl.sum([[1, 2]], keepdims=1)  # type: ignore[arg-type]
+    with pytest.raises(tl.Invalid, match="no such axis"):
+        SUM.types(Type(dtypes.int64, None), axis=0)
+
+
+def test_operators() -> None:
+    """`@` makes a product, of NumPy's arrays with symbols too."""
+
+    @tl.function
+    def f(x: tl.Array[tl.float64, 2, None]) -> tl.Array[tl.float64, 2]:
+        return np.ones((2, 2)) @ (x @ np.array([1.0, 2.0, 3.0]))
+
+    assert f(np.ones((2, 3))).tolist() == [12.0, 12.0]
+    assert [node.op for node in f.program.main.body.nodes] == ["matmul", "matmul"]
+
+
+@pytest.mark.parametrize(
+    "dtype", [dtypes.float32, *(pytest.param(each, marks=pytest.mark.heavy) for each in (dtypes.float64, dtypes.int8))]
+)
+@pytest.mark.parametrize("at", [pytest.param(k, marks=[pytest.mark.heavy] * (k not in (1, 8))) for k in range(12)])
+def test_engines_multiply(at: int, dtype: dtypes.DType) -> None:
+    """Every engine multiplies within the row's bound, and traps alike."""
+    shapes = PRODUCTS[at]
+    kinds = [f"{dtype!r}{opened(shape)}" for shape in shapes]
+    program = tl.parse_program(f"func f(x: {kinds[0]}, y: {kinds[1]}) {{\n z = matmul x, y\n return z\n}}")
+    operands = [drawn(shape, dtype) for shape in shapes]
+    first, *others = on_engines(program, operands)
+    assert all(agree("matmul", first, other, operands) for other in others), [first, *others]
+    wrong = [np.ones((*shape[:-1], 7), dtype.numpy) for shape in shapes]
+    first, *others = on_engines(program, [wrong[0], np.ones(shapes[1], dtype.numpy)])
+    assert "do not multiply" in first and others == [first] * 3
+
+
+@pytest.mark.parametrize("axis", [None, 1, *(pytest.param(axis, marks=pytest.mark.heavy) for axis in (0, -1))])
+@pytest.mark.parametrize(
+    "dtype", ["float32", *(pytest.param(dtype, marks=pytest.mark.heavy) for dtype in ("float64", "uint8"))]
+)
+def test_engines_sum(axis: int | None, dtype: str) -> None:
+    """Every engine sums within the row's bound."""
+    said = "none" if axis is None else axis
+    lines = [f"a{k} = sum x, axis={said}, keepdims={k}" for k in ("false", "true")]
+    for kept, line in zip((False, True), lines, strict=True):
+        program = tl.parse_program(f"func f(x: {dtype}[?, 3, ?]) {{\n {line}\n return {line[: line.index(' ')]}\n}}")
+        operands = [drawn((5, 3, 7), dtypes.BY_NAME[dtype])]
+        first, *others = on_engines(program, operands)
+        assert all(agree("sum", first, other, operands, axis=axis, keepdims=kept) for other in others), [first, *others]
