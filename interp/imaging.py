@@ -43,6 +43,22 @@ def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
     return _Making(graph, bounds).image()
 
 
+_MOST_KEPT = 64
+_kept: dict[tuple[int, tuple[tuple[Site, int], ...]], Image] = {}
+
+
+def known_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
+    """The image of a graph, made once: of the last graphs that ran, by which they are and not by what they equal."""
+    key = id(graph), tuple(bounds.items())
+    found = _kept.pop(key, None)
+    if found is None or found.graph is not graph:
+        found = image(graph, bounds)
+    _kept[key] = found
+    while len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    return found
+
+
 class _Making:
     def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None) -> None:
         self.graph, self.bounds = graph, bounds

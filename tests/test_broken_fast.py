@@ -81,7 +81,7 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
             change(made)
             return made
 
-        patch.setattr(run, "image", changed)
+        patch.setattr(run, "known_image", changed)
 
     return pytest.param(Twin(said, how), id=said.replace(" ", "_"))
 

@@ -16,7 +16,7 @@ from ...core.world import World
 from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..image import DEEPEST, NODE
-from ..imaging import image
+from ..imaging import known_image
 from ..measure import Meter, Stats
 from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
@@ -83,7 +83,7 @@ class Fast:
         self.taken = state
         """What the reference knew: the mould for the state that it is handed back."""
         self.store = Store(
-            image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
+            known_image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
             enough=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
         self.outside = Outside(self.store, state.rules, state.world)
