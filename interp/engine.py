@@ -5,12 +5,13 @@ fast        the same tokens, in machine code
 compiled    no tokens: the program as real loops and calls, in machine code; gives a value, and counts nothing
 cuda        the same tokens, a wave at a time, on a graphics processor or on numba's simulator of one; scalars only
 auto        begins on the reference, so that small runs wait for no compiler; a run that goes on for long is handed over
-            to `fast`, or, where only its value is wanted, begun again as `compiled`
+            to `fast`, or, where only its value is wanted, begun again as `compiled`; from then on it begins as that
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,6 @@ from ..core.errors import Usage
 from ..core.frontend.structure import Structure
 from ..core.graph import Graph
 from ..core.program import Program
-from ..core.value import Value
 from ..core.world import World
 from .measure import Meter
 from .outcome import Outcome, ending
@@ -190,6 +190,8 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     if _no_fast(subject, options) is not None:
         return _on_reference(subject, arguments, options)
     check_until(options.until)
+    if _is_at_hand(subject, options):
+        return _for_its_value(subject, arguments, options)
     began, limits, admitted = time.monotonic(), limits_of(options.limits), admit_arguments(subject.graph, arguments)
     name = str(options.schedule)
     state = first_state(subject.graph, admitted, name, options.seed, options.k, options.world)
@@ -202,8 +204,8 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     if stopped is not None or not state.flight or is_met(options.until, state):
         details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": subject.structure}
         return ending(state, meter.stats(), stopped, options.until, **details)
-    if not options.account and options.limits is None and _may_begin_again(subject, admitted, options):
-        return _on_compiled(subject, admitted, options)
+    if _may_begin_again(subject, options):
+        return _for_its_value(subject, admitted, options)
     from .fast.run import Fast
 
     left = None if limits.seconds is None else max(0.0, limits.seconds - (time.monotonic() - began))
@@ -211,7 +213,24 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     return run.outcome(run.go(), subject.structure)
 
 
-def _may_begin_again(subject: Subject, arguments: Sequence[Value], options: Options) -> bool:
-    """Whether a run may be begun again as `compiled`: it has done nothing to the world."""
+def _is_at_hand(subject: Subject, options: Options) -> bool:
+    """Whether the machine code of a program is in memory, and does what is asked for."""
+    compiled = sys.modules.get(f"{__package__}.compiled.run")  # which takes a third of a second to import
+    return compiled is not None and compiled.is_ready(subject.program) and _may_begin_again(subject, options)
+
+
+def _for_its_value(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    """As `compiled`, and where its stack is too short, as `fast`."""
+    from .compiled.run import is_too_deep
+
+    outcome = _on_compiled(subject, arguments, options)
+    return _on_fast(subject, arguments, options) if is_too_deep(outcome) else outcome
+
+
+def _may_begin_again(subject: Subject, options: Options) -> bool:
+    """Whether a run may be begun again as `compiled`: only its value is wanted, and it has done nothing to the
+    world."""
+    if options.account or options.limits is not None:
+        return False
     silent = all(resource_of(node.op) is None for node in subject.graph.nodes)
     return silent and _no_compiled(subject, options) is None

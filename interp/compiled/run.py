@@ -50,6 +50,7 @@ class Ready:
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
 _KEPT = 64
+_ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
 
 
 def prepared(program: Program) -> Ready:
@@ -71,6 +72,17 @@ def prepared(program: Program) -> Ready:
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
     return found
+
+
+def is_ready(program: Program) -> bool:
+    """Whether the machine code of a program is in memory."""
+    found = _ready.get(id(program))
+    return found is not None and found.program is program
+
+
+def is_too_deep(outcome: Outcome) -> bool:
+    """Whether a run ended because the stack did, which other engines do not need."""
+    return isinstance(outcome.error, Exhausted) and outcome.error.hint == _ELSEWHERE
 
 
 def run_compiled(
@@ -117,7 +129,7 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
         error = Exhausted(
             f"the run exceeds the {STACK:,} bytes of stack that engine compiled has for nested calls",
             rule="S12",
-            hint='other engines keep calls in memory: engine="reference"',
+            hint=_ELSEWHERE,
         )
         error.limit = "depth"
         return error

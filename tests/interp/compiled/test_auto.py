@@ -1,0 +1,31 @@
+"""What `auto` does with programs that are compiled already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from compiled_programs import count
+from tagloom.interp import engine
+from tagloom.interp.compiled import run
+
+
+def forbidden(*arguments: Any, **options: Any) -> Any:
+    raise AssertionError("the reference is not needed")
+
+
+def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call whose program is in memory as machine code does not begin on the reference; a run that asks for more than
+    the value does."""
+    count.run(3, engine="compiled")
+    assert count.run(3).engine == "reference"
+    monkeypatch.setattr(engine, "first_state", forbidden)
+    assert count(5) == 5
+
+
+def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
+    monkeypatch.setattr(run, "SPARE", run.STACK - 2**20)
+    deep = 150_000
+    assert run.is_too_deep(count.run(deep, engine="compiled"))
+    assert count(deep) == deep
