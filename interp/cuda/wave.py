@@ -107,7 +107,7 @@ class Waves:
         """Whether the next wave might meet a limit."""
         store, limits = self.fast.store, self._limits
         r, n = store.registers, int(store.registers[R.LENGTH])
-        if not self._fits(n) and resident() + 2 * FACTOR * store.bytes > limits.bytes:
+        if not self._fits(n) and resident() + 2 * FACTOR * (store.memory.nbytes + store.ring.nbytes) > limits.bytes:
             return True
         tokens = store.live + n * store.image.fan
         return bool(r[R.FIRINGS] + n > limits.firings or tokens > limits.tokens or r[R.DEEPEST] >= limits.depth)
