@@ -108,7 +108,7 @@ def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: s
     """S12: the ending of a run is worked out in time that grows with what it left, not with its square: 20,000
     waiting tokens, or as many traps, each under a tag as deep as its number."""
     begun = time.perf_counter()
-    out = function.run(20_000, limits=Limits(depth=20_000))
+    out = function.run(20_000, limits=Limits(depth=20_000), engine="reference")
     took = time.perf_counter() - begun
     assert out.status == status
     left = [waiting.tag for waiting in out.residue] if status == "Exhausted" else [trap.tag for trap in out.traps]

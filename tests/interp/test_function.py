@@ -127,7 +127,7 @@ def test_arguments_are_positional() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled"),
+        ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),
         ({"engine": "fast", "keep": "events"}, "engine fast cannot run this\n  got: it keeps no events"),
         ({"engine": "compiled", "until": "trap"}, "engine compiled cannot run this\n  got: until='trap'"),
         ({"schedule": "fast"}, "no schedule is called 'fast'"),

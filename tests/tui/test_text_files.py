@@ -102,7 +102,7 @@ def test_check_tries_the_cases(file: str) -> None:
         ["agrees", "ratio(2)"],
         ["agrees", "ratio(0)"],
     ]
-    assert tagloom("check", f"{file}:ratio", "2").stdout.startswith("waves      agrees")
+    assert tagloom("check", f"{file}:ratio", "2").stdout.startswith("waves         agrees")
     path.write_text(f"{text}case ratio(2) returns 4\n")
     ran = tagloom("check", file)
     assert ran.returncode == 1 and "\ndiffers" in ran.stdout and "(f.tl:15)" in ran.stderr

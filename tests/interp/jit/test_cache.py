@@ -91,6 +91,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The key changes with the text, with the source of any kernel, and with numba's settings; else it does not."""
+    cache._surroundings.cache_clear()
     before = cache.key(TEXT)
     assert cache.key(TEXT + " ") != before
     for source in ("core/op.py", "core/ops/guarded.py", "core/mix.py", "interp/jit/opaque.py"):
