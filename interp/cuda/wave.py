@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
 from ..alarm import Interrupt, interruptible, resident
-from ..fast.registers import R
+from ..fast.registers import Options, R
 from ..fast.run import Clock, Fast
 from ..fast.store import FACTOR
 from ..image import NODE, PORT, Image, Words
@@ -110,7 +110,9 @@ class Waves:
         if not self._fits(n) and resident() + 2 * FACTOR * (store.memory.nbytes + store.ring.nbytes) > limits.bytes:
             return True
         tokens = store.live + n * store.image.fan
-        return bool(r[R.FIRINGS] + n > limits.firings or tokens > limits.tokens or r[R.DEEPEST] >= limits.depth)
+        return bool(
+            r[R.FIRINGS] + n > limits.firings or tokens > limits.tokens or r[R.DEEPEST] >= store.options[Options.DEPTH]
+        )
 
     def _fits(self, n: int) -> bool:
         """Whether the arrays have room for the next wave."""

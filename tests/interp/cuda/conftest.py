@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import pytest
+
+VARIABLE = "NUMBA_ENABLE_CUDASIM"
 
 
 @pytest.fixture(autouse=True, scope="session")
 def simulator() -> None:
-    """Ask numba for the simulator: as a user does by NUMBA_ENABLE_CUDASIM=1, but numba may be there already."""
+    """Load the simulator, as NUMBA_ENABLE_CUDASIM=1 does; but numba may be there already, and other tests start
+    processes which are to know nothing of it."""
     import numba
 
-    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = "1"
     numba.config.reload_config()
     try:
         from numba import cuda
     except ImportError as error:
         pytest.skip(f"numba's CUDA simulator cannot be imported: {error}")
-    assert "simulator" in cuda.jit.__module__, f"something has loaded numba.cuda before: {'numba.cuda' in sys.modules}"
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
+        numba.config.reload_config()
+    assert "simulator" in cuda.jit.__module__, "something has loaded numba.cuda before"

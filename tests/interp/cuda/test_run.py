@@ -25,7 +25,7 @@ from tagloom.interp.reference import Limits, admit_arguments, first_state, run_g
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
-SHORT = Limits(firings=100)
+SHORT = Limits(firings=60)
 ASKED = {"schedule": "waves", "until": "quiet", "keep": None, "k": None}
 
 
