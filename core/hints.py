@@ -37,7 +37,13 @@ _EXAMPLES = {
     "callback": 'y = callback a, function="f", returns=float64',
     "breakpoint": "b = breakpoint p",
 }
-_ATTRIBUTES = {"dtype": "dtype=float64", "element": "element=float64", "shape": "shape=[2, 3]"}
+_ATTRIBUTES = {
+    "dtype": "dtype=float64",
+    "element": "element=float64",
+    "shape": "shape=[2, 3]",
+    "axis": "axis=0",
+    "keepdims": "keepdims=false",
+}
 _ON_CELLS = ("put", "store", "get", "collect")
 ASTYPE = "convert one with astype"
 COMPARE = "a comparison makes a bool, as in `p = greater x, 0`"

@@ -104,7 +104,7 @@ class Function(Drawn):
     ) -> Outcome:
         """Run on concrete arguments. How the run ends is data, Ctrl-C included; only a wrong call raises.
 
-        `engine` is reference, fast, compiled or auto, which begins on the first and goes on with what suits; the
+        `engine` is reference, fast, compiled, cuda, or auto, which begins on the first and goes on with what suits; the
         outcome says which it was. Where it is None, the environment's TAGLOOM_ENGINE says, or else it is auto.
         `account=False` says that only the results are wanted: then auto may run without tokens, and count nothing.
 

@@ -80,7 +80,7 @@ _DEFAULT = Limits()
 def run(
     target: Target,
     args: Arguments = None,
-    engine: Annotated[str | None, typer.Option(help="What runs it: reference, fast, compiled or auto.")] = None,
+    engine: Annotated[str | None, typer.Option(help="What runs it: reference, fast, compiled, cuda or auto.")] = None,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,

@@ -134,7 +134,9 @@ def is_attribute(name: str, value: object) -> bool:
         return wrap(value) == value
     if isinstance(value, Type | DType):
         return isinstance(value, Type) == (name in TYPED)
-    return value == value if type(value) is float else value is None or isinstance(value, bool | str)
+    if value is None:
+        return name not in TYPED
+    return value == value if type(value) is float else isinstance(value, bool | str)
 
 
 def site(given: Site, kind: str | None, owner: str) -> SiteOf | None:

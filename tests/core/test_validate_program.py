@@ -115,7 +115,7 @@ BROKEN: dict[str, tuple[str, Program, str, str]] = {
         "unique names",
         "m",
     ),
-    "an op that does not exist": ("V3", program(node("sum", "n", "x")), "an op", "sum"),
+    "an op that does not exist": ("V3", program(node("total", "n", "x")), "an op", "total"),
     "an op of graphs": ("V3", program(node("merge", "n", "x")), "an op", "merge"),
     "an operand too many": (
         "V3",
@@ -356,7 +356,7 @@ def test_problems_of_some_functions() -> None:
 
 def test_problems_come_in_program_order() -> None:
     """V1 to V6: all problems are reported, each where it is."""
-    broken = program(node("sum", "n", "x"), node("sqrt", "n", "y"), results="z")
+    broken = program(node("total", "n", "x"), node("sqrt", "n", "y"), results="z")
     assert [problem.rule for problem in program_problems(broken)] == ["V3", "V4", "V1"]
 
 

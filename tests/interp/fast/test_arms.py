@@ -23,7 +23,11 @@ NODES = 24
 
 def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
     """The dtypes that an op takes, and attributes with them."""
-    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
+    attributes: list[tuple[tuple[str, Any], ...]] = [()]
+    if "dtype" in row.attributes:
+        attributes = [(("dtype", dtype),) for dtype in dtypes.ALL]
+    elif row.attributes == ("axis", "keepdims"):
+        attributes = [(("axis", None), ("keepdims", False))]
     for operands, given in itertools.product(itertools.product(dtypes.ALL, repeat=row.arity), attributes):
         try:
             row.types(*map(Type, operands), **dict(given))
