@@ -208,8 +208,7 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
         return _for_its_value(subject, admitted, options)
     from .fast.run import Fast
 
-    left = None if limits.seconds is None else max(0.0, limits.seconds - (time.monotonic() - began))
-    run = Fast(state, name, until=options.until, limits=replace(limits, seconds=left), meter=meter)
+    run = Fast(state, name, until=options.until, limits=limits, meter=meter, spent=time.monotonic() - began)
     return run.outcome(run.go(), subject.structure)
 
 

@@ -69,7 +69,7 @@ _machines: dict[str, Any] = {}
 
 def in_numbers(line: str) -> str:
     """A line of the machine as it is compiled."""
-    return load._NAME.sub(lambda found: str(int(load._NAMES[found[1]][found[2]])), line)
+    return load.numbered(line, load._COLUMNS)
 
 
 def imaged(said: str, change: Callable[[Image], None]) -> Any:

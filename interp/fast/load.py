@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from .. import image, opcode
 from ..jit.native import native
 from . import arms, registers
 
-_NAMES: dict[str, type[IntEnum]] = {
-    name: value
-    for module in (image, opcode, registers)
-    for name, value in vars(module).items()
-    if isinstance(value, type) and issubclass(value, IntEnum)
-}
+
+def columns(*modules: ModuleType) -> dict[str, type[IntEnum]]:
+    """The enumerations of modules, by name."""
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {value.__name__: value for value in found if issubclass(value, IntEnum) and value is not IntEnum}
+
+
+def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
+    """A text with numbers for the names of columns, and for how many there are."""
+    names = "|".join(known)
+    text = text.replace("first_trapping()", str(opcode.first_trapping()))
+    text = re.sub(rf"\blen\(({names})\)", lambda found: str(len(known[found[1]])), text)
+    return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(known[found[1]][found[2]])), text)
+
+
+_COLUMNS = columns(image, opcode, registers)
 _FILES = ("frames", "holding", "machine")
 _IMPORTS = f"""\
 from tagloom.interp.jit.memory import peek, poke, prefetch
@@ -30,8 +41,6 @@ COMING = {image.COMING}
 LEAVING = {image.LEAVING}
 TAGGED = {image.TAGGED}
 """
-_NAME = re.compile(rf"\b({'|'.join(_NAMES)})\.([A-Z_0-9]+)\b")
-_LENGTH = re.compile(rf"\blen\(({'|'.join(_NAMES)})\)")
 
 
 @cache
@@ -46,8 +55,6 @@ def text() -> str:
     here = Path(__file__).parent
     trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _FILES]
     compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    body = "\n".join(map(ast.unparse, compiled)).replace("first_trapping()", str(opcode.first_trapping()))
-    body = _LENGTH.sub(lambda found: str(len(_NAMES[found[1]])), body)
-    body = _NAME.sub(lambda found: str(int(_NAMES[found[1]][found[2]])), body)
+    body = numbered("\n".join(map(ast.unparse, compiled)), _COLUMNS)
     body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
     return "\n".join([arms.text(), _IMPORTS, body])

@@ -67,16 +67,24 @@ class Fast:
     """A run of the fast machine, that can be driven, looked at, and handed over."""
 
     def __init__(
-        self, state: State, schedule: str, *, until: Until, limits: Limits, meter: Meter | None = None
+        self,
+        state: State,
+        schedule: str,
+        *,
+        until: Until,
+        limits: Limits,
+        meter: Meter | None = None,
+        spent: float = 0.0,
     ) -> None:
-        """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far.
+        """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
+        so many seconds are `spent`.
 
         Raises Usage where the schedule has no name, and where the graph is too large.
         """
         found = _mode(schedule)
         if found is None:
             raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
-        self.schedule, self.until, self.limits = schedule, until, limits
+        self.schedule, self.until, self.limits, self.spent = schedule, until, limits, spent
         self.stopped_by: Word["node", "depth", "trap"] | None = None
         """Which of its stops the run stands at."""
         self._stops = Stops()
@@ -127,7 +135,7 @@ class Fast:
         return None
 
     def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
-        store, alarm = self.store, Clock(self.limits, interrupt)
+        store, alarm = self.store, Clock(self.limits, interrupt, self.spent)
         if store.live > self.limits.tokens:
             return exhausted("tokens at once", "tokens", self.limits.tokens)
         end = None if steps is None else int(store.registers[R.STEPS]) + steps
@@ -256,8 +264,9 @@ class Clock:
     """What ends a run from outside: looked at between two bursts of steps. Memory takes longest to look at, and waits
     until some thousands of steps or a large array have been made."""
 
-    def __init__(self, limits: Limits, interrupt: Interrupt) -> None:
-        self._alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+    def __init__(self, limits: Limits, interrupt: Interrupt, spent: float = 0.0) -> None:
+        left = None if limits.seconds is None else max(0.0, limits.seconds - spent)
+        self._alarm = Alarm(left, limits.bytes, interrupt)
         self._looked: int | None = None
 
     def rings(self, store: Store) -> str | None:

@@ -69,9 +69,9 @@ def _from_folder(folder: Path, called: str, name: str, text: str) -> ModuleType:
         with suppress(Exception):  # by another hand than numba's, since the sums are right
             return _imported(called, path, text)
     _clear(folder)
-    _write(path, text)
+    write(path, text.encode())
     module = _imported(called, path, text)
-    _write(folder / _SUMS, json.dumps(_sums(folder)))
+    write(folder / _SUMS, json.dumps(_sums(folder)).encode())
     return module
 
 
@@ -107,10 +107,11 @@ def _clear(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write(path: Path, text: str) -> None:
-    """All of a file or nothing of it."""
+def write(path: Path, content: bytes) -> None:
+    """All of a file or nothing of it, in a folder that may be new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_name(f"{path.name}.{os.getpid()}")
-    made.write_text(text, encoding="utf-8")
+    made.write_bytes(content)
     made.replace(path)
 
 

@@ -25,6 +25,8 @@ from numba import float64, int64, njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .memory import peek, place
+
 TRAP, DEPTH, STACK, MEMORY = 1, 2, 3, 4
 OPERANDS = 8
 SLOT = 66
@@ -33,22 +35,18 @@ _WORD = ir.IntType(64)
 _KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
 
 
-def _place(builder: Any, kind: Any, base: Any, index: Any) -> Any:
-    return builder.gep(builder.inttoptr(base, kind.as_pointer()), [index])
-
-
 def _reader(type_: Any) -> Any:
     @intrinsic
     def read(typing: Any, base: Any, index: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.load(_place(builder, _KINDS[type_], *arguments))
+            return builder.load(place(builder, _KINDS[type_], *arguments))
 
         return type_(int64, int64), build
 
     return read
 
 
-read_i = _reader(int64)
+read_i = peek
 read_u = _reader(uint64)
 read_f = _reader(float64)
 
@@ -60,7 +58,7 @@ def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
     wide: Any = int64 if lane == types.boolean else lane
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _place(builder, _KINDS[wide], *arguments[:2]))
+        builder.store(arguments[2], place(builder, _KINDS[wide], *arguments[:2]))
         return context.get_dummy_value()
 
     return types.void(int64, int64, wide), build
@@ -77,7 +75,7 @@ def hold(typing: Any, base: Any, index: Any, array: Any) -> Any:
         addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
         sizes = [builder.extract_value(made.shape, axis) for axis in range(array.ndim)]
         for at, word in enumerate([*addresses, *sizes]):
-            builder.store(word, _place(builder, _WORD, base, builder.add(index, _WORD(at))))
+            builder.store(word, place(builder, _WORD, base, builder.add(index, _WORD(at))))
         return context.get_dummy_value()
 
     return types.void(int64, int64, array), build

@@ -15,8 +15,9 @@ from numba.extending import intrinsic
 _WORD = ir.IntType(64)
 
 
-def _pointer(builder: Any, address: Any, index: Any) -> Any:
-    return builder.gep(builder.inttoptr(address, _WORD.as_pointer()), [index])
+def place(builder: Any, kind: Any, address: Any, index: Any) -> Any:
+    """A pointer to the number of this kind with this index, from an address on."""
+    return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
 @intrinsic
@@ -24,7 +25,7 @@ def peek(context: Any, address: Any, index: Any) -> Any:
     """The word number `index` from an address on."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_pointer(builder, *arguments))
+        return builder.load(place(builder, _WORD, *arguments))
 
     return types.int64(types.int64, types.int64), emit
 
@@ -35,7 +36,7 @@ def poke(context: Any, address: Any, index: Any, word: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, index, word = arguments
-        builder.store(word, _pointer(builder, address, index))
+        builder.store(word, place(builder, _WORD, address, index))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), emit
@@ -49,7 +50,7 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        pointer = builder.bitcast(_pointer(builder, *arguments), byte)
+        pointer = builder.bitcast(place(builder, _WORD, *arguments), byte)
         builder.call(function, [pointer, number(1), number(3), number(1)])
         return context.get_dummy_value()
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from .cache import cache_folder, key
+from .cache import cache_folder, key, write
 from .progress import compiling
 
 Words: TypeAlias = Callable[..., int]
@@ -44,7 +42,7 @@ def native(name: str, text: str, function: str, arity: int) -> Words:
     with compiling(f"the {name}"):
         found = _compiled(text, function, arity)
     with suppress(OSError):
-        _write(path, found)
+        write(path, found)
     return _linked(found, arity)
 
 
@@ -102,10 +100,3 @@ def _address(function: Any) -> int:
     found = ctypes.cast(function, ctypes.c_void_p).value
     assert found is not None
     return found
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = path.with_name(f"{path.name}.{os.getpid()}")
-    made.write_bytes(content)
-    made.replace(path)
