@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Literal as Word
 from typing import overload
 
+import numpy as np
+
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
@@ -31,6 +33,7 @@ from ..reference import (
     rung,
 )  # fmt: skip
 from ..script import seed_of
+from ..series import Series
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
 from .load import machine
@@ -221,20 +224,20 @@ class Fast:
     def stats(self) -> Stats:
         """The measures so far."""
         r, store = self.store.registers, self.store
-        profile, held = store.profile[: r[R.WAVES]].T.tolist()
+        profile, held = store.profile[: r[R.WAVES]].T
         if r[R.FIRINGS] > r[R.BEFORE]:
-            profile.append(int(r[R.FIRINGS] - r[R.BEFORE]))
-        while profile and not profile[-1]:
-            profile.pop()
+            profile = np.append(profile, r[R.FIRINGS] - r[R.BEFORE])
         clocked, span, firings = self.taken.clocked, len(profile), int(r[R.FIRINGS])
+        while span and not profile[span - 1]:  # once or twice: a wave in which nothing fires sends nothing
+            span -= 1
         sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
         return Stats(
             firings=firings,
             steps=int(r[R.STEPS]),
             critical_path=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
-            profile=tuple(profile) if clocked else None,
-            waiting=tuple(held) if clocked else None,
+            profile=Series(profile[:span]) if clocked else None,
+            waiting=Series(held) if clocked else None,
             largest_store=int(r[R.LARGEST_STORE]),
             largest_flight=int(r[R.LARGEST_FLIGHT]),
             deepest_tag=int(r[R.DEEPEST]),
