@@ -17,10 +17,9 @@ from ...core.tag import Site
 from ...core.world import World
 from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
-from ..image import DEEPEST, NODE
+from ..image import DEEPEST
 from ..imaging import known_image
 from ..measure import Meter, Stats
-from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
     Limits,
@@ -121,8 +120,7 @@ class Fast:
     def _arm(self, stops: Stops) -> None:
         """Tell the machine where to stop."""
         store, self._stops = self.store, stops
-        store.codes[:] = store.image.nodes[:, NODE.CODE]
-        store.codes[list(stops.nodes)] = Code.STOP
+        store.stop_at(stops.nodes)
         depths = (self.limits.depth, DEEPEST, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[Options.DEPTH] = min(depths)
 
