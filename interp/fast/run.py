@@ -41,7 +41,7 @@ from .registers import Mode, Options, R, Why
 from .store import Store
 from .takeover import from_state
 
-BUDGET = 2**18
+BUDGET = 2**19
 """How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
 
 
