@@ -96,7 +96,7 @@ class Fast:
             known_image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
             enough=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
-        self.outside = Outside(self.store, state.rules, state.world)
+        self.outside = Outside(self.store, state)
         from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
 
     def state(self) -> State:

@@ -73,6 +73,7 @@ class Store:
         self.due = np.zeros(len(self.held), np.int64)
         self.codes = np.ascontiguousarray(image.nodes[:, NODE.CODE])
         self.rows, self._sends, self._routes = rows_of(image)
+        self._stops = frozenset[int]()
         self.objects: list[Value | None] = list(image.objects)
         self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
         self.unused: list[int] = []
@@ -132,14 +133,14 @@ class Store:
 
     def stop_at(self, nodes: frozenset[int]) -> None:
         """Have the machine stop before one of these nodes fires, and at no other."""
+        if nodes == self._stops:
+            return
         stops = list(nodes)
         self.codes[:] = self.image.nodes[:, NODE.CODE]
         self.codes[stops] = Code.STOP
-        self.rows = rows_of(self.image).rows
-        if stops:
-            self.rows = self.rows.copy()
-            self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
-        self._moved = True
+        self.rows = rows_of(self.image).rows.copy()
+        self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
+        self._stops, self._moved = nodes, True
 
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
