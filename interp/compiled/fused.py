@@ -143,7 +143,7 @@ class _Loops:
         self.locals, body, calls = {}, list[str](), list[str]()
         for node in self.loop.nodes:
             if self.stages.ready[node.name] == stage and (node.name, -1) in self.wide:
-                body += self.named(node, f"float64(float32({self.wide[node.name, -1]}[{self.index}]))")
+                body += self.named(node, f"{self.wide[node.name, -1]}[{self.index}]")
         for node in self.loop.nodes:
             if self.stages.of[node.name] != stage:
                 continue
@@ -163,32 +163,45 @@ class _Loops:
         """Lines that give an element its name, and a place in memory if it is to have one."""
         name = self.locals[node.name] = self.writer.fresh()
         stored = [f"{self.blocks[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored else []
-        return [f"{name} = {text}", *stored]
+        is_narrow = node.results[0].type.dtype is dtypes.float32
+        return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored]
 
-    def read(self, operand: Operand, lines: list[str]) -> str:
-        """An element of an operand, in its lane; adds the line that reads it, if it must be read."""
-        type_ = self.type_of(operand)
-        if type_.is_scalar:
-            return self.given[operand].text
+    def element(self, operand: Operand, lines: list[str]) -> str:
+        """An element of an operand: of float32 as such, of others in its lane; adds the line that reads it, if it must
+        be read."""
+        dtype = self.type_of(operand).dtype
+        if self.type_of(operand).is_scalar:
+            text = self.given[operand].text
+            return f"float32({text})" if dtype is dtypes.float32 else text
         if operand not in self.locals:
             self.locals[operand] = self.writer.fresh()
-            text = f"{LANES[lane(type_.dtype)]}({self.blocks[operand]}[{self.index}])"
-            lines.append(f"{self.locals[operand]} = {text}")
+            read = f"{self.blocks[operand]}[{self.index}]"
+            lines.append(
+                f"{self.locals[operand]} = {read if dtype is dtypes.float32 else f'{LANES[lane(dtype)]}({read})'}"
+            )
         return self.locals[operand]
+
+    def in_lane(self, operand: Operand, lines: list[str]) -> str:
+        text = self.element(operand, lines)
+        return f"float64({text})" if self.type_of(operand).dtype is dtypes.float32 else text
 
     def computed(self, node: Node) -> list[str]:
         lines: list[str] = []
-        texts = [self.read(operand, lines) for operand in node.inputs]
-        types = [Type(self.type_of(operand).dtype) for operand in node.inputs]
-        result = Type(node.results[0].type.dtype)
-        return lines + self.named(node, kernels.expression(node.op, types, result, node.attributes, texts))
+        dtypes_, result = [self.type_of(operand).dtype for operand in node.inputs], node.results[0].type.dtype
+        form = kernels.in_own_width(node.op, dtypes_, result)
+        if form is not None:
+            texts = [self.element(operand, lines) for operand in node.inputs]
+            return lines + self.named(node, form.format(*texts))
+        texts = [self.in_lane(operand, lines) for operand in node.inputs]
+        text = kernels.expression(node.op, list(map(Type, dtypes_)), Type(result), node.attributes, texts)
+        return lines + self.named(node, text)
 
     def copies(self, node: Node) -> list[str]:
         """Operands of one of NumPy's loops that do not lie in memory as it wants them."""
         lines: list[str] = []
         for at, operand in enumerate(node.inputs):
             if (node.name, at) in self.wide:
-                text = self.read(operand, lines)
+                text = self.in_lane(operand, lines)
                 lines.append(f"{self.wide[node.name, at]}[{self.index}] = {text}")
         return lines
 
