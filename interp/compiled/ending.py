@@ -10,6 +10,7 @@ from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.op import OPS, kernel, trap_message
+from ...core.ops.cells import size_trap
 from ...core.program import Node
 from ...core.tag import ROOT
 from ...core.types import type_of
@@ -88,5 +89,5 @@ def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...
 def _message(op: str, operands: tuple[Any, ...]) -> str | None:
     if op in OPS:
         return trap_message(OPS[op], operands)
-    undefined = ACTS[op].undefined
+    undefined = size_trap if op == "cells" else ACTS[op].undefined
     return undefined(*operands) if undefined else None

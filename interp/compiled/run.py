@@ -93,12 +93,15 @@ def run_compiled(
     limits: Limits | None = None,
     structure: Structure | None = None,
     seed: int = 0,
-) -> Outcome:
-    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data.
+) -> Outcome | None:
+    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data; None where
+    only a machine with tokens can tell: a cell was empty when it was wanted, or an op on cells trapped.
 
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
+    from ..jit import machine
+
     admitted = admit_arguments(graph, arguments)
     limits = limits_of(limits)
     ready = prepared(program)
@@ -112,6 +115,8 @@ def run_compiled(
         else:
             arrays.append(array_given(value, parameter.type))
     stopped = _run(ready, words, given, arrays, deepest, limits)
+    if stopped is None and words.why == machine.ELSEWHERE:
+        return None
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtypes
 from ...core.act import ACTS
 from ...core.op import OPS
 from ...core.program import STRUCTURED, Node, Program, Region
-from ...core.types import Type
+from ...core.types import HandleType, Type, element_type
 from ...core.value import Literal
 
 MOST_LOOPS = 12
@@ -22,6 +21,7 @@ MOST_WRITTEN = 1000
 """How many elements a literal has: they are written out."""
 MOST_AXES = 8
 _SILENT = ("breakpoint",)
+_OF_CELLS = ("cells", "put", "get", "collect")
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
     "schedule": "it has no tokens, and so no schedule",
@@ -54,7 +54,7 @@ def _reasons(program: Program) -> Iterator[str]:
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
     draw = node.op in ACTS and ACTS[node.op].draw is not None
-    if node.op not in (*OPS, *STRUCTURED, *_SILENT) and not draw:
+    if node.op not in (*OPS, *STRUCTURED, *_SILENT, *_OF_CELLS) and not draw:
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:
@@ -66,8 +66,8 @@ def _of_node(function: str, node: Node) -> Iterator[str]:
 
 def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
     for type_ in types:
-        if type_.dtype not in dtypes.ALL:
-            yield f"it has no cells yet ({where})"
+        if isinstance(type_.dtype, HandleType):
+            yield from _of_types(where, [element_type(type_)])
         elif type_.shape is None or len(type_.shape) > MOST_AXES:
             yield f"it must know how many axes an array has, {MOST_AXES} at most ({where}: {type_})"
 

@@ -4,7 +4,7 @@ A state is a block of 64-bit words that generated code and whoever waits for it 
 array would be seven arguments of every call. The words of a state:
 
 0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
-1   why, where it happened inside: TRAP, DEPTH, STACK or MEMORY
+1   why, where it happened inside: TRAP, DEPTH, STACK, MEMORY, or ELSEWHERE, where only a machine with tokens goes on
 2   the number of the node where TRAP or MEMORY was
 3   how low the stack may go
 4   how many steps of the tag are noted
@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 
 from .memory import peek, place
 
-TRAP, DEPTH, STACK, MEMORY = 1, 2, 3, 4
+TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
 OPERANDS = 8
 SLOT = 66
 
