@@ -166,8 +166,8 @@ def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options
     from .compiled.run import run_compiled
 
     assert subject.program is not None
-    limits, structure, seed = options.limits, subject.structure, options.seed
-    outcome = run_compiled(subject.program, subject.graph, arguments, limits=limits, structure=structure, seed=seed)
+    asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
+    outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
     return _on_fast(subject, arguments, options) if outcome is None else outcome
 
 

@@ -18,7 +18,7 @@ from ...core.types import Type, element_type
 from ..jit.kernels import LANES, lane
 from .arrays import Value, Writer, empty
 from .chains import too_many
-from .layout import element, is_open, numpy
+from .layout import axes, element, is_open, numpy
 
 
 class _Cells(NamedTuple):
@@ -30,17 +30,12 @@ class _Cells(NamedTuple):
 
     def referred(self, at: str) -> str:
         """Text of the array in a cell, of those that are referred to."""
-        return f"r.referred({self.values}, {at}, {numpy(element(self.of.dtype))}, {_axes(self.of)})"
+        return f"r.referred({self.values}, {at}, {numpy(element(self.of.dtype))}, {axes(self.of)})"
 
 
 def _cells(handle: Value) -> _Cells:
     values, full = handle.text[1:-1].split(", ")
     return _Cells(values, full, element_type(handle.type))
-
-
-def _axes(of: Type) -> str:
-    """Text of as many numbers as arrays have axes."""
-    return f"({'0, ' * len(of.shape or ())})"
 
 
 def _made(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
@@ -51,7 +46,7 @@ def _made(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
     sizes = [count, *map(str, known)]
     writer.elsewhere(too_many(sizes))
     if is_open(of):
-        values = writer.made_of(f"r.rows({count}, {_axes(of)})")
+        values = writer.made_of(f"r.rows({count}, {axes(of)})")
     else:
         values = empty(writer, sizes, Type(of.dtype, (None, *known)))
     return f"({values}, {writer.made_of(f'np.zeros({count}, np.bool_)')})"
@@ -106,9 +101,9 @@ def _collected(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
 def _stacked(writer: Writer, node: Node, cells: _Cells) -> str:
     """Arrays of one shape as one array; where there are none, sizes that nobody knows are 0."""
     count, sizes, index = writer.made_of(f"{cells.full}.size"), list[str](), writer.fresh("i")
-    for axis, size in enumerate(cells.of.shape or ()):
+    for axis, known in enumerate(cells.of.shape or ()):
         where = f"{cells.values}[0, {2 + axis}]"
-        sizes.append(str(size) if size is not None else writer.made_of(f"{where} if {count} else 0"))
+        sizes.append(str(known) if known is not None else writer.made_of(f"{where} if {count} else 0"))
     with writer.inside(f"for {index} in range({count}):"):
         for axis, size in enumerate(sizes):
             writer.elsewhere(f"{cells.values}[{index}, {2 + axis}] != {size}")

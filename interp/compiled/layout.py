@@ -49,6 +49,11 @@ def element(dtype: DType) -> str:
     return "boolean" if dtype is dtypes.bool else repr(dtype)
 
 
+def axes(type_: Type) -> str:
+    """Text of a number for each axis of an array."""
+    return f"({'0, ' * len(type_.shape or ())})"
+
+
 def slots(types: Iterable[Type]) -> Slots:
     return tuple(map(slot, types))
 

@@ -6,7 +6,9 @@ depth does, the run is Exhausted all the same: generated code asks how much of i
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +22,13 @@ from ...core.graph import Graph
 from ...core.program import Node, Program
 from ...core.tag import ROOT
 from ...core.value import Value
+from ...core.world import World
 from ..alarm import Alarm, Interrupt, interruptible
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from .ending import outcome_of
+from .performing import Performer
 from .support import supports
 from .words import Words, write
 from .words import given as array_given
@@ -93,6 +97,7 @@ def run_compiled(
     limits: Limits | None = None,
     structure: Structure | None = None,
     seed: int = 0,
+    world: World | None = None,
 ) -> Outcome | None:
     """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data; None where
     only a machine with tokens can tell: a cell was empty when it was wanted, or an op on cells trapped.
@@ -114,14 +119,16 @@ def run_compiled(
             write(given, at, value, parameter.type.dtype)
         else:
             arrays.append(array_given(value, parameter.type))
-    stopped = _run(ready, words, given, arrays, deepest, limits)
+    performer = Performer(ready.text.trapping, words, world or World())
+    stopped = _run(ready, words, given, arrays, deepest, limits, performer)
     if stopped is None and words.why == machine.ELSEWHERE:
         return None
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
-    return outcome_of(ready.text, graph, words, results, stopped or _inside(ready, words, limits), structure)
+    stopped = stopped or _inside(ready, words, limits)
+    return outcome_of(ready.text, graph, words, results, stopped, structure, performer.trap)
 
 
 def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
@@ -147,7 +154,13 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
 
 
 def _run(
-    ready: Ready, words: Words, given: Any, arrays: Sequence[Any], deepest: int, limits: Limits
+    ready: Ready,
+    words: Words,
+    given: Any,
+    arrays: Sequence[Any],
+    deepest: int,
+    limits: Limits,
+    performer: Performer,
 ) -> TagloomError | None:
     """Run to the end, or to a limit, or Ctrl-C."""
     failed: list[BaseException] = []
@@ -158,15 +171,19 @@ def _run(
             ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key, *arrays)
         except BaseException as error:
             failed.append(error)
+        finally:
+            performer.end()
 
     with interruptible() as interrupt:
         thread = _started(run, words)
         try:
-            stopped = _waited(thread, words, limits, interrupt)
+            stopped = _waited(words, limits, interrupt, performer)
         except BaseException:
             words.stop()
-            thread.join()
+            performer.give_up()
             raise
+        finally:
+            thread.join()
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:
@@ -192,15 +209,16 @@ def _started(run: Callable[[], None], words: Words) -> threading.Thread:
             threading.stack_size(before)
 
 
-def _waited(thread: threading.Thread, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
-    """Wait until a run has ended; why it was told to, if it was."""
-    alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-    ringing = alarm.rings(0, None)
-    while ringing is None and thread.is_alive():
-        thread.join(OFTEN)
-        ringing = alarm.rings(0, None) if thread.is_alive() else None
-    if ringing is None:
-        return rung("interrupt", limits) if interrupt.pressed else None
-    words.stop()
-    thread.join()
-    return rung(ringing, limits)
+def _waited(words: Words, limits: Limits, interrupt: Interrupt, performer: Performer) -> TagloomError | None:
+    """Wait until a run has ended, or is about to because it was told so; why it was, if it was."""
+    alarm, looked = Alarm(limits.seconds, limits.bytes, interrupt), -math.inf
+    while True:
+        now = time.monotonic()
+        if now - looked >= OFTEN or interrupt.pressed:
+            ringing, looked = alarm.rings(0, None), now
+            if ringing is not None:
+                words.stop()
+                performer.give_up()
+                return rung(ringing, limits)
+        if performer.is_over(OFTEN):
+            return rung("interrupt", limits) if interrupt.pressed else None

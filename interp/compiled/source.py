@@ -27,7 +27,7 @@ from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from ..jit.machine import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, cells, counting, fused, layout, products
+from . import arrays, cells, counting, effects, fused, layout, products
 from .arrays import Value
 from .chains import Chain, planned
 from .components import components, reaching
@@ -43,8 +43,8 @@ _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
 
 
 class Trapping(NamedTuple):
-    """What can trap, in which function: a node, and the types of its operands; or some node of a chain, and what of
-    other nodes the chain uses."""
+    """What can trap, or is an effect, in which function: a node, and the types of its operands; or some node of a
+    chain, and what of other nodes the chain uses."""
 
     function: str
     node: Node | Chain
@@ -246,6 +246,8 @@ class _Writer:
             return products.written(self, node, list(inputs))
         if node.op in cells.WRITTEN:
             return cells.WRITTEN[node.op](self, node, inputs)
+        if node.op in effects.NAMES:
+            return effects.written(self, node, inputs)
         if not result.is_scalar:
             return arrays.elementwise(self, node, inputs)
         types = [each.type for each in inputs]
@@ -263,9 +265,13 @@ class _Writer:
     def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """A node has no value, on a condition."""
         with self.inside(f"if {condition}:"):
-            for at, (text, type_) in enumerate(inputs):
-                self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
+            self.hold(inputs)
             self.leave(f"m.leave(s, {TRAP}, {self.number(node, inputs)})", notes=True)
+
+    def hold(self, inputs: Sequence[Value]) -> None:
+        """Operands go where whoever waits for the run finds them."""
+        for at, (text, type_) in enumerate(inputs):
+            self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
 
     def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """What a node makes is too large, on a condition."""

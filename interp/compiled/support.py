@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.act import ACTS
+from ...core.act import ACTS, resource_of
 from ...core.op import OPS
 from ...core.program import STRUCTURED, Node, Program, Region
 from ...core.types import HandleType, Type, element_type
@@ -20,8 +20,8 @@ MOST_REGIONS = 60
 MOST_WRITTEN = 1000
 """How many elements a literal has: they are written out."""
 MOST_AXES = 8
-_SILENT = ("breakpoint",)
 _OF_CELLS = ("cells", "put", "get", "collect")
+_ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
     "schedule": "it has no tokens, and so no schedule",
@@ -40,6 +40,9 @@ def supports(program: Program, options: Mapping[str, Any] | None = None) -> str 
 
 
 def _reasons(program: Program) -> Iterator[str]:
+    ops = {node.op for function in program.reachable() for node in function.body.walk()}
+    if ops & set(_OF_CELLS) and any(resource_of(op) is not None for op in ops):
+        yield "it may have to begin again where there are cells, and effects happen once"
     for function in program.reachable():
         region = function.body
         yield from _of_types(function.name, [parameter.type for parameter in region.parameters])
@@ -54,7 +57,7 @@ def _reasons(program: Program) -> Iterator[str]:
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
     draw = node.op in ACTS and ACTS[node.op].draw is not None
-    if node.op not in (*OPS, *STRUCTURED, *_SILENT, *_OF_CELLS) and not draw:
+    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draw:
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:

@@ -55,7 +55,8 @@ def _release(context: Any, module: Any, width: int) -> Any:
         count = builder.udiv(function.args[1], _WORD(8 * width))
         with cgutils.for_range(builder, count, intp=_WORD) as loop:
             counter = builder.load(builder.gep(words, [builder.mul(loop.index, _WORD(width))]))
-            context.nrt.decref(builder, types.MemInfoPointer(types.voidptr), builder.inttoptr(counter, _BYTES))
+            kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+            context.nrt.decref(builder, kept, builder.inttoptr(counter, _BYTES))
         builder.ret_void()
     return function
 
@@ -65,13 +66,7 @@ def refer(typing: Any, rows: Any, at: Any, array: Any) -> Any:
     """Let a row that refers to nothing refer to an array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row = _row(context, builder, rows, arguments)
-        made = context.make_array(array)(context, builder, arguments[2])
-        context.nrt.incref(builder, array, arguments[2])
-        sizes = [builder.extract_value(made.shape, axis) for axis in range(array.ndim)]
-        addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
-        for number, word in enumerate([*addresses, *sizes]):
-            builder.store(word, builder.gep(row, [_WORD(number)]))
+        write_array(context, builder, _row(context, builder, rows, arguments), array, arguments[2])
         return context.get_dummy_value()
 
     return types.void(rows, at, array), build
@@ -79,28 +74,13 @@ def refer(typing: Any, rows: Any, at: Any, array: Any) -> Any:
 
 @intrinsic
 def referred(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
-    """The array that a row refers to; `like` has a size for each of its axes."""
+    """The array that a row refers to; `like` has a number for each of its axes."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row = _row(context, builder, rows, arguments)
-        words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_TWO + made.ndim)]
-        array = context.make_array(made)(context, builder)
-        itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(made.dtype)))
-        strides = [itemsize]
-        for size in reversed(words[_TWO + 1 :]):
-            strides.insert(0, builder.mul(strides[0], size))
-        populate_array(  # type: ignore[no-untyped-call]
-            array,
-            data=builder.inttoptr(words[1], array.data.type),
-            shape=words[_TWO:],
-            strides=strides,
-            itemsize=itemsize,
-            meminfo=builder.inttoptr(words[0], _BYTES),
-        )
-        value = array._getvalue()
-        context.nrt.incref(builder, made, value)
-        return value
+        array = read_array(context, builder, _row(context, builder, rows, arguments), made)
+        context.nrt.incref(builder, made, array)
+        return array
 
     return made(rows, at, dtype, like), build
 
@@ -110,3 +90,32 @@ def _row(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
     made = context.make_array(rows)(context, builder, arguments[0])
     width = builder.extract_value(made.shape, 1)
     return builder.gep(made.data, [builder.mul(arguments[1], width)])
+
+
+def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
+    """Write an array into a row, with a reference of its own."""
+    made = context.make_array(kind)(context, builder, array)
+    context.nrt.incref(builder, kind, array)
+    sizes = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
+    addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
+    for number, word in enumerate([*addresses, *sizes]):
+        builder.store(word, builder.gep(row, [_WORD(number)]))
+
+
+def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
+    """The array in a row, with the row's reference."""
+    words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_TWO + kind.ndim)]
+    array = context.make_array(kind)(context, builder)
+    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [itemsize]
+    for size in reversed(words[_TWO + 1 :]):
+        strides.insert(0, builder.mul(strides[0], size))
+    populate_array(  # type: ignore[no-untyped-call]
+        array,
+        data=builder.inttoptr(words[1], array.data.type),
+        shape=words[_TWO:],
+        strides=strides,
+        itemsize=itemsize,
+        meminfo=builder.inttoptr(words[0], _BYTES),
+    )
+    return array._getvalue()
