@@ -142,7 +142,8 @@ class ActsWriter(Writer):
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         outside, self.empty = self.empty, []
-        begun = [self.cells(scope)] if "cells" not in self.without and depth < 2 and self.pick(*[True] * (4 - 2 * depth), False) else []
+        begins = "cells" not in self.without and depth < 2 and self.pick(*[True] * (4 - 2 * depth), False)
+        begun = [self.cells(scope)] if begins else []
         scope = super().statements([*scope, *begun], depth, fuel, most)
         for cells in self.empty:
             if self.pick(*[True] * 5, False):

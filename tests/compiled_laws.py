@@ -50,7 +50,9 @@ def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 
     found = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
     if reference.status != "Exhausted":
         return Trial("reference", [*found, *_against(reference, compiled)])
-    return Trial("nothing" if meant.status == "Exhausted" else "evaluator", [*found, *_against_evaluator(meant, compiled)])
+    if meant.status == "Exhausted":
+        return Trial("nothing", found)
+    return Trial("evaluator", [*found, *_against_evaluator(meant, compiled)])
 
 
 def needs_tokens(program: Program, meant: Evaluation) -> bool:

@@ -126,7 +126,8 @@ class Writer:
     wide: tuple[int, ...] = _WIDE
     long: tuple[int, ...] = _LONG
     exact: bool = False
-    """Whether sums and matrix products are of small whole numbers alone, so that they are the same in any order."""
+    """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
+    order."""
 
     @property
     def scalars(self) -> tuple[Type, ...]:
@@ -168,7 +169,8 @@ class Writer:
 
     def op(self, scope: list[Any]) -> Any:
         known = signatures(self.extra)
-        name = self.pick(*known)
+        inexact = [name for name in known if OPS[name].bound] if self.exact else []
+        name = self.pick(*known, *inexact * 3)
         types, attributes = self.pick(*known[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):

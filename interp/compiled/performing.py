@@ -44,6 +44,13 @@ class Performer:
         """Nothing that is asked for from now on is done."""
         self.answers.put(LEFT)
 
+    def drop(self) -> None:
+        """Let go of what was asked for and not done."""
+        while not self.asked.empty():
+            number = self.asked.get()
+            if number is not None:
+                self._operands(self.asking[number].types)
+
     def is_over(self, seconds: float) -> bool:
         """Do what is asked for within so many seconds; whether the run has ended."""
         try:
@@ -51,13 +58,16 @@ class Performer:
         except Empty:
             return False
         if number is not None:
-            self.answers.put(self._performed(*self.asking[number][1:]))
+            asking = self.asking[number]
+            self.answers.put(self._performed(asking.node, self._operands(asking.types)))
         return number is None
 
-    def _performed(self, node: object, types: Sequence[Type]) -> int:
+    def _operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
+        return tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))
+
+    def _performed(self, node: object, operands: tuple[Value, ...]) -> int:
         """Perform an effect; what generated code is answered. Raises what the world does."""
         assert isinstance(node, Node)
-        operands = tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))
         if node.op == "print":
             self.world.print(formatted(node.attribute("text"), operands))
             return DONE

@@ -184,6 +184,7 @@ def _run(
             raise
         finally:
             thread.join()
+            performer.drop()
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:

@@ -99,6 +99,7 @@ def _entry(program: Program, made: Text, component: Component) -> None:
         f"def entry({', '.join(['s', 'a', 'r', 'left', 'key'] + [name for name, _ in arrays])}):",
         " m.write(s, 3, m.stack() - m.read_i(s, 3))",
         f" made = {component.name}({', '.join([*hidden, *slots])})",
+        " if m.read_i(s, 0) != 0: return",  # arrays that mean nothing would be held for ever
     ]
     for at, place in enumerate(layout.places(layout.slots(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"
