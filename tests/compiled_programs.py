@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import tagloom as tl
-from acts_generator import weigh
+from acts_generator import half, weigh
 
 
 @tl.function
@@ -219,3 +219,19 @@ def told(n: tl.int64) -> tl.int64:
         return i + 1, s + tl.callback(weigh, i, np.array([1.5, 2.5]), returns=tl.int64)
 
     return tl.while_loop(going, body, 0, 0)[1]
+
+
+@tl.function
+def collected(n: tl.int64) -> tl.Array[tl.int64, None]:
+    """All cells, of which one is put later, if there are more than two."""
+    a = tl.put(tl.put(tl.cells(n, tl.int64), 0, 1), 1, 2)
+    all_ = tl.collect(a)
+    tl.cond(n > 2, lambda: tl.put(a, 2, 5), lambda: a)
+    return all_
+
+
+@tl.function
+def failing(n: tl.int64) -> tl.float64:
+    """Callbacks that fail now and then."""
+    body = lambda i, s: (i + 1, s + tl.callback(half, i, returns=tl.float64))  # noqa: E731
+    return tl.while_loop(lambda i, s: i < 9 * n, body, 0, 0.0)[1]
