@@ -7,7 +7,9 @@ order, and what they call finds everything that belongs to a thread as the refer
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from ...core.ops.effect import formatted
@@ -52,15 +54,16 @@ class Performer:
                 self._operands(self.asking[number].types)
 
     def is_over(self, seconds: float) -> bool:
-        """Do what is asked for within so many seconds; whether the run has ended."""
-        try:
-            number = self.asked.get(timeout=seconds)
-        except Empty:
-            return False
-        if number is not None:
-            asking = self.asking[number]
-            self.answers.put(self._performed(asking.node, self._operands(asking.types)))
-        return number is None
+        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+        ends = time.monotonic() + seconds
+        with suppress(Empty):
+            while (number := self.asked.get(timeout=max(0.0, ends - time.monotonic()))) is not None:
+                asking = self.asking[number]
+                self.answers.put(self._performed(asking.node, self._operands(asking.types)))
+                if time.monotonic() >= ends:
+                    return False
+            return True
+        return False
 
     def _operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
         return tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))

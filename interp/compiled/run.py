@@ -6,9 +6,6 @@ depth does, the run is Exhausted all the same: generated code asks how much of i
 
 from __future__ import annotations
 
-import math
-import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,22 +18,20 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.program import Node, Program
 from ...core.tag import ROOT
-from ...core.value import Value
+from ...core.value import Value, admit, borrow
 from ...core.world import World
 from ..alarm import Alarm, Interrupt, interruptible
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from .components import recurs
 from .ending import outcome_of
 from .performing import Performer
-from .support import supports
+from .support import has_effects, supports
+from .thread import STACK, Runner, runner
 from .words import Words, write
 from .words import given as array_given
 
-STACK = 2**30
-"""The bytes of stack that a run asks for; they are memory only as far as they are used."""
-SPARE = 2**21
-"""What of it stays free for the frames of those who are called without asking."""
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
 OFTEN = 0.02
@@ -50,6 +45,9 @@ class Ready:
     program: Program
     text: Any
     entry: Callable[..., None]
+    recurs: bool
+    acts: bool
+    """Whether it has effects."""
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -71,7 +69,7 @@ def prepared(program: Program) -> Ready:
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry)
+        found = Ready(program, made, module.entry, recurs(program), has_effects(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -107,11 +105,11 @@ def run_compiled(
     """
     from ..jit import machine
 
-    admitted = admit_arguments(graph, arguments)
-    limits = limits_of(limits)
-    ready = prepared(program)
+    ready, limits = prepared(program), limits_of(limits)
+    admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     deepest = min(limits.depth, DEEPEST)
-    words = Words(ready.text.operands, len(program.main.results), deepest, seed)
+    borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
+    words = Words(ready.text.operands, len(program.main.results), deepest, seed, borrowed)
     given = np.zeros(max(1, len(admitted)), np.int64)
     arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
@@ -119,7 +117,7 @@ def run_compiled(
             write(given, at, value, parameter.type.dtype)
         else:
             arrays.append(array_given(value, parameter.type))
-    performer = Performer(ready.text.trapping, words, world or World())
+    performer = Performer(ready.text.trapping, words, world or World()) if ready.acts else None
     stopped = _run(ready, words, given, arrays, deepest, limits, performer)
     if stopped is None and words.why == machine.ELSEWHERE:
         return None
@@ -128,7 +126,7 @@ def run_compiled(
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
     stopped = stopped or _inside(ready, words, limits)
-    return outcome_of(ready.text, graph, words, results, stopped, structure, performer.trap)
+    return outcome_of(ready.text, graph, words, results, stopped, structure, performer.trap if performer else None)
 
 
 def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
@@ -160,7 +158,7 @@ def _run(
     arrays: Sequence[Any],
     deepest: int,
     limits: Limits,
-    performer: Performer,
+    performer: Performer | None,
 ) -> TagloomError | None:
     """Run to the end, or to a limit, or Ctrl-C."""
     failed: list[BaseException] = []
@@ -172,19 +170,24 @@ def _run(
         except BaseException as error:
             failed.append(error)
         finally:
-            performer.end()
+            if performer is not None:
+                performer.end()
 
     with interruptible() as interrupt:
-        thread = _started(run, words)
+        thread = runner(words)
+        thread.begin(run)
         try:
-            stopped = _waited(words, limits, interrupt, performer)
+            stopped = _waited(thread, words, limits, interrupt, performer)
         except BaseException:
             words.stop()
-            performer.give_up()
+            if performer is not None:
+                performer.give_up()
+            thread.is_done()
             raise
         finally:
-            thread.join()
-            performer.drop()
+            thread.close() if ready.recurs else thread.keep()
+            if performer is not None:
+                performer.drop()
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:
@@ -192,34 +195,20 @@ def _run(
     return stopped
 
 
-def _started(run: Callable[[], None], words: Words) -> threading.Thread:
-    """A thread with the largest stack that can be had."""
-    size = STACK
+def _waited(
+    thread: Runner, words: Words, limits: Limits, interrupt: Interrupt, performer: Performer | None
+) -> TagloomError | None:
+    """Wait until a run has ended; why it was told to, if it was. Meanwhile what it asks for is done."""
+    alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+    is_over = thread.is_done if performer is None else performer.is_over
     while True:
-        before = threading.stack_size(size)
-        try:
-            words.allow_stack(size - SPARE)
-            thread = threading.Thread(target=run, name="tagloom", daemon=True)
-            thread.start()
-            return thread
-        except RuntimeError:
-            size //= 4
-            if size < 4 * SPARE:
-                raise
-        finally:
-            threading.stack_size(before)
-
-
-def _waited(words: Words, limits: Limits, interrupt: Interrupt, performer: Performer) -> TagloomError | None:
-    """Wait until a run has ended, or is about to because it was told so; why it was, if it was."""
-    alarm, looked = Alarm(limits.seconds, limits.bytes, interrupt), -math.inf
-    while True:
-        now = time.monotonic()
-        if now - looked >= OFTEN or interrupt.pressed:
-            ringing, looked = alarm.rings(0, None), now
-            if ringing is not None:
-                words.stop()
+        ringing = alarm.rings(0, None)
+        if ringing is not None:
+            words.stop()
+            if performer is not None:
                 performer.give_up()
-                return rung(ringing, limits)
-        if performer.is_over(OFTEN):
+            thread.is_done()
+            return rung(ringing, limits)
+        if is_over(OFTEN):
+            thread.is_done()
             return rung("interrupt", limits) if interrupt.pressed else None

@@ -62,7 +62,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "a handle has another's bits": (r"(= v\d+, \(v\d+, (v\d+)\), \(v\d+, )v\d+\)", r"\1\2)", exchanged, [4]),
     "all arrays in cells are the first": (r"r\.referred\((v\d+), [^,]+,", r"r.referred(\1, 0,", ragged, [4, 0]),
     "a part of an array in a cell": (r"range\((v\d+)\.size\)", r"range(\1.size - 1)", rows, [5]),
-    "an effect done twice": (r"(\w+ = m\.perform\(s, \d+\))", r"\1; \1", told, [5]),
+    "an effect done twice": (r"(\w+ = m\.perform\(s, 0\))", r"\1; \1", told, [5]),
     "an effect left out": (r"(\w+) = m\.perform\(s, \d+\)", r"\1 = 0", told, [5]),
     "effects of another node": (r"m\.perform\(s, \d+\)", "m.perform(s, 0)", told, [5]),
     "a callback's result is lost": (r"= m\.read_i\(s, 8\)", "= 0", told, [5]),
