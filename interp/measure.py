@@ -6,12 +6,53 @@ the parallelism and the profiles exist for runs under the schedule `waves`, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
 
 from ..core.tag import Site
 from .event import Event
 from .state import State
+
+
+class Series(Sequence[int]):
+    """Numbers, one a wave, that become Python's when they are looked at: of 10^7 waves that takes seconds, which nobody
+    who presses Ctrl-C wants to wait for. `more` come after those of the array, which nobody changes.
+
+    >>> series = Series(np.array([1, 2]), 3)
+    >>> series == (1, 2, 3), series[1:], max(series)
+    (True, (2, 3), 3)
+    """
+
+    def __init__(self, numbers: npt.NDArray[np.int64], *more: int) -> None:
+        self._numbers, self._more = numbers, more
+
+    @cached_property
+    def _all(self) -> tuple[int, ...]:
+        return (*self._numbers.tolist(), *self._more)
+
+    def __len__(self) -> int:
+        return len(self._numbers) + len(self._more)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, at: int | slice) -> int | tuple[int, ...]:
+        return self._all[at]
+
+    def __eq__(self, other: object) -> bool:
+        return self._all == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    def __repr__(self) -> str:
+        return repr(self._all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +76,8 @@ class Stats:
     steps: int
     critical_path: int | None
     parallelism: float | None
-    profile: tuple[int, ...] | None
-    waiting: tuple[int, ...] | None
+    profile: Sequence[int] | None
+    waiting: Sequence[int] | None
     largest_store: int
     largest_flight: int
     deepest_tag: int

@@ -17,7 +17,7 @@ from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..image import DEEPEST, NODE
 from ..imaging import known_image
-from ..measure import Meter, Stats
+from ..measure import Meter, Series, Stats
 from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
@@ -221,20 +221,20 @@ class Fast:
     def stats(self) -> Stats:
         """The measures so far."""
         r, store = self.store.registers, self.store
-        profile, held = store.profile[: r[R.WAVES]].T.tolist()
-        if r[R.FIRINGS] > r[R.BEFORE]:
-            profile.append(int(r[R.FIRINGS] - r[R.BEFORE]))
-        while profile and not profile[-1]:
-            profile.pop()
-        clocked, span, firings = self.taken.clocked, len(profile), int(r[R.FIRINGS])
+        waves, firings, clocked = store.profile[: r[R.WAVES]], int(r[R.FIRINGS]), self.taken.clocked
+        under_way = (firings - int(r[R.BEFORE]),) if firings > r[R.BEFORE] else ()
+        fired = len(waves)
+        while fired and not under_way and not waves[fired - 1, 0]:
+            fired -= 1
+        span = fired + len(under_way)
         sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
         return Stats(
             firings=firings,
             steps=int(r[R.STEPS]),
             critical_path=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
-            profile=tuple(profile) if clocked else None,
-            waiting=tuple(held) if clocked else None,
+            profile=Series(waves[:fired, 0], *under_way) if clocked else None,
+            waiting=Series(waves[:, 1]) if clocked else None,
             largest_store=int(r[R.LARGEST_STORE]),
             largest_flight=int(r[R.LARGEST_FLIGHT]),
             deepest_tag=int(r[R.DEEPEST]),

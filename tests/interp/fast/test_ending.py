@@ -209,3 +209,17 @@ def test_ten_million_live_activations() -> None:
     megabytes, status = in_a_process(DEEP, 1500.0)
     print(megabytes, "MiB", status)
     assert status in ("Returned", "Exhausted")
+
+
+def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
+    """A long run that ends gives its outcome at once: the numbers of its waves are not copied one by one."""
+
+    @tl.function
+    def count(n: tl.int64) -> tl.int64:
+        return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+    out = count.run(3000, engine="fast")
+    assert out.stats.profile is not None and out.stats.waiting is not None
+    assert not vars(out.stats.profile).keys() & {"_all"} and not vars(out.stats.waiting).keys() & {"_all"}
+    assert out.stats == count.run(3000, engine="reference").stats
+    assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
