@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from .cache import cache_folder, key, write
@@ -35,14 +36,17 @@ _kept: list[Any] = []
 
 def native(name: str, text: str, function: str, arity: int) -> Words:
     """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk."""
-    path = cache_folder() / key(text) / f"{name}.o"
     with suppress(OSError, ValueError):
-        return _linked(path.read_bytes(), arity)
+        return _linked(_path(name, text).read_bytes(), arity)
     with compiling(f"the {name}"):
         found = _compiled(text, function, arity)
     with suppress(OSError):
-        write(path, found)
+        write(_path(name, text), found)
     return _linked(found, arity)
+
+
+def _path(name: str, text: str) -> Path:
+    return cache_folder() / key(text) / f"{name}.o"
 
 
 def _compiled(text: str, function: str, arity: int) -> bytes:
@@ -54,7 +58,7 @@ def _compiled(text: str, function: str, arity: int) -> bytes:
     signature = numba.int64(*[numba.int64] * arity)
     made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
     code: bytes = made._library._get_compiled_object()
-    rest = made.native_name.encode() + b"\n" + code
+    rest: bytes = made.native_name.encode() + b"\n" + code
     return _sum(rest) + b"\n" + rest
 
 
