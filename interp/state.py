@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
+from ..core.errors import Usage
 from ..core.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value, fingerprint
@@ -24,6 +25,12 @@ from .activation import Record
 from .cells import Heap
 from .event import Event, Token
 from .fire import rules
+
+
+def check_seed(seed: int) -> None:
+    """Raises Usage where random numbers cannot come from that."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
 
 
 class State:

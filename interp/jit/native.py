@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..alarm import held_off
 from .cache import cache_folder, key, write
 from .progress import compiling
 
@@ -51,7 +52,8 @@ def _path(name: str, text: str) -> Path:
 
 def _compiled(text: str, function: str, arity: int) -> bytes:
     """Object code, after two lines: the sum of all that follows, and which symbol is meant."""
-    import numba
+    with held_off():
+        import numba
 
     namespace: dict[str, Any] = {}
     exec(compile(text, f"<{function}>", "exec"), namespace)
