@@ -33,6 +33,8 @@ SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
 """How many times as large an array gets: the system gives memory when it is used, and so a large one saves copies."""
+MOST = 2**62
+"""The largest limit that a word takes; no run gets there."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -45,7 +47,7 @@ class Store:
         graph = image.graph
         self.options = np.zeros(len(Options), np.int64)
         self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
-        self.options[[Options.FIRINGS, Options.TOKENS]] = limits.firings, limits.tokens
+        self.options[[Options.FIRINGS, Options.TOKENS]] = min(limits.firings, MOST), min(limits.tokens, MOST)
         self.options[Options.DEPTH] = min(limits.depth, DEEPEST)
         self.options[Options.ENOUGH] = enough
         self.options[Options.CLOCKED] = clocked

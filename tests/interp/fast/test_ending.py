@@ -223,3 +223,11 @@ def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
     assert not vars(out.stats.profile).keys() & {"_all"} and not vars(out.stats.waiting).keys() & {"_all"}
     assert out.stats == count.run(3000, engine="reference").stats
     assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
+
+
+@pytest.mark.parametrize("limit", ["firings", "tokens", "depth", "bytes"])
+def test_limits_beyond_words(limit: str) -> None:
+    """S12: a limit may be larger than any number that a word holds; on every engine it is none then."""
+    for number in (2**62, 2**63 - 1, 2**63, 10**30):
+        for engine in ("fast", "compiled", "reference"):
+            assert fib.run(5, engine=engine, limits=Limits(**{limit: number})).value == 8
