@@ -17,6 +17,7 @@ from copy import copy
 from functools import cached_property
 from typing import Any
 
+from ..core.errors import Usage
 from ..core.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value, fingerprint
@@ -25,6 +26,12 @@ from .activation import Record
 from .cells import Heap
 from .event import Event, Token
 from .fire import Rule, bounds, is_watched, rules
+
+
+def check_seed(seed: int) -> None:
+    """Raises Usage where random numbers cannot come from that."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
 
 
 class State:

@@ -38,6 +38,8 @@ FACTOR = 4
 SMALL, LEAP = 2**26, 16
 """Below how many bytes one gets so many times as large: fib(28) under waves, which ends with 44 MB, spends 0.1 ns a
 firing on copies, and not 1."""
+MOST = 2**62
+"""The largest limit that a word takes; no run gets there."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -50,7 +52,7 @@ class Store:
         graph = image.graph
         self.options = np.zeros(len(Options), np.int64)
         self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
-        self.options[[Options.FIRINGS, Options.TOKENS]] = limits.firings, limits.tokens
+        self.options[[Options.FIRINGS, Options.TOKENS]] = min(limits.firings, MOST), min(limits.tokens, MOST)
         self.options[Options.DEPTH] = min(limits.depth, DEEPEST)
         self.options[Options.ENOUGH] = enough
         self.options[Options.CLOCKED] = clocked
