@@ -19,7 +19,9 @@ from ...core.graph import Graph
 from ...core.program import Node, Program
 from ...core.tag import ROOT
 from ...core.value import Value, borrow
-from ..alarm import Alarm, Interrupt, interruptible
+from ..alarm import Alarm, interruptible
+from ..jit import crew
+from ..jit.crew import LARGE
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
@@ -44,6 +46,8 @@ class Ready:
     text: Any
     entry: Callable[..., None]
     recurs: bool
+    shares: bool
+    """Whether it has loops that may be shared out over cores."""
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -65,7 +69,7 @@ def prepared(program: Program) -> Ready:
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry, recurs(program))
+        found = Ready(program, made, module.entry, recurs(program), any("w.share" in line for line in made.lines))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -102,7 +106,8 @@ def run_compiled(
     ready = prepared(program)
     deepest = min(limits.depth, DEEPEST)
     borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
-    words = Words(ready.text.operands, len(program.main.results), deepest, seed, borrowed)
+    steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
+    words = Words(ready.text.operands, len(program.main.results), steps, seed, borrowed)
     given = np.zeros(max(1, len(admitted)), np.int64)
     arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
@@ -154,10 +159,16 @@ def _run(
             failed.append(error)
 
     with interruptible() as interrupt:
+        alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+        ringing = alarm.rings(0, None)
+        if ringing is not None:
+            return rung(ringing, limits)
         thread = runner(words)
+        if ready.shares and any(each.size >= LARGE for each in arrays):
+            words.allow_crew(crew.begun())
         thread.begin(run)
         try:
-            stopped = _waited(thread, words, limits, interrupt)
+            stopped = _waited(thread, ready, words, alarm, limits)
         except BaseException:
             words.stop()
             thread.is_done()
@@ -171,14 +182,14 @@ def _run(
     return stopped
 
 
-def _waited(thread: Runner, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
+def _waited(thread: Runner, ready: Ready, words: Words, alarm: Alarm, limits: Limits) -> TagloomError | None:
     """Wait until a run has ended; why it was told to, if it was."""
-    alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-    while True:
+    while not thread.is_done(OFTEN):
         ringing = alarm.rings(0, None)
         if ringing is not None:
             words.stop()
             thread.is_done()
             return rung(ringing, limits)
-        if thread.is_done(OFTEN):
-            return rung("interrupt", limits) if interrupt.pressed else None
+        if ready.shares:
+            words.allow_crew(crew.begun())
+    return rung("interrupt", limits) if alarm.interrupt.pressed else None

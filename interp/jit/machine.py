@@ -10,6 +10,7 @@ array would be seven arguments of every call. The words of a state:
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
+7   the address of the words of a crew (crew.py); 0 where nobody helps
 8+  the operands of the trapping node, SLOT words each
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
