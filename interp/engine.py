@@ -162,17 +162,13 @@ def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) ->
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    """As `compiled`, and what only a machine with tokens can tell, as `fast`: nothing has been done to the world."""
     from .compiled.run import run_compiled
 
     assert subject.program is not None
-    return run_compiled(
-        subject.program,
-        subject.graph,
-        arguments,
-        limits=options.limits,
-        structure=subject.structure,
-        seed=options.seed,
-    )
+    asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
+    outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
+    return _on_fast(subject, arguments, options) if outcome is None else outcome
 
 
 def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from .. import image, opcode
 from ..jit.native import native
-from . import arms, registers
+from . import arms, registers, rows
 
 
 def columns(*modules: ModuleType) -> dict[str, type[IntEnum]]:
@@ -29,10 +29,12 @@ def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(known[found[1]][found[2]])), text)
 
 
-_COLUMNS = columns(image, opcode, registers)
-_FILES = ("frames", "holding", "machine")
+_COLUMNS = columns(image, opcode, registers, rows)
+_FILES = ("frames", "holding", "machine", "plain")
+_PLAIN = ("youngest", "True"), ("oldest", "False")
+"""What `plain` is compiled as, and what it is told of YOUNGEST."""
 _IMPORTS = f"""\
-from tagloom.interp.jit.memory import peek, poke, prefetch
+from tagloom.interp.jit.memory import peek, poke, prefetch, rare
 PORT_BITS = {image.PORT_BITS}
 SCRATCH = {image.SCRATCH}
 FIRST = {opcode.FIRST}
@@ -57,4 +59,6 @@ def text() -> str:
     compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
     body = numbered("\n".join(map(ast.unparse, compiled)), _COLUMNS)
     body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
-    return "\n".join([arms.text(), _IMPORTS, body])
+    rest, plain = body.split("@njit\ndef plain(")
+    twice = [f"@njit\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
+    return "\n".join([arms.text(), _IMPORTS, rest, *twice])

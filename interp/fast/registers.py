@@ -73,6 +73,9 @@ class A(IntEnum):
     HELD_SIZE = 26
     DUE = 27
     """The rows of the held tokens that an event lets go."""
+    ROWS = 28
+    SENDS = 29
+    SEND_ROUTES = 30
 
 
 class Held(IntEnum):
@@ -101,6 +104,8 @@ class Options(IntEnum):
     CLOCKED = 6
     FAN = 7
     LARGEST = 8
+    PLAIN = 9
+    """Whether `plain` may deliver what it knows."""
 
 
 class Mode(IntEnum):

@@ -26,13 +26,18 @@ from ..image import (
     value_of,
     word_of,
 )
+from ..opcode import Code
 from ..reference import Limits
 from .registers import A, Given, Held, Mode, Options, R
+from .rows import ROW, rows_of
 
 SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
 """How many times as large an array gets: the system gives memory when it is used, and so a large one saves copies."""
+SMALL, LEAP = 2**26, 16
+"""Below how many bytes one gets so many times as large: fib(28) under waves, which ends with 44 MB, spends 0.1 ns a
+firing on copies, and not 1."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -50,6 +55,7 @@ class Store:
         self.options[Options.ENOUGH] = enough
         self.options[Options.CLOCKED] = clocked
         self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
+        self.options[Options.PLAIN] = self.is_plain
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
         self.registers[R.HELD_TOP] = 1
@@ -66,6 +72,8 @@ class Store:
         self.held = np.zeros((2 * SLACK if image.is_bounded else 1, len(Held)), np.int64)
         self.due = np.zeros(len(self.held), np.int64)
         self.codes = np.ascontiguousarray(image.nodes[:, NODE.CODE])
+        self.rows, self._sends, self._routes = rows_of(image)
+        self._stops = frozenset[int]()
         self.objects: list[Value | None] = list(image.objects)
         self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
         self.unused: list[int] = []
@@ -78,6 +86,11 @@ class Store:
         self._moved = True
         """Whether an array has grown since its address was written down."""
         self._addresses = np.zeros(0, np.int64)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether most deliveries may be those of `plain`."""
+        return not self.image.is_bounded and bool(self.options[Options.MODE] != Mode.RANDOM)
 
     def addresses(self) -> int:
         """What the machine's `run` takes: the address of a list of where everything is."""
@@ -93,7 +106,7 @@ class Store:
             A.NODES: image.nodes, A.PORTS: image.ports, A.EDGES: image.edges, A.ROUTES: image.routes,
             A.SITES: image.sites, A.SCOPES: image.scopes, A.CODES: self.codes, A.COUNTS: self.counts,
             A.BEGUN: self.begun, A.FREE: self.free, A.RESULTS: self.results, A.GIVEN: self.given, A.WOKEN: self.woken,
-            A.HELD: self.held, A.DUE: self.due,
+            A.HELD: self.held, A.DUE: self.due, A.ROWS: self.rows, A.SENDS: self._sends, A.SEND_ROUTES: self._routes,
         }  # fmt: skip
         found = np.zeros(len(A), np.int64)
         for of, array in rows.items():
@@ -118,6 +131,17 @@ class Store:
         r = self.registers
         return int(r[R.LENGTH] + r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
 
+    def stop_at(self, nodes: frozenset[int]) -> None:
+        """Have the machine stop before one of these nodes fires, and at no other."""
+        if nodes == self._stops:
+            return
+        stops = list(nodes)
+        self.codes[:] = self.image.nodes[:, NODE.CODE]
+        self.codes[stops] = Code.STOP
+        self.rows = rows_of(self.image).rows.copy()
+        self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
+        self._stops, self._moved = nodes, True
+
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
         return sum(array.nbytes for array in self._small())
@@ -125,22 +149,27 @@ class Store:
     def grow(self) -> None:
         """Make what is nearly full larger."""
         for array in self._small():
+            factor = LEAP if array.nbytes < SMALL else FACTOR
             if array is self.memory:
-                self._grow_memory()
+                self._grow_memory(factor)
             elif array is self.ring:
-                self.fit_ring((FACTOR - 1) * len(self.ring))
+                self.fit_ring((factor - 1) * len(self.ring))
             elif array is self.profile:
-                self.profile = _grown(self.profile)
-                self._moved = True
+                self._grow_profile(factor)
             else:
-                self.held = _grown(self.held)
-                self._moved = True
-                self.due = np.zeros(len(self.held), np.int64)
+                self._grow_held(factor)
 
-    def _grow_memory(self) -> None:
-        grown = _aligned(FACTOR * len(self.memory))
+    def _grow_memory(self, factor: int) -> None:
+        grown = _aligned(factor * len(self.memory))
         grown[: len(self.memory)] = self.memory
         self.memory, self._moved = grown, True
+
+    def _grow_profile(self, factor: int) -> None:
+        self.profile, self._moved = _grown(self.profile, factor), True
+
+    def _grow_held(self, factor: int) -> None:
+        self.held, self._moved = _grown(self.held, factor), True
+        self.due = np.zeros(len(self.held), np.int64)
 
     def _small(self) -> Iterator[Words]:
         r, image = self.registers, self.image
@@ -176,20 +205,17 @@ class Store:
         """Make memory as large as so many words, and room."""
         wanted = words + 2 * SLACK * self.image.largest
         while len(self.memory) < wanted:
-            self._grow_memory()
+            self._grow_memory(FACTOR)
 
     def fit_profile(self, waves: int) -> None:
         """Make room for so many waves."""
         while len(self.profile) < waves + SLACK:
-            self.profile = _grown(self.profile)
-            self._moved = True
+            self._grow_profile(FACTOR)
 
     def fit_held(self, tokens: int) -> None:
         """Make room for so many tokens that bounds hold."""
         while self.image.is_bounded and len(self.held) < tokens + SLACK:
-            self.held = _grown(self.held)
-            self._moved = True
-            self.due = np.zeros(len(self.held), np.int64)
+            self._grow_held(FACTOR)
 
     def word(self, value: Value, type_: Type, references: int) -> int:
         """The word of a value; an object gets a number, and so many tokens refer to it."""
@@ -283,8 +309,8 @@ def _power(size: int) -> int:
     return 1 << max(size - 1, 1).bit_length()
 
 
-def _grown(array: Words) -> Words:
-    grown = np.zeros((FACTOR * len(array), *array.shape[1:]), np.int64)
+def _grown(array: Words, factor: int) -> Words:
+    grown = np.zeros((factor * len(array), *array.shape[1:]), np.int64)
     grown[: len(array)] = array
     return grown
 
