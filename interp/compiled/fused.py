@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ...core import dtypes
 from ...core.program import Node, Operand
 from ...core.types import Type
+from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from . import arrays, layout
@@ -84,8 +85,8 @@ class _Loops:
         self.blocks: dict[Operand, str] = {}
         """Where the elements of a block lie in memory: of what is given, and of what is stored."""
         self.copied: dict[tuple[str, int], str] = {}
-        """The same of copies in the dtype of one of NumPy's loops: of a node's operand by its number, and of its
-        result, which is number -1."""
+        """The same of copies in the dtype of a loop of NumPy's: of a node's operand by its number, and of its result,
+        which is number -1."""
         self.locals: dict[Operand, str] = {}
         self.index = writer.fresh("i")
 
@@ -94,14 +95,55 @@ class _Loops:
         made = {name: empty(writer, self.sizes, self.nodes[name].results[0].type) for name in self.loop.kept}
         for text in made.values():
             writer.line(f"n.advise({text})")
-        total = writer.made_of(f"{next(iter(made.values()))}.size")
-        whole = {operand: self.flat(self.given[operand].text) for operand in self.loop.given}
-        whole.update({name: self.flat(text) for name, text in made.items()})
-        small = self.buffers(total)
+        whole: dict[Operand, Value] = {operand: self.given[operand] for operand in self.loop.given}
+        whole |= {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
+        scalars: dict[Operand, Value] = {
+            operand: self.given[operand]
+            for node in self.loop.nodes
+            for operand in node.inputs
+            if operand not in self.nodes and self.type_of(operand).is_scalar and not isinstance(operand, Literal)
+        }
+        self.shared(whole, scalars, f"{next(iter(made.values()))}.size")
+        return {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
+
+    def shared(self, whole: Mapping[Operand, Value], scalars: Mapping[Operand, Value], total: str) -> None:
+        """The loop as a function of its own, and that the crew is asked to compute it (jit.crew): what it needs is
+        passed in words."""
+        writer, words = self.writer, self.writer.fresh("w")
+        count = writer.made_of(total)
+        with writer.outlined() as (part, c):
+            state = writer.made_of(f"m.read_i({c}, 0)")
+            size = writer.made_of(f"m.read_i({c}, 1)")
+            flat: dict[Operand, str] = {}
+            for at, (operand, (_, type_)) in enumerate(whole.items(), 2):
+                dtype = layout.numpy(layout.element(type_.dtype))
+                flat[operand] = writer.made_of(f"w.array(m.read_i({c}, {at}), {size}, {dtype})")
+            for at, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(whole)):
+                text = writer.made_of(f"m.read_{lane(type_.dtype)}({c}, {at})")
+                self.given = {**self.given, operand: Value(text, type_)}
+            self.blockwise(flat, state)
+        writer.line(f"{words} = np.empty({2 + len(whole) + len(scalars)}, np.int64)")
+        address = writer.made_of(f"w.address({words})")
+        writer.line(f"m.write({address}, 0, s)")
+        writer.line(f"m.write({address}, 1, {count})")
+        for at, value in enumerate(whole.values(), 2):
+            writer.line(f"m.write({address}, {at}, w.address({value.text}))")
+        for at, value in enumerate(scalars.values(), 2 + len(whole)):
+            writer.line(f"m.write({address}, {at}, {LANES[lane(value.type.dtype)]}({value.text}))")
+        with writer.inside(f"if not w.share(m.read_i(s, 8), w.address_of({part}), {address}, {count}):"):
+            writer.line("raise MemoryError")
+        for text in (words, *(value.text for value in whole.values())):
+            writer.line(f"w.keep({text})")
+        writer.look()
+
+    def blockwise(self, whole: Mapping[Operand, str], state: str) -> None:
+        """The elements from `first` to before `last`, block by block."""
+        writer = self.writer
+        small = self.buffers("last - first")
         begin = writer.fresh("i")
-        with writer.inside(f"for {begin} in range(0, {total}, {BLOCK}):"):
-            writer.look()
-            count = writer.made_of(f"min({BLOCK}, {total} - {begin})")
+        with writer.inside(f"for {begin} in range(first, last, {BLOCK}):"):
+            writer.line(f"if m.look({state}) != 0: return")
+            count = writer.made_of(f"min({BLOCK}, last - {begin})")
             for operand, text in whole.items():
                 self.blocks[operand] = writer.made_of(f"{text}[{begin}:{begin} + {count}]")
             for name, text in small.items():
@@ -109,10 +151,6 @@ class _Loops:
             self.copied = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.copied.items()}
             for stage in range(self.stages.count):
                 self.stage(stage, count)
-        return {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
-
-    def flat(self, text: str) -> str:
-        return text if len(self.sizes) == 1 else self.writer.made_of(f"{text}.reshape(-1)")
 
     def buffers(self, total: str) -> dict[str, str]:
         """Make what a block needs; those of values that others want."""

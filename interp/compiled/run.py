@@ -20,7 +20,9 @@ from ...core.program import Node, Program
 from ...core.tag import ROOT
 from ...core.value import Value, admit, borrow
 from ...core.world import World
-from ..alarm import Alarm, Interrupt, interruptible
+from ..alarm import Alarm, interruptible
+from ..jit import crew
+from ..jit.crew import LARGE
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
@@ -48,6 +50,8 @@ class Ready:
     recurs: bool
     acts: bool
     """Whether it has effects."""
+    shares: bool
+    """Whether it has loops that may be shared out over cores."""
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -69,7 +73,8 @@ def prepared(program: Program) -> Ready:
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry, recurs(program), has_effects(program))
+        shares = any("w.share" in line for line in made.lines)
+        found = Ready(program, made, module.entry, recurs(program), has_effects(program), shares)
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -109,7 +114,8 @@ def run_compiled(
     admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     deepest = min(limits.depth, DEEPEST)
     borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
-    words = Words(ready.text.operands, len(program.main.results), deepest, seed, borrowed)
+    steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
+    words = Words(ready.text.operands, len(program.main.results), steps, seed, borrowed)
     given = np.zeros(max(1, len(admitted)), np.int64)
     arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
@@ -174,10 +180,18 @@ def _run(
                 performer.end()
 
     with interruptible() as interrupt:
+        alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+        ringing = alarm.rings(0, None)
+        if ringing is not None:
+            if performer is not None:
+                performer.drop()
+            return rung(ringing, limits)
         thread = runner(words)
+        if ready.shares and any(each.size >= LARGE for each in arrays):
+            words.allow_crew(crew.begun())
         thread.begin(run)
         try:
-            stopped = _waited(thread, words, limits, interrupt, performer)
+            stopped = _waited(thread, ready, words, alarm, limits, performer)
         except BaseException:
             words.stop()
             if performer is not None:
@@ -196,12 +210,11 @@ def _run(
 
 
 def _waited(
-    thread: Runner, words: Words, limits: Limits, interrupt: Interrupt, performer: Performer | None
+    thread: Runner, ready: Ready, words: Words, alarm: Alarm, limits: Limits, performer: Performer | None
 ) -> TagloomError | None:
     """Wait until a run has ended; why it was told to, if it was. Meanwhile what it asks for is done."""
-    alarm = Alarm(limits.seconds, limits.bytes, interrupt)
     is_over = thread.is_done if performer is None else performer.is_over
-    while True:
+    while not is_over(OFTEN):
         ringing = alarm.rings(0, None)
         if ringing is not None:
             words.stop()
@@ -209,6 +222,7 @@ def _waited(
                 performer.give_up()
             thread.is_done()
             return rung(ringing, limits)
-        if is_over(OFTEN):
-            thread.is_done()
-            return rung("interrupt", limits) if interrupt.pressed else None
+        if ready.shares:
+            words.allow_crew(crew.begun())
+    thread.is_done()
+    return rung("interrupt", limits) if alarm.interrupt.pressed else None

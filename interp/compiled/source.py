@@ -36,7 +36,8 @@ from .layout import Component
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m, products as p, references as r
+from {__package__.rpartition(".")[0]}.jit import crew as w, draws as d, loops as n, machine as m, products as p
+from {__package__.rpartition(".")[0]}.jit import references as r
 """
 STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
@@ -125,6 +126,7 @@ class _Writer:
         """The loops around: the number of the site, and the variable that counts."""
         self.keys = ["key"]
         self.asked = _Asked(0, False)
+        self.begin = 0
 
     def line(self, text: str) -> None:
         self.made.lines.append(" " * self.indent + text)
@@ -138,6 +140,18 @@ class _Writer:
         yield
         self.asked = asked
         self.indent -= 1
+
+    @contextmanager
+    def outlined(self) -> Iterator[tuple[str, str]]:
+        """What is written meanwhile is a function before this one, of a name, of the address of words, and of `first`
+        and `last`."""
+        name, words = self.fresh(f"{self.own.name}_"), self.fresh("c")
+        outside, indent = self.made.lines, self.indent
+        self.made.lines, self.indent = [], 1
+        yield name, words
+        head = [f"@njit(void(int64, int64, int64), {_OPTIONS})", f"def {name}({words}, first, last):"]
+        outside[self.begin : self.begin] = [*head, *self.made.lines]
+        self.made.lines, self.indent = outside, indent
 
     def fresh(self, of: str = "v") -> str:
         self.count += 1
@@ -156,7 +170,7 @@ class _Writer:
         return name
 
     def component(self) -> None:
-        own = self.own
+        own, self.begin = self.own, len(self.made.lines)
         slots = [f"x{at}" for at in range(len(own.parameters))]
         hidden = ["s", "left", *["key"] * own.keyed, *["which"] * (len(own.members) > 1)]
         self.made.lines += [f"@njit({own.signature}, {_OPTIONS})", f"def {own.name}({', '.join([*hidden, *slots])}):"]

@@ -101,6 +101,9 @@ class Words:
     def allow_stack(self, size: int) -> None:
         self.state[3] = size
 
+    def allow_crew(self, address: int) -> None:
+        self.state[8] = address
+
     def stop(self) -> None:
         """All is to be left."""
         self.state[0] = 1

@@ -11,7 +11,8 @@ array would be seven arguments of every call. The words of a state:
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
 7   the address of the function that has effects done
-8+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
+8   the address of the words of a crew (crew.py); 0 where nobody helps
+9+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
@@ -31,7 +32,7 @@ from .references import read_array, write_array
 
 TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
 DONE, FAILED, LEFT = 0, 1, 2
-OPERANDS = 8
+OPERANDS = 9
 SLOT = 66
 
 _WORD = ir.IntType(64)

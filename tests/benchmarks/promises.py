@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conduct import Rung
@@ -41,6 +41,17 @@ def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callab
     def measured(results: Results) -> float | None:
         mine, other = _rung(results, row, ours, size), _rung(results, row, theirs, size)
         return None if mine is None or other is None else mine.each() / other.each()
+
+    return measured
+
+
+def _by_best(row: str, ours: str, theirs: Sequence[str]) -> Callable[[Results], float | None]:
+    """Time of a unit here by that of the fastest of some, all of which must have been measured."""
+    ratios = [_ratio(row, ours, each) for each in theirs]
+
+    def measured(results: Results) -> float | None:
+        found = [value for ratio in ratios if (value := ratio(results)) is not None]
+        return max(found) if len(found) == len(ratios) else None
 
     return measured
 
@@ -91,6 +102,10 @@ def _promises() -> Iterator[Promise]:
     for row, limit in (("affine", 1.0), ("affine32", 1.0), ("exptanh", 2.0), ("exptanh32", 2.0)):
         text = f"compiled by JAX, {row}, 1,000,000 elements, at most {limit:g}"
         yield Promise(text, limit, _ratio(row, "compiled", "JAX", (10**6,)))
+    for row in ("cell64", "cell256"):
+        text = f"compiled by the best of tf.function, JAX and PyTorch, {row}, at most 1"
+        yield Promise(text, 1, _by_best(row, "compiled", ("tf.function", "JAX", "PyTorch")))
+    yield Promise("compiled by JAX, sum, 1,000,000 elements, at most 1", 1, _ratio("sum", "compiled", "JAX", (10**6,)))
 
 
 PROMISES = tuple(_promises())

@@ -1,0 +1,237 @@
+"""Loops over many elements, shared out over the processor's cores: by threads of this process that wait for work.
+
+A loop is a function `part(words, first, last)` that computes the elements from `first` to before `last`, of arrays
+whose addresses stand in the words; elements are independent, so it does not matter who computes which. Whoever has such
+a loop asks the crew, which is one for the process. If the crew is at work for somebody else, or there is none, the loop
+is run as it stands.
+
+The words of a crew:
+
+0   1 while the crew is somebody's
+1   1 while there is work to join
+2   how many helpers have joined
+3   where the next share begins
+4   the address of the part
+5   the address of its words
+6   how many elements there are
+7   1 if a part failed
+8   the descriptor of the end of a pipe where helpers wait, 9 that of the other, 10 how many helpers there are
+
+A helper that wakes up late finds no work: it joins, and then looks whether there is any; who closes the work looks
+afterwards whether anybody has joined. All of these words are read and written in one order that all threads see.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import int64, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from . import cache, machine
+from .memory import place
+
+SHARE = 16_384
+"""How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
+LARGE = 65_536
+"""From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
+read_i: Any = machine.read_i
+write: Any = machine.write
+_WORDS = 16
+_WORD, _INT = ir.IntType(64), ir.IntType(32)
+
+
+def _atomic(change: Any) -> Any:
+    """An intrinsic on a word; `change` emits what gives its result."""
+
+    @intrinsic
+    def done(typing: Any, base: Any, index: Any, word: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return change(builder, place(builder, _WORD, *arguments[:2]), arguments[2])
+
+        return int64(int64, int64, int64), build
+
+    return done
+
+
+def _claim(builder: Any, pointer: Any, word: Any) -> Any:
+    pair = builder.cmpxchg(pointer, _WORD(0), word, "seq_cst")
+    return builder.zext(builder.extract_value(pair, 1), _WORD)
+
+
+add: Any = _atomic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
+"""Add to a word; what it was."""
+claim: Any = _atomic(_claim)
+"""Write a word that is 0; whether it was."""
+
+
+@intrinsic
+def _address(typing: Any, array: Any) -> Any:
+    """Where the elements of an array begin."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, _WORD)
+
+    return int64(array), build
+
+
+@intrinsic
+def keep(typing: Any, array: Any) -> Any:
+    """An array is still needed here."""
+    return types.void(array), lambda context, builder, signature, arguments: context.get_dummy_value()
+
+
+@intrinsic
+def array(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
+    """The array of so many elements that begins at an address; whoever calls holds it."""
+    made = types.Array(dtype.dtype, 1, "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        begin, count, _ = arguments
+        found = context.make_array(made)(context, builder)
+        size = context.get_abi_sizeof(context.get_data_type(made.dtype))
+        pointer = builder.inttoptr(begin, context.get_data_type(made.dtype).as_pointer())
+        arrayobj.populate_array(found, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
+        return found._getvalue()
+
+    return made(int64, int64, dtype), build
+
+
+def _form(context: Any) -> Any:
+    """What numba calls a function of three words, which gives nothing."""
+    return context.call_conv.get_function_type(types.none, (int64,) * 3)
+
+
+@intrinsic
+def address_of(typing: Any, part: Any) -> Any:
+    """The address of a compiled function of three words."""
+    signature = part.get_call_type(typing, (int64,) * 3, {})
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        compiled = part.dispatcher.overloads[signature.args]
+        context.add_linking_libs([compiled.library])
+        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
+
+    return int64(part), build
+
+
+@intrinsic
+def _call(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
+    """Call what is at an address; whether it failed."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        form = _form(context)
+        given = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
+        status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*given, *arguments[1:]])
+        is_good = builder.or_(
+            builder.icmp_signed("==", status, _INT(0)), builder.icmp_signed("==", status, _INT(-2))
+        )  # numba's OK, and its None
+        return builder.zext(builder.not_(is_good), _WORD)
+
+    return int64(int64, int64, int64, int64), build
+
+
+def _c_function(name: str) -> Any:
+    symbol = f"tagloom_{name}"
+    llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value)
+    return types.ExternalFunction(symbol, int64(types.int32, int64, int64))
+
+
+if sys.platform != "win32":
+    _read, _write = _c_function("read"), _c_function("write")
+else:
+    _read = _write = njit(lambda file, address, count: int64(0))
+
+address: Any = _address
+call: Any = _call
+_jit: Any = njit(error_model="numpy", nogil=True)
+
+
+@_jit
+def _work(c):  # type: ignore[no-untyped-def]
+    """Take shares until there are none."""
+    part, words, count = read_i(c, 4), read_i(c, 5), read_i(c, 6)
+    first = add(c, 3, SHARE)
+    while first < count:
+        if call(part, words, first, min(first + SHARE, count)) != 0:
+            add(c, 7, 1)
+        first = add(c, 3, SHARE)
+
+
+@_jit
+def serve(c):  # type: ignore[no-untyped-def]
+    """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
+    byte = np.empty(1, np.int64)
+    while _read(types.int32(read_i(c, 8)), address(byte), 1) == 1:
+        add(c, 2, 1)
+        if add(c, 1, 0) == 1:
+            _work(c)
+        add(c, 2, -1)
+
+
+@_jit
+def share(c, part, words, count):  # type: ignore[no-untyped-def]
+    """Compute a loop with the crew, if it is large and the crew is free, else here."""
+    if count < LARGE or c == 0 or claim(c, 0, 1) == 0:
+        return call(part, words, 0, count) == 0
+    write(c, 3, 0)
+    write(c, 4, part)
+    write(c, 5, words)
+    write(c, 6, count)
+    write(c, 7, 0)
+    add(c, 1, 1)
+    bytes_ = np.zeros(8, np.int64)
+    _write(types.int32(read_i(c, 9)), address(bytes_), read_i(c, 10))
+    _work(c)
+    add(c, 1, -1)
+    while add(c, 2, 0) != 0:  # for the time of a share at most
+        pass
+    good = read_i(c, 7) == 0
+    add(c, 0, -1)
+    return good
+
+
+_TEXT = f"""\
+from numba import int64, njit, void
+from {__package__} import crew
+@njit(void(int64), cache=True, error_model="numpy", nogil=True)
+def serve(c):
+ crew.serve(c)
+"""
+_begun: dict[int, Any] = {}
+"""By process, the words of its crew: a child that was forked has none of the threads."""
+_lock = threading.Lock()
+
+
+def helpers() -> int:
+    """How many threads help: one for each core but one, 64 at most; none where there are no pipes of this kind."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores - 1, 64) if sys.platform != "win32" else 0
+
+
+def begun() -> int:
+    """The address of the words of this process's crew, whose threads are started if they have not been; 0 where nobody
+    would help."""
+    with _lock:
+        if os.getpid() not in _begun:
+            _begun[os.getpid()] = _crew(helpers())
+        return int(_begun[os.getpid()].ctypes.data) if helpers() else 0
+
+
+def _crew(count: int) -> Any:
+    words = np.zeros(_WORDS, np.int64)
+    if count:
+        words[8:11] = *os.pipe(), count
+        serving = cache.load("crew", _TEXT).serve
+        for _ in range(count):
+            threading.Thread(target=serving, args=(words.ctypes.data,), name="tagloom crew", daemon=True).start()
+    return words

@@ -1,0 +1,39 @@
+"""Ops whose arrays of float32 are computed as such: how far from the exact numbers, and that only the number counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.op import OPS, kernel
+from tagloom.core.types import Type
+
+NARROW = [row for row in OPS.values() if row.narrow is not None]
+
+
+def drawn() -> np.ndarray:
+    """Floats of all sizes: every 4,099th of them."""
+    numbers = np.arange(0, 2**32, 4_099, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    return np.asarray(numbers[np.isfinite(numbers)])
+
+
+@pytest.mark.parametrize("row", NARROW, ids=lambda row: row.name)
+def test_within_two_ulp(row: object) -> None:
+    """Each element is within 2 ulp of what float64 makes of it, and NaN where that is."""
+    numbers = drawn()
+    made = kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
+    exact = row.numpy(numbers.astype(np.float64))  # type: ignore[attr-defined]
+    assert made.dtype == np.float32 and (np.isnan(made) == np.isnan(exact)).all()
+    ulp = np.spacing(np.abs(exact).astype(np.float32))
+    assert (np.abs(made.astype(np.float64) - exact) <= 2 * ulp).all()
+
+
+@pytest.mark.parametrize("row", NARROW, ids=lambda row: row.name)
+def test_an_element_is_computed_alike_wherever_it_stands(row: object) -> None:
+    """At the end of an array or in the midst of it, beside others or far from them, alone too."""
+    numbers = drawn()[::50][:2000]
+    made = row.narrow(numbers)  # type: ignore[attr-defined]
+    assert row.narrow(np.repeat(numbers, 3)[::3]).tobytes() == made.tobytes()  # type: ignore[attr-defined]
+    assert row.narrow(numbers[::-1])[::-1].tobytes() == made.tobytes()  # type: ignore[attr-defined]
+    for begin, end in ((1, 2000), (7, 24), (0, 15), (500, 501), (1999, 2000)):
+        assert row.narrow(numbers[begin:end].copy()).tobytes() == made[begin:end].tobytes()  # type: ignore[attr-defined]

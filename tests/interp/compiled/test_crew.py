@@ -1,0 +1,117 @@
+"""Loops that are shared out over cores: each element is computed once, by whomever, with the bits of the reference."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from compiled_laws import differences
+from numba import int64, njit, void
+from tagloom.core.program import Program
+from tagloom.interp.compiled import run as engine
+from tagloom.interp.compiled import source
+from tagloom.interp.jit import crew, kernels
+from tagloom.interp.jit.machine import read_i, write
+
+
+@tl.function
+def wave(
+    x: tl.Array[tl.float64, None], y: tl.Array[tl.float32, None], c: tl.float32
+) -> tuple[tl.Array[tl.float64, None], tl.Array[tl.float32, None]]:
+    """Both floats, a loop of NumPy's, a scalar, and two results."""
+    return tl.exp(-x) * x + 0.25, tl.sqrt(tl.abs(y * c - y)) / (y + c)
+
+
+def arguments(size: int) -> list[Any]:
+    dice = np.random.default_rng(size)
+    return [dice.normal(size=size), dice.normal(size=size).astype(np.float32), np.float32(1.1)]
+
+
+@pytest.mark.parametrize("size", [crew.LARGE - 1, crew.LARGE, crew.LARGE + 1, 7 * crew.SHARE + 3])
+def test_bits(size: int) -> None:
+    """Whether a loop is shared out or not, all elements are the reference's."""
+    assert not list(differences(wave.program, wave.graph, arguments(size)))
+
+
+TWINS = {
+    "an element that nobody computes": (r"(w\.share\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "a share begins late": (r"range\(first, last", "range(first + 1, last"),
+    "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
+    "the words of another array": (r"m\.read_i\((c\d+), 3\)", r"m.read_i(\1, 2)"),
+}
+
+
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong share shows; no twin reads or writes beyond an array."""
+    pattern, instead = TWINS[twin]
+    right = source.text_of
+
+    def wrong(program: Program) -> source.Text:
+        made = right(program)
+        lines = [re.sub(pattern, instead, line) for line in made.lines]
+        assert lines != made.lines, "this twin is not wrong at all"
+        made.lines = lines
+        return made
+
+    fresh(monkeypatch)
+    monkeypatch.setattr(source, "text_of", wrong)
+    assert list(differences(wave.program, wave.graph, arguments(crew.LARGE + 1)))
+
+
+def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is computed in float32, only that may be which rounds as float64 does."""
+    fresh(monkeypatch)
+    monkeypatch.setitem(kernels._OWN_WIDTH, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
+    assert list(differences(wave.program, wave.graph, arguments(1000)))
+
+
+@njit(void(int64, int64, int64), nogil=True)
+def count(c: int, first: int, last: int) -> None:
+    """A part that counts how often each element is computed."""
+    for at in range(first, last):
+        write(read_i(c, 0), at, read_i(read_i(c, 0), at) + 1)  # type: ignore[call-arg]
+
+
+@njit(nogil=True)
+def shared(c: int, words: int, size: int) -> bool:
+    return crew.share(c, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+
+
+@pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
+def test_each_element_once(size: int) -> None:
+    """Whatever the size, and whether there are helpers or not."""
+    for words in (0, crew.begun()):
+        for _ in range(20):
+            counts = np.zeros(size, np.int64)
+            given = np.array([counts.ctypes.data], np.int64)
+            assert shared(words, given.ctypes.data, size)
+            assert (counts == 1).all()
+
+
+def test_many_ask_at_once() -> None:
+    """A crew is one run's at a time; whoever finds it at work computes alone."""
+    given = arguments(3 * crew.LARGE)
+    wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
+    wrong: list[int] = []
+
+    def run(number: int) -> None:
+        for _ in range(10):
+            found = wave.run(*given, engine="compiled").value
+            if [each.tobytes() for each in found] != wanted:
+                wrong.append(number)
+
+    users = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert not wrong
