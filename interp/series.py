@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ class Series(Sequence[int]):
 
     __slots__ = ("_numbers",)
 
-    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+    def __init__(self, numbers: npt.NDArray[np.integer[Any]]) -> None:
         self._numbers = numbers
 
     def __len__(self) -> int:

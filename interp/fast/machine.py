@@ -316,9 +316,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
             if ahead == 0:
                 ahead = length
                 if clocked:
-                    at = peek(r, R.WAVES) << 1
-                    poke(profile, at, firings - peek(r, R.BEFORE))
-                    poke(profile, at + 1, waiting)
+                    poke(profile, peek(r, R.WAVES), firings - peek(r, R.BEFORE) | waiting << 32)
                     poke(r, R.WAVES, peek(r, R.WAVES) + 1)
                     poke(r, R.BEFORE, firings)
     poke(r, R.HEAD, head & mask)

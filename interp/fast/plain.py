@@ -181,9 +181,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
         if ahead == 0:
             ahead = end - head
             if clocked:
-                at = peek(r, R.WAVES) << 1
-                poke(peek(a, A.PROFILE), at, firings - peek(r, R.BEFORE))
-                poke(peek(a, A.PROFILE), at + 1, waiting)
+                poke(peek(a, A.PROFILE), peek(r, R.WAVES), firings - peek(r, R.BEFORE) | waiting << 32)
                 poke(r, R.WAVES, peek(r, R.WAVES) + 1)
                 poke(r, R.BEFORE, firings)
     if YOUNGEST:

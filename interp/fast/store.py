@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core.tag import ROOT, Tag
 from ...core.types import Type
@@ -31,6 +33,7 @@ from ..reference import Limits
 from .registers import A, Given, Held, Mode, Options, R
 from .rows import ROW, rows_of
 
+Number = TypeVar("Number", np.int32, np.int64)
 SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
@@ -64,7 +67,9 @@ class Store:
         self.memory = _aligned(len(image.literals) + (2 * SLACK) * image.largest)
         self.memory[: len(image.literals)] = image.literals
         self.ring = np.zeros((_power(2 * SLACK * image.fan), 2), np.int64)
-        self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int64)
+        self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int32)
+        """The firings of each wave, and the tokens that wait after it: half a word each, of which there are fewer than
+        2**31. A serial loop has as many waves as steps, and of 10**6 trips, with whole words, 128 MB."""
         self.free = np.zeros(len(image.scopes), np.int64)
         self.counts = np.zeros(len(graph.nodes), np.int64)
         self.begun = np.zeros(len(image.sites), np.int64)
@@ -102,7 +107,7 @@ class Store:
 
     def _found(self) -> Words:
         image = self.image
-        rows = {
+        rows: dict[A, npt.NDArray[Any]] = {
             A.OPTIONS: self.options, A.REGISTERS: self.registers, A.MEMORY: self.memory, A.RING: self.ring,
             A.PROFILE: self.profile, A.DEAD: self.dead, A.LOST: self.lost, A.REFERENCES: self.references,
             A.NODES: image.nodes, A.PORTS: image.ports, A.EDGES: image.edges, A.ROUTES: image.routes,
@@ -114,7 +119,7 @@ class Store:
         for of, array in rows.items():
             assert array.flags.c_contiguous
             found[of] = array.ctypes.data
-        sizes = {
+        sizes: dict[A, npt.NDArray[Any]] = {
             A.MEMORY_SIZE: self.memory,
             A.RING_SIZE: self.ring,
             A.PROFILE_SIZE: self.profile,
@@ -173,7 +178,7 @@ class Store:
         self.held, self._moved = _grown(self.held, factor), True
         self.due = np.zeros(len(self.held), np.int64)
 
-    def _small(self) -> Iterator[Words]:
+    def _small(self) -> Iterator[npt.NDArray[Any]]:
         r, image = self.registers, self.image
         if (len(self.memory) - r[R.TOP]) // image.largest < SLACK:
             yield self.memory
@@ -311,8 +316,8 @@ def _power(size: int) -> int:
     return 1 << max(size - 1, 1).bit_length()
 
 
-def _grown(array: Words, factor: int) -> Words:
-    grown = np.zeros((factor * len(array), *array.shape[1:]), np.int64)
+def _grown(array: npt.NDArray[Number], factor: int) -> npt.NDArray[Number]:
+    grown = np.zeros((factor * len(array), *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
 
