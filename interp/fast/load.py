@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
 
 
 _COLUMNS = columns(image, opcode, registers)
-_FILES = ("frames", "holding", "machine")
+_FILES = ("journal", "frames", "holding", "machine")
 _IMPORTS = f"""\
 from tagloom.interp.jit.memory import peek, poke, prefetch
 PORT_BITS = {image.PORT_BITS}
@@ -43,18 +43,39 @@ TAGGED = {image.TAGGED}
 """
 
 
+class Variant(StrEnum):
+    """The machines that are made of one text, by what they are called where they are compiled."""
+
+    PLAIN = "token machine"
+    NOTING = "token machine that notes events"
+
+
 @cache
-def machine() -> Callable[[int, int, int], int]:
+def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
-    return native("token machine", text(), "run", 3)
+    return native(variant, text(variant), "run", 3)
 
 
-def text() -> str:
+def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-    here = Path(__file__).parent
-    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _FILES]
+    here, chosen = Path(__file__).parent, _Chosen(variant)
+    files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
+    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    body = numbered("\n".join(map(ast.unparse, compiled)), _COLUMNS)
+    body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in compiled), _COLUMNS)
     body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
     return "\n".join([arms.text(), _IMPORTS, body])
+
+
+class _Chosen(ast.NodeTransformer):
+    """Keeps what stands under `if JOURNAL` in the machine that notes events, and leaves no trace of it in the other."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._variant = variant
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Name) and node.test.id == "JOURNAL":
+            return node.body if self._variant is Variant.NOTING else node.orelse
+        return node

@@ -33,7 +33,8 @@ from ..reference import (
 from ..script import seed_of
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
-from .load import machine
+from .keeping import Keeper
+from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
 from .store import Store
@@ -75,9 +76,10 @@ class Fast:
         limits: Limits,
         meter: Meter | None = None,
         spent: float = 0.0,
+        keeper: Keeper | None = None,
     ) -> None:
         """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
-        so many seconds are `spent`.
+        so many seconds are `spent`. The `keeper`, if there is one, gets what happens from here on.
 
         Raises Usage where the schedule has no name, and where the graph is too large.
         """
@@ -96,6 +98,9 @@ class Fast:
         )  # fmt: skip
         self.outside = Outside(self.store, state.rules, state.world)
         from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
+        self._keeper, self._variant = keeper, Variant.NOTING if keeper else Variant.PLAIN
+        if keeper is not None:
+            keeper.begin(self.store, self.outside)
 
     def state(self) -> State:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
@@ -104,13 +109,15 @@ class Fast:
     def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
         that was no ending of its own. A stop at which the run stands already is passed."""
-        machine()  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
+        machine(self._variant)  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
         with interruptible() as interrupt:
             stopped: TagloomError | None = self._pass()
             self._arm(stops or Stops())
             if stopped is None:
                 stopped = self._go(steps, interrupt)
             self._arm(Stops())
+            if self._keeper is not None:
+                self._keeper.rest()
         if stopped is None and interrupt.pressed and self.store.registers[R.LENGTH]:
             return rung("interrupt", self.limits)
         return stopped
@@ -165,7 +172,7 @@ class Fast:
 
     def _burst(self, steps: int) -> Why:
         """Make so many steps, or fewer; why it stopped."""
-        why = Why(machine()(self.store.addresses(), steps, self.store.image.header))
+        why = Why(machine(self._variant)(self.store.addresses(), steps, self.store.image.header))
         self.store.sweep()
         return why
 
@@ -195,6 +202,8 @@ class Fast:
         return False
 
     def _grow(self) -> None:
+        if self._keeper is not None and self.store.is_page_full():
+            self._keeper.turn()
         if resident() + self.store.growth() > self.limits.bytes:
             raise exhausted("bytes of memory", "bytes", self.limits.bytes)
         try:
