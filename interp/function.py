@@ -24,8 +24,9 @@ from ..core.validate_graph import graph_problems
 from ..core.value import Value
 from ..core.world import World
 from .engine import Options, Subject, run
+from .keep import Keep
 from .outcome import Outcome
-from .reference import Keep, Limits, Until, admit_arguments
+from .reference import Limits, Until, admit_arguments
 from .script import Script
 from .travel.history import History
 
@@ -109,8 +110,8 @@ class Function(Drawn):
         `account=False` says that only the results are wanted: then auto may run without tokens, and count nothing.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
-        `keep="events"` keeps them, `keep="run.jsonl"`, or any path that ends so, writes them to that file while the
-        program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
+        `keep="events"` keeps them, `keep=1000` the last so many, `keep="run.jsonl"`, or any path that ends so, writes
+        them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
         the loops say, and `world` prints.
         """
         traced, values = self._admitted("run", arguments)

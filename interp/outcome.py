@@ -72,6 +72,8 @@ class Outcome(Drawn):
     schedule: str
     error: TagloomError | None
     kept: tuple[Event, ...] | None = field(default=None, repr=False)
+    first_kept: int = 0
+    """How many steps were made before the first event that is kept: 0 where all are, or none."""
     trapped: tuple[Event, ...] = field(default=(), repr=False)
     """The firings that `traps` speaks of."""
     log: Path | None = None
@@ -109,20 +111,33 @@ class Outcome(Drawn):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The run, step by step; raises Usage if it was not kept."""
+        """The run, step by step, or of `keep=N` its end: the first of these is that of step `first_kept`, counted from
+        0. Raises Usage if none were kept."""
         if self.kept is None and self.log is not None:
             raise Usage("this run wrote its events to a file", got=self.log, hint=f'tl.read_events("{self.log}")')
         if self.kept is None:
             raise Usage("this run kept no events", hint='run it with keep="events"')
         return self.kept
 
+    @property
+    def _whole(self) -> tuple[Event, ...]:
+        """All events; raises Usage where only the last ones are there."""
+        if self.first_kept:
+            raise Usage(
+                "this run kept its last events only",
+                required="all of them",
+                got=f"{len(self.events):,} of {self.first_kept + len(self.events):,}",
+                hint='run it with keep="events"',
+            )
+        return self.events
+
     def values(self, node: str) -> dict[Tag, Value]:
         """What came out of a node, by tag: of its first output, wherever that sent something.
 
         `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where
-        no node, or more than one, is called so, and where the run kept no events.
+        no node, or more than one, is called so, and where the run did not keep all events.
         """
-        events, found = self.events, self.graph.only(node)
+        events, found = self._whole, self.graph.only(node)
         return {
             event.token.tag: value
             for event in events
@@ -137,13 +152,13 @@ class Outcome(Drawn):
 
     def critical_path(self) -> tuple[Firing, ...]:
         """A longest chain of firings, each with an operand of the one before, the same under every schedule; raises
-        Usage where the run kept no events."""
-        return critical_path(self.graph, self.events)
+        Usage where the run did not keep all events."""
+        return critical_path(self.graph, self._whole)
 
     def time_on(self, processors: float) -> int:
         """T_p: the time of the run's firings on so many processors, each of a unit, greedily; raises Usage where the
-        run kept no events, and where `processors` is no number of them."""
-        return time_on(self.graph, self.events, processors)
+        run did not keep all events, and where `processors` is no number of them."""
+        return time_on(self.graph, self._whole, processors)
 
 
 def ending(

@@ -147,7 +147,7 @@ class Reader:
     def _firing(self, words: Sequence[int], at: int, said: Said | None) -> Event:
         head = words[at]
         token = self._token(words[at + Item.TOKEN], words[at + Item.VALUE])
-        number, port, tag, value = token
+        number, tag = token.node, token.tag
         rule = self._rules[number]
         inputs = self._inputs(rule, token, words[at + Item.FIRED_WORDS : at + length(head)])
         outputs = self._outputs(number, inputs, head, words[at + Item.OUT], words[at + Item.OUT_SECOND])
@@ -202,7 +202,8 @@ class Reader:
         found, tag = [], self.tags[target]
         for (_, value), span in zip(outputs, (first, second), strict=False):
             for edge in self._edges[span >> 32 : span & _LOW]:
-                found.append(Token(*self._ports[edge], tag, value))
+                node, port = self._ports[edge]
+                found.append(Token(node, port, tag, value))
         return tuple(found)
 
     def _more(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:

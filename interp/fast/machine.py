@@ -21,7 +21,20 @@ import numpy as np
 from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch
 from ..opcode import FIRST, Code, first_trapping
-from .frames import JOURNAL, PENDING, closed, depth_of, iteration_of, mixed, opened, operand, parent_of, released, site_of, take
+from .frames import (
+    JOURNAL,
+    PENDING,
+    closed,
+    depth_of,
+    iteration_of,
+    mixed,
+    opened,
+    operand,
+    parent_of,
+    released,
+    site_of,
+    take,
+)
 from .holding import busier, due, due_at_wave, hold, is_held, let_go
 from .journal import journal_room, note_firing, note_stay
 from .registers import A, Given, Item, Kind, Mode, Options, R, Why

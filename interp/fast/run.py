@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, overload
 from typing import Literal as Word
-from typing import overload
 
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
@@ -17,6 +17,7 @@ from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..image import DEEPEST, NODE
 from ..imaging import known_image
+from ..keep import Keep, Kept, keeping
 from ..measure import Meter, Stats
 from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
@@ -33,7 +34,7 @@ from ..reference import (
 from ..script import seed_of
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
-from .keeping import Keeper
+from .keeping import Keeper, Last, keeper_of
 from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
@@ -336,6 +337,7 @@ def run_fast(
     until: Until,
     limits: Limits | None,
     structure: Structure,
+    keep: Keep = None,
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
@@ -345,6 +347,20 @@ def run_fast(
     Raises Usage where the arguments do not fit, or an option is none.
     """
     check_until(until)
-    state = first_state(graph, admit_arguments(graph, arguments), schedule, seed, k, world)
-    run = Fast(state, schedule, until=until, limits=limits_of(limits))
-    return run.outcome(run.go(), structure)
+    admitted = admit_arguments(graph, arguments)
+    state = first_state(graph, admitted, schedule, seed, k, world)
+    with keeping(keep, graph, admitted, schedule, seed, k) as kept:
+        return finished(state, schedule, until, limits_of(limits), structure, kept)
+
+
+def finished(
+    state: State, schedule: str, until: Until, limits: Limits, structure: Structure, kept: Kept, **before: Any
+) -> Outcome:
+    """Go on with a run from this state, keep what is to be kept, and say how it ended; `before` is what `Fast` takes of
+    the part of it that is done already."""
+    keeper = keeper_of(kept)
+    run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
+    stopped = run.go()
+    if isinstance(keeper, Last) and kept.events is not None:
+        kept.events.extend(keeper.events())
+    return kept.ended(replace(run.outcome(stopped, structure), **kept.said(int(run.store.registers[R.STEPS]))))

@@ -248,10 +248,8 @@ class Store:
     def begin_journal(self) -> None:
         """Keep one from now on, of which `turn` gives the pages."""
         image = self.image
-        self.states = np.array(
-            [int(image.nodes[members, NODE.STATE].max(initial=image.header - 1)) + 1 - image.header for members in image.members],
-            np.int64,
-        )
+        last = [int(image.nodes[members, NODE.STATE].max(initial=image.header - 1)) for members in image.members]
+        self.states = np.array(last, np.int64) + 1 - image.header
         closing = Item.CLOSED_WORDS + int(self.states.max())
         firing = Item.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
         self.options[Options.CLOSING] = closing

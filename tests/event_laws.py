@@ -1,0 +1,100 @@
+"""The laws of the events that the fast engine keeps: they are those of the reference, all of them, the last ones, or as
+lines of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import Any
+
+from acts_generator import Witness
+from fast_laws import LIMITS, SCHEDULES, exact
+from generator import Case
+from tagloom.core.errors import Exhausted
+from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
+from tagloom.interp.event import Event
+from tagloom.interp.fast.keeping import Keeper, Last, everything
+from tagloom.interp.fast.run import Fast
+from tagloom.interp.reference import Limits, drive, first_state
+from tagloom.interp.schedule import schedule
+
+
+def violations(
+    case: Case, dice: Random, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS
+) -> Iterator[str]:
+    """Every law of events that this program breaks."""
+    graph = lower(case.program)
+    for name in schedules:
+        wanted = of_reference(graph, case, name, limits)
+        begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
+        count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
+        yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
+        yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count)
+
+
+def pauses(dice: Random) -> list[int | None]:
+    """After how many steps each a run pauses."""
+    return [*dice.choice(([], [dice.randint(1, 300)] * dice.randint(1, 5))), None]
+
+
+def of_reference(graph: Graph, case: Case, name: str, limits: Limits) -> list[Event]:
+    """The events of a run, as far as its limits go."""
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    return list(until_exhausted(drive(state, schedule(name), limits)))
+
+
+def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
+    try:
+        yield from events
+    except Exhausted:
+        return
+
+
+def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: Keeper) -> Fast:
+    """A run that the reference begins, and that is kept on the fast engine."""
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
+        pass
+    return Fast(state, name, until="quiet", limits=limits, keeper=keeper)
+
+
+def whole(
+    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None]
+) -> Iterator[str]:
+    """All events of a run that is taken over somewhere, and pauses, are those of the reference from there on."""
+    got: list[Event] = []
+    run = begun(graph, case, name, limits, begin, everything(got.append))
+    for pause in steps:
+        run.go(pause)
+    yield from compared(f"{name}, all from {begin}", wanted[begin:], got)
+
+
+def last(
+    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None],
+    count: int,
+) -> Iterator[str]:  # fmt: skip
+    """The last events are the last of the reference's, wherever the run pauses."""
+    keeper = Last(count)
+    run = begun(graph, case, name, limits, begin, keeper)
+    done = begin
+    for pause in steps:
+        run.go(pause)
+        done = len(wanted) if pause is None else min(done + pause, len(wanted))
+        yield from compared(f"{name}, {count} from {begin}", wanted[begin:done][-count:], list(keeper.events()))
+
+
+def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
+    """The first event that differs, if any does."""
+    if len(wanted) != len(got):
+        yield f"{said}: {len(got)} events, and not {len(wanted)}"
+    for number, (one, other) in enumerate(zip(wanted, got, strict=False)):
+        if told(one) != told(other):
+            yield f"{said}: event {number} is {other}, and not {one}"
+            return
+
+
+def told(event: Event) -> Any:
+    """An event with values by their bits, and by their types."""
+    return exact(event), [type(value) for value in event.inputs or ()], type(event.token.value)
