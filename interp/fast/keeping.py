@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ..event import Event
 from ..image import Words
-from ..keep import Kept
 from .events import Page, Reader, Tags, is_step, items, links
 from .outside import Outside, Said
 from .registers import Item, R
@@ -58,14 +57,6 @@ class _Reading(Keeper):
 def everything(see: Callable[[Event], object]) -> Keeper:
     """Shows each event to somebody."""
     return _Reading(see)
-
-
-def keeper_of(kept: Kept) -> Keeper | None:
-    """Who keeps what a run is told to; where that are the last events, they are to be asked for at its end."""
-    if isinstance(kept.events, deque):
-        return Last(kept.events.maxlen or 0)
-    watchers = kept.watchers
-    return everything(watchers[0]) if watchers else None
 
 
 class _Written(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
@@ -59,13 +59,22 @@ def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
 def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-    here, chosen = Path(__file__).parent, _Chosen(variant)
     files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
+    return "\n".join([arms.text(), _IMPORTS, compiled(files, _COLUMNS, {"run"}, _Chosen(variant))])
+
+
+def compiled(
+    files: Iterable[str],
+    known: Mapping[str, type[IntEnum]],
+    entries: Collection[str],
+    chosen: ast.NodeTransformer | None = None,
+) -> str:
+    """The constants and functions of files of this folder, where all but the `entries` are jitted."""
+    here, chosen = Path(__file__).parent, chosen or ast.NodeTransformer()
     trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
-    compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in compiled), _COLUMNS)
-    body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
-    return "\n".join([arms.text(), _IMPORTS, body])
+    nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
+    body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in nodes), known)
+    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entries)})\()", "@njit\ndef ", body)
 
 
 class _Chosen(ast.NodeTransformer):

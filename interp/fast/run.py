@@ -34,10 +34,11 @@ from ..reference import (
 from ..script import seed_of
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
-from .keeping import Keeper, Last, keeper_of
+from .keeping import Keeper, Last
 from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
+from .scribe import keeper_of
 from .store import Store
 from .takeover import from_state
 
@@ -358,7 +359,7 @@ def finished(
 ) -> Outcome:
     """Go on with a run from this state, keep what is to be kept, and say how it ended; `before` is what `Fast` takes of
     the part of it that is done already."""
-    keeper = keeper_of(kept)
+    keeper = keeper_of(kept, known_image(state.graph, state.bounds))
     run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
     if isinstance(keeper, Last) and kept.events is not None:
