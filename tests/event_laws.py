@@ -4,9 +4,11 @@ lines of a log."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from io import StringIO
+from itertools import islice, zip_longest
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from acts_generator import Witness
 from fast_laws import LIMITS, SCHEDULES, exact
@@ -15,8 +17,13 @@ from tagloom.core.errors import Exhausted
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.interp.event import Event
+from tagloom.interp.fast import store
 from tagloom.interp.fast.keeping import Keeper, Last, everything
 from tagloom.interp.fast.run import Fast
+from tagloom.interp.fast.scribe import keeper_of
+from tagloom.interp.imaging import image
+from tagloom.interp.keep import Kept
+from tagloom.interp.log import Log
 from tagloom.interp.reference import Limits, drive, first_state
 from tagloom.interp.schedule import schedule
 
@@ -27,11 +34,18 @@ def violations(
     """Every law of events that this program breaks."""
     graph = lower(case.program)
     for name in schedules:
-        wanted = of_reference(graph, case, name, limits)
-        begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
-        count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
-        yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
-        yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count)
+        with patch.object(store, "PAGE", dice.choice((0, store.PAGE))):
+            yield from kept(graph, case, name, limits, dice)
+
+
+def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
+    """What is kept of one run in three ways, from where the dice say, with pauses."""
+    wanted = of_reference(graph, case, name, limits)
+    begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
+    count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
+    yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
+    yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count)
+    yield from written(graph, case, name, limits, begin, pauses(dice))
 
 
 def pauses(dice: Random) -> list[int | None]:
@@ -83,6 +97,26 @@ def last(
         run.go(pause)
         done = len(wanted) if pause is None else min(done + pause, len(wanted))
         yield from compared(f"{name}, {count} from {begin}", wanted[begin:done][-count:], list(keeper.events()))
+
+
+def written(
+    graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]
+) -> Iterator[str]:
+    """The lines of a log that the reference begins, and the fast engine goes on with, are those of the reference."""
+    wanted, got = StringIO(), StringIO()
+    reference, fast = Log(graph, wanted.write), Log(graph, got.write)
+    for event in of_reference(graph, case, name, limits):
+        reference.event(event)
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    for event in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
+        fast.event(event)
+    run = Fast(state, name, until="quiet", limits=limits, keeper=keeper_of(Kept(log=fast), image(graph)))
+    for pause in steps:
+        run.go(pause)
+    if wanted.getvalue() != got.getvalue():
+        lines = zip_longest(wanted.getvalue().splitlines(), got.getvalue().splitlines())
+        number, (one, other) = next((n, pair) for n, pair in enumerate(lines) if pair[0] != pair[1])
+        yield f"{name}, from {begin}: line {number} is\n{other}, and not\n{one}"
 
 
 def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
