@@ -111,8 +111,8 @@ class Function(Drawn):
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
         `keep="events"` keeps them, `keep=1000` the last so many, `keep="run.jsonl"`, or any path that ends so, writes
-        them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
-        the loops say, and `world` prints.
+        them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a
+        loop run at once, whatever the loops say, and `world` prints.
         """
         traced, values = self._admitted("run", arguments)
         subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)

@@ -99,9 +99,7 @@ def last(
         yield from compared(f"{name}, {count} from {begin}", wanted[begin:done][-count:], list(keeper.events()))
 
 
-def written(
-    graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]
-) -> Iterator[str]:
+def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]) -> Iterator[str]:
     """The lines of a log that the reference begins, and the fast engine goes on with, are those of the reference."""
     wanted, got = StringIO(), StringIO()
     reference, fast = Log(graph, wanted.write), Log(graph, got.write)

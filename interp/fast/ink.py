@@ -1,4 +1,4 @@
-"""What writes the lines of a log knows, by number: the columns of its tables, which `scribe` fills and `lines` reads."""
+"""What writes the lines of a log knows, by number: the columns of the tables that `scribe` fills and `lines` reads."""
 
 from __future__ import annotations
 
