@@ -57,7 +57,7 @@ def log_path(keep: Keep) -> Path | None:
         raise Usage("this is no name for a log of events", required=f"one that ends in {SUFFIX}", got=name)
     raise Usage(
         f"a run cannot keep {keep!r}",
-        required=f'keep="events", the number of the last events from 1 up, or the name of a file that ends in {SUFFIX}',
+        required=f'keep="events", a number of events from 1 up, or the name of a file that ends in {SUFFIX}',
     )
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
-from ..core.cells import Handle
 from ..core.display import Drawn
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
@@ -30,6 +29,7 @@ from .critical import Firing, critical_path, time_on
 from .event import Cell, Event, Token
 from .measure import Stats
 from .order import program_order
+from .saying import bound_said, cell_said, shown
 from .shares import activations
 from .state import State
 
@@ -121,14 +121,10 @@ class Outcome(Drawn):
 
     @property
     def _whole(self) -> tuple[Event, ...]:
-        """All events; raises Usage where only the last ones are there."""
+        """All events; raises Usage where only the last ones were kept."""
         if self.first_kept:
-            raise Usage(
-                "this run kept its last events only",
-                required="all of them",
-                got=f"{len(self.events):,} of {self.first_kept + len(self.events):,}",
-                hint='run it with keep="events"',
-            )
+            got = f"the last {len(self.events):,}, from step {self.first_kept:,} on"
+            raise Usage("this run did not keep all events", got=got, hint='run it with keep="events"')
         return self.events
 
     def values(self, node: str) -> dict[Tag, Value]:
@@ -305,11 +301,6 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
     return error
 
 
-def shown(graph: Graph, value: Value) -> str:
-    """A value as a literal; a handle by the node that made the cells."""
-    return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else show(value)
-
-
 def _call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
     """A tag as a call stack, innermost first: a line a call or iteration. Where it is deep, only the inner ones and
     the root are there, so that it costs the same at any depth."""
@@ -385,17 +376,6 @@ def _stays(graph: Graph, waiting: Waiting) -> str:
         return f"  {node}{line} waits under {waiting.tag} for {cell_said(graph, waiting.stays)}, which nobody has put"
     assert waiting.stays is not None
     return f"  a token for {node}{line} is held under {waiting.tag}: {bound_said(waiting.tag, waiting.stays)}"
-
-
-def cell_said(graph: Graph, cell: Cell) -> str:
-    """A cell by its number and the node that made it."""
-    handle, number = cell
-    return f"cell {number} of {graph.nodes[handle.node]}, made under {handle.tag}"
-
-
-def bound_said(tag: Tag, bound: int) -> str:
-    """Why a token is held for an iteration."""
-    return f"iteration {tag.iteration - bound} is still busy, and the bound of {tag.site} is {bound}"
 
 
 def exhausted(what: str, limit: str, number: float) -> Exhausted:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import islice, zip_longest
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -14,17 +15,21 @@ from acts_generator import Witness
 from fast_laws import LIMITS, SCHEDULES, exact
 from generator import Case
 from tagloom.core.errors import Exhausted
+from tagloom.core.frontend.structure import flat
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.interp.event import Event
 from tagloom.interp.fast import store
 from tagloom.interp.fast.keeping import Keeper, Last, everything
-from tagloom.interp.fast.run import Fast
+from tagloom.interp.fast.run import Fast, run_fast
 from tagloom.interp.fast.scribe import keeper_of
 from tagloom.interp.imaging import image
 from tagloom.interp.keep import Kept
 from tagloom.interp.log import Log
+from tagloom.interp.record import record
 from tagloom.interp.reference import Limits, drive, first_state
+from tagloom.interp.reference import run_graph as run_on_reference
+from tagloom.interp.replay import read_events
 from tagloom.interp.schedule import schedule
 
 
@@ -130,3 +135,19 @@ def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterat
 def told(event: Event) -> Any:
     """An event with values by their bits, and by their types."""
     return exact(event), [type(value) for value in event.inputs or ()], type(event.token.value)
+
+
+def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
+    """A log of a whole run is that of the reference, but for the engine's name, and is replayed to the same end."""
+    graph, texts = lower(case.program), []
+    options: dict[str, Any] = {"schedule": name, "limits": LIMITS, "keep": path}
+    run_on_reference(graph, case.arguments, world=Witness(), **options)
+    texts.append(path.read_text())
+    structure = flat(len(graph.results))
+    outcome = run_fast(graph, case.arguments, structure=structure, until="quiet", world=Witness(), **options)
+    texts.append(path.read_text().replace('"engine":"fast"', '"engine":"reference"'))
+    if texts[0] != texts[1]:
+        yield f"{name}: the logs differ"
+    log = read_events(path)
+    if log.outcome != record(outcome):
+        yield f"{name}: the log ends in {log.outcome}, and the run in {record(outcome)}"

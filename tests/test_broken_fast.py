@@ -58,7 +58,7 @@ def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Ca
     def how(patch: MonkeyPatch) -> None:
         text, old, new = load.text(), in_numbers(line), in_numbers(instead)
         assert old in text, f"no line of the machine is {line}"
-        patch.setattr(load, "text", lambda: text.replace(old, new))
+        patch.setattr(load, "text", lambda variant: text.replace(old, new))
         patch.setattr(run, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)

@@ -206,6 +206,7 @@ class Fast:
     def _grow(self) -> None:
         if self._keeper is not None and self.store.is_page_full():
             self._keeper.turn()
+            return
         if resident() + self.store.growth() > self.limits.bytes:
             raise exhausted("bytes of memory", "bytes", self.limits.bytes)
         try:

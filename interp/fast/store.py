@@ -33,8 +33,8 @@ SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
 """How many times as large an array gets: the system gives memory when it is used, and so a large one saves copies."""
-PAGE = 2**15
-"""The words of a page of the journal, and room: they stay in the processor's cache until they are read."""
+PAGE = 2**17
+"""The words of a page of the journal, and room: to turn pages of 2**15 takes 10 ns a step more."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -265,7 +265,9 @@ class Store:
         room = PAGE + 16 * int(options[Options.NOTING])
         if page is None or len(page) < bound + room:
             page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
-        self.journal, r[R.NOTED], self._moved = page, 0, True
+        self.journal, r[R.NOTED] = page, 0
+        if not self._moved:  # all others are where they were: to ask each takes 40 us
+            self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
 
     def is_page_full(self) -> bool:

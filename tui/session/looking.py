@@ -16,7 +16,8 @@ from ...core.tag import Tag
 from ...core.value import show
 from ...interp.activation import Record
 from ...interp.event import Token
-from ...interp.outcome import Outcome, shown
+from ...interp.outcome import Outcome
+from ...interp.saying import shown
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
 from ...interp.state import State
