@@ -12,7 +12,8 @@ from typing import Any
 from unittest.mock import patch
 
 from acts_generator import Witness
-from fast_laws import LIMITS, SCHEDULES, exact
+from event_bits import bits
+from fast_laws import LIMITS, SCHEDULES
 from generator import Case
 from tagloom.core.errors import Exhausted
 from tagloom.core.frontend.structure import flat
@@ -134,7 +135,7 @@ def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterat
 
 def told(event: Event) -> Any:
     """An event with values by their bits, and by their types."""
-    return exact(event), [type(value) for value in event.inputs or ()], type(event.token.value)
+    return bits(event), [type(value) for value in event.inputs or ()], type(event.token.value)
 
 
 def replayed(case: Case, name: str, path: Path) -> Iterator[str]:

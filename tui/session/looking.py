@@ -17,9 +17,9 @@ from ...core.value import show
 from ...interp.activation import Record
 from ...interp.event import Token
 from ...interp.outcome import Outcome
-from ...interp.saying import shown
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
+from ...interp.saying import shown
 from ...interp.state import State
 from ...interp.travel.moment import token_said
 from ..report import stats_report
