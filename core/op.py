@@ -62,6 +62,9 @@ class Op:
     An op without a `scalar` column is not computed element by element: `numpy` is its meaning on scalars too. `shape`
     is that of the result, by those of the operands, and raises Invalid where these do not fit; `misfit` is what they
     do not do. `bound` says how far an engine may be from the exact result; without one all engines make the same bits.
+
+    Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
+    them as they are, each element within 2 ulp of the exact number.
     """
 
     name: str
@@ -76,6 +79,11 @@ class Op:
     shape: Callable[[list[Shape]], Shape] = join_shapes
     misfit: str = "do not broadcast"
     bound: Callable[..., Any] | None = None
+    narrow: Callable[..., Any] | None = None
+
+    def computes_narrow(self, dtype: DType) -> bool:
+        """Whether arrays are computed in float32, the result being of this dtype."""
+        return self.narrow is not None and dtype is dtypes.float32
 
     @property
     def outputs(self) -> int:
@@ -127,11 +135,11 @@ _LOW, _HIGH = dtypes.int64.range
 def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = ()) -> Kernel:
     """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's."""
     if row.scalar is None:
-        return _array_kernel(_bound(row.numpy, attributes), result)
+        return _on_arrays(row, result, attributes)
     if result.shape is None:
         return _kernel_by_shape(row, operands, result, attributes)
     if not result.is_scalar:
-        return _array_kernel(_bound(row.numpy, attributes), result)
+        return _on_arrays(row, result, attributes)
     compute = _followed(*row.scalar_on(operands[0].dtype, result.dtype))
     if any(type_.dtype not in dtypes.NATIVE for type_ in (*operands, result)):
         return _boxed_kernel(compute, result.dtype)
@@ -148,7 +156,7 @@ def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attribut
 def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
     """Where only the run tells whether the operands are scalars."""
     on_scalars = kernel(row, operands, Type(result.dtype), attributes)
-    on_arrays = _array_kernel(_bound(row.numpy, attributes), result)
+    on_arrays = _on_arrays(row, result, attributes)
 
     def compute(*operands: Value) -> Value:
         return on_arrays(*operands) if any(isinstance(o, np.ndarray) for o in operands) else on_scalars(*operands)
@@ -180,19 +188,27 @@ def _boxed_kernel(column: Callable[..., Any], dtype: DType) -> Kernel:
     return compute
 
 
-def _array_kernel(column: Callable[..., Any], result: Type) -> Kernel:
+def _on_arrays(row: Op, result: Type, attributes: Attributes) -> Kernel:
+    is_narrow = row.computes_narrow(result.dtype)
+    column = _bound(row.narrow if is_narrow and row.narrow else row.numpy, attributes)
+    given = _typed if is_narrow else _strong
+
     def compute(*operands: Value) -> Value:
         with np.errstate(all="ignore"):
-            return normal(column(*map(_strong, operands)), result)
+            return normal(column(*map(given, operands)), result)
 
     return compute
 
 
+def _typed(operand: Value) -> Any:
+    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt."""
+    return operand if isinstance(operand, np.ndarray | np.generic) else type_of(operand).dtype.numpy.type(operand)
+
+
 def _strong(operand: Value) -> Any:
-    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt; float32 as float64."""
-    if isinstance(operand, np.ndarray | np.generic):
-        return operand.astype(np.float64) if operand.dtype == np.float32 else operand
-    return type_of(operand).dtype.numpy.type(operand)
+    """The same, and float32 as float64."""
+    typed = _typed(operand)
+    return typed.astype(np.float64) if typed.dtype == np.float32 else typed
 
 
 MOST_ELEMENTS = 2**30

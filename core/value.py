@@ -49,6 +49,20 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
 
 
+def borrow(value: object, wanted: Type) -> Value:
+    """As `admit`, but an array that has the form of a value already is not copied: that of who gives it is taken. Who
+    borrows must neither write to it nor give anything away that shares its elements.
+
+    >>> array = np.zeros(3)
+    >>> borrow(array, Type(dtypes.float64, (3,))) is array
+    True
+    """
+    has_form = type(value) is np.ndarray and value.ndim and value.flags.c_contiguous and value.flags.aligned
+    if has_form and value.dtype == wanted.dtype.numpy and wanted.admits(Type(wanted.dtype, value.shape)):  # type: ignore
+        return value  # type: ignore[return-value]
+    return admit(value, wanted)
+
+
 def _takes(dtype: DType, value: object) -> builtins.bool:
     """Whether these are Python's own numbers, all of kinds that may become this dtype."""
     allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}, "h": set()}

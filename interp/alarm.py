@@ -29,7 +29,11 @@ LARGE = 2**20
 def resident() -> int:
     """The bytes of memory that this process has now; where the system does not say, the most that it ever had."""
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # by Python's own files, this takes twice as long
+        try:
+            return int(os.read(file, 200).split()[1]) * resource.getpagesize()
+        finally:
+            os.close(file)
     except (OSError, IndexError, ValueError):
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024

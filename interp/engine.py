@@ -123,14 +123,14 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
 
 
 def _no_compiled(subject: Subject, options: Options) -> str | None:
-    from .compiled.support import supports
+    from .compiled.support import refused, supports
 
     if subject.program is None:
         return "it needs the program that a graph came from"
     if options.k is not None:
         return "it runs one iteration after another, and knows no bounds on them"
     asked = {"schedule": options.schedule, "until": options.until, "keep": options.keep}
-    return supports(subject.program, asked)
+    return refused(asked) or (None if _is_ready(subject.program) else supports(subject.program))
 
 
 def _no_cuda(subject: Subject, options: Options) -> str | None:
@@ -216,8 +216,12 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
 
 def _is_at_hand(subject: Subject, options: Options) -> bool:
     """Whether the machine code of a program is in memory, and does what is asked for."""
+    return _is_ready(subject.program) and _may_begin_again(subject, options)
+
+
+def _is_ready(program: Program | None) -> bool:
     compiled = sys.modules.get(f"{__package__}.compiled.run")  # which takes a third of a second to import
-    return compiled is not None and compiled.is_ready(subject.program) and _may_begin_again(subject, options)
+    return compiled is not None and compiled.is_ready(program)
 
 
 def _for_its_value(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -21,12 +21,11 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
-from ..core.value import Value
 from ..core.world import World
 from .engine import Options, Subject, run
 from .keep import Keep
 from .outcome import Outcome
-from .reference import Limits, Until, admit_arguments
+from .reference import Limits, Until
 from .script import Script
 from .travel.history import History
 
@@ -114,9 +113,9 @@ class Function(Drawn):
         them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a
         loop run at once, whatever the loops say, and `world` prints.
         """
-        traced, values = self._admitted("run", arguments)
+        traced, leaves = self._taken("run", arguments)
         subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)
-        return run(subject, values, Options(schedule, until, limits, keep, seed, k, in_world, account), engine)
+        return run(subject, leaves, Options(schedule, until, limits, keep, seed, k, in_world, account), engine)
 
     def history(
         self,
@@ -128,10 +127,10 @@ class Function(Drawn):
         world: World | None = None,
     ) -> History:
         """The beginning of a run that can be stepped, forwards and backwards, jumped in, asked, and branched."""
-        traced, values = self._admitted("history", arguments)
+        traced, leaves = self._taken("history", arguments)
         return History(
             traced.graph,
-            values,
+            leaves,
             schedule=schedule,
             limits=limits,
             structure=traced.structure,
@@ -161,17 +160,12 @@ class Function(Drawn):
                 got=", ".join(f"{name}=..." for name in named),
             )
 
-    def _admitted(self, method: str, arguments: Sequence[Any]) -> tuple[Traced, list[Value]]:
-        """What is to run, and on which values; raises Usage, with the line, where that cannot be."""
+    def _taken(self, method: str, arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
+        """What is to run, and the leaves of the arguments; raises Usage, with the line, where that cannot be."""
         if current() is not None:
             raise Usage(f"{self.name}.{method} cannot be traced", where=here(), hint=f"write {self.name}(...)")
         leaves, forms = self._taken_apart(arguments)
-        traced = self._trace(forms)
-        try:
-            return traced, admit_arguments(traced.graph, leaves)
-        except Usage as error:
-            error.where = here()
-            raise
+        return self._trace(forms), leaves
 
     def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
         """The leaves of concrete arguments, and the forms that they are traced with."""

@@ -144,7 +144,7 @@ class SCOPE(IntEnum):
     """The words from the header on that a new frame must have at 0: bits, and places for activations."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Image:
     """A graph as arrays; `sites` and `scopes` say what their numbers mean."""
 

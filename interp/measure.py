@@ -6,7 +6,7 @@ the parallelism and the profiles exist for runs under the schedule `waves`, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.tag import Site
@@ -29,14 +29,16 @@ class Stats:
     deepest_tag      the longest path of a tag; the root's is 0
     by_node          firings of each node, by its number in the graph
     opened           activations of each site: calls, or iterations of a loop
+
+    Profiles are tuples, or what equals them.
     """
 
     firings: int
     steps: int
     critical_path: int | None
     parallelism: float | None
-    profile: tuple[int, ...] | None
-    waiting: tuple[int, ...] | None
+    profile: Sequence[int] | None
+    waiting: Sequence[int] | None
     largest_store: int
     largest_flight: int
     deepest_tag: int

@@ -151,7 +151,7 @@ def _tally(outcome: Outcome) -> Tally:
     return {
         **{name: measures[name] for name in _COUNTS},
         "parallelism": measures["parallelism"],
-        **{name: measures[name] for name in _WAVES},
+        **{name: None if stats.profile is None else tuple(measures[name]) for name in _WAVES},
         "activations": outcome.activations(),
         "by_node": by_node,
         "by_function": by_function(graph, stats),

@@ -10,6 +10,7 @@ from typing import Literal as Word
 
 from ..core.act import resource_of
 from ..core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
+from ..core.frontend.source import here
 from ..core.frontend.structure import LEAF, Structure, flat
 from ..core.graph import Graph, Node
 from ..core.types import type_of
@@ -358,7 +359,7 @@ def refusal(problems: Sequence[Invalid]) -> Invalid:
     return first
 
 
-def admit_arguments(graph: Graph, arguments: Sequence[object]) -> list[Value]:
+def admit_arguments(graph: Graph, arguments: Sequence[object], by: Callable[..., Value] = admit) -> list[Value]:
     """The arguments as values of the graph's types; raises Usage where they do not fit."""
     wanted = graph.arguments[graph.hidden :]
     if len(wanted) != len(arguments):
@@ -371,8 +372,8 @@ def admit_arguments(graph: Graph, arguments: Sequence[object]) -> list[Value]:
     admitted = []
     for (name, output), argument in zip(wanted, arguments, strict=True):
         try:
-            admitted.append(admit(argument, output.type))
+            admitted.append(by(argument, output.type))
         except Usage as error:
-            error.message = f"argument {name} of {graph.name}: {error.message}"
+            error.message, error.where = f"argument {name} of {graph.name}: {error.message}", here()
             raise
     return admitted

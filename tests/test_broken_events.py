@@ -145,7 +145,7 @@ TWINS = (
     noting("released tokens are not noted", "note_released(a, r, held + (of << 3))", "of = of", BOUNDED),
     noting("the clock is not noted", "Item.ENDS * (ahead == 1)", "Item.ENDS * (ahead == 2)"),
     writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
-    writing("the tag of the frame that sends", "peek(item, Item.TARGET) << PORT_BITS", "peek(item, Item.TOKEN) >> 24 << 24"),
+    writing("the tag of who sends", "peek(item, Item.TARGET) << PORT_BITS", "peek(item, Item.TOKEN) >> 24 << 24"),
     writing("the first float that is larger", "if peek(floats, middle) < word", "if peek(floats, middle) <= word"),
     writing("the first output of a switch", "return peek(item, Item.VALUE) == 0", "return False"),
     writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),

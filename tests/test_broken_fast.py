@@ -54,11 +54,21 @@ class Twin:
 
 def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
     """A machine in whose source a line, wherever it stands, is another one. It takes seconds to compile."""
+    return _rewritten(said, {line: instead}, programs)
 
+
+def general(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+    """The same of one that leaves nothing to `plain`."""
+    return _rewritten(said, {line: instead, "peek(o, Options.PLAIN)": "False"}, programs)
+
+
+def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Case]) -> Any:
     def how(patch: MonkeyPatch) -> None:
-        text, old, new = load.text(), in_numbers(line), in_numbers(instead)
-        assert old in text, f"no line of the machine is {line}"
-        patch.setattr(load, "text", lambda variant: text.replace(old, new))
+        text = load.text()
+        for line, instead in lines.items():
+            assert in_numbers(line) in text, f"no line of the machine is {line}"
+            text = text.replace(in_numbers(line), in_numbers(instead))
+        patch.setattr(load, "text", lambda variant: text)
         patch.setattr(run, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
@@ -130,26 +140,36 @@ FORTH = "for edge in range(begin, end):\n                        at ="
 BACK = FORTH.replace("begin, end", "end - 1, begin - 1, -1")
 WOKEN = "peek(r, R.PARKED) - peek(given, Given.WOKEN)"
 NOT_BUSY = "peek(mem, before + Header.BUSY) == 0 and before != target"
+FAR = "peek(o, Options.FIRINGS) - peek(r, R.FIRINGS)"
 NEXT = "iteration_of(mem, frame) + 1 - bound"
 TWINS = (
     imaged("one wrong opcode", wrong_opcode),
     imaged("two operands share a place", shared_place),
     pytest.param(Twin("a tag forgets the iteration of its parent", forgetful_tag), id="a_forgetful_tag"),
-    rewritten("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
-    rewritten("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
-    rewritten("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
+    general("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
+    general("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
+    general("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
     rewritten("activations do not wait for arguments", "peek(sites, row + SITE.COMING) + ", ""),
-    rewritten("operands are not consumed", "bits & ~full | fired)", "bits | fired)"),
-    rewritten("nobody knows what has fired", "bits & ~full | fired)", "bits & ~full)"),
-    rewritten("edges in the wrong order", FORTH, BACK),
-    rewritten("the oldest is taken for the youngest", "mode == Mode.YOUNGEST", "mode == Mode.RANDOM"),
+    general("operands are not consumed", "bits & ~full | fired)", "bits | fired)"),
+    general("nobody knows what has fired", "bits & ~full | fired)", "bits & ~full)"),
+    general("edges in the wrong order", FORTH, BACK),
+    general("the oldest is taken for the youngest", "mode == Mode.YOUNGEST", "mode == Mode.RANDOM"),
     rewritten("narrow numbers do not wrap", "out = cast(peek(node, NODE.CAST), out)", "out = out", NARROW),
     rewritten("the clock ticks a token late", "if ahead == 0:", "if ahead < 0:"),
-    rewritten("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
-    rewritten("tokens are held one iteration more", NEXT, NEXT.replace("1", "2"), BOUNDED),
-    rewritten("held tokens go too early", NOT_BUSY, "True", BOUNDED),
-    rewritten("what was sent makes nobody busy", "busier(mem, target, sent)", "busier(mem, target, 0)", BOUNDED),
-    rewritten("woken tokens stay parked", WOKEN, "peek(r, R.PARKED)", EARLY),
+    general("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
+    general("tokens are held one iteration more", NEXT, NEXT.replace("1", "2"), BOUNDED),
+    general("held tokens go too early", NOT_BUSY, "True", BOUNDED),
+    general("what was sent makes nobody busy", "busier(mem, target, sent)", "busier(mem, target, 0)", BOUNDED),
+    general("woken tokens stay parked", WOKEN, "peek(r, R.PARKED)", EARLY),
+    rewritten("plain: operands are not consumed", "bits & ~others |", "bits |"),
+    rewritten("plain: nobody knows what has fired", "| peek(row, ROW.FIRED))", ")"),
+    rewritten("plain: operands change places", "if peek(row, ROW.IS_SECOND):", "if peek(row, ROW.IS_SECOND) == 0:"),
+    rewritten("plain: a switch knows one way", "send = peek(row, ROW.SECOND)", "send = peek(row, ROW.FIRST)"),
+    rewritten("plain: nothing traps", "code >= FIRST_TRAPPING and traps(code, out, second)", "False"),
+    rewritten("plain: one firing too many", FAR, f"{FAR} + 1"),
+    rewritten("plain: one flight too small", "max(flight, end - head)", "max(flight, end - head - 1)"),
+    rewritten("plain: the oldest is taken for the youngest", "peek(o, Options.MODE) == Mode.YOUNGEST", "False"),
+    rewritten("plain: results of calls go everywhere", "if peek(node, NODE.ROUTE) >= 0 and send:", "if False:"),
 )  # fmt: skip
 
 

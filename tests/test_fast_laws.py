@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tagloom.core.act import ACTS
 from tagloom.core.errors import Exhausted
 from tagloom.core.lower import lower
+from tagloom.interp.fast.store import Store
 from tagloom.interp.reference import drive, first_state
 from tagloom.interp.schedule import schedule
 
@@ -55,6 +56,15 @@ def test_programs_with_acts(case: Case, dice: Random) -> None:
 def test_programs_with_bounds(case: Case, dice: Random) -> None:
     """The same where bounds hold tokens (S16)."""
     check(case, dice)
+
+
+@settings(max_examples=15, phases=[Phase.generate])
+@given(cases(), DICE)
+def test_plain_programs_in_general(case: Case, dice: Random) -> None:
+    """The same where nothing is left to the loop for plain words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "is_plain", False)
+        check(case, dice)
 
 
 @pytest.mark.heavy

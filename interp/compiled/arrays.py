@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, Protocol
 
-from ...core import dtypes
 from ...core.op import MOST_ELEMENTS
 from ...core.program import Node
 from ...core.types import Type
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
-from .chains import Chain, by_numpy, too_many
+from .chains import Chain, by_numpy, called, computed_in, too_many
 from .layout import element, numpy
 
 STRIP = 4096
@@ -173,14 +172,14 @@ class _over:  # noqa: N801 - read as a word
 def _numpys(
     writer: Writer, node: Node, places: Sequence[_Place], sizes: Sequence[str], made: str, result: Type
 ) -> None:
-    """A function that NumPy computes, of float64 copies of the operands in the result's shape."""
-    wide = Type(dtypes.float64, result.shape)
+    """A function that NumPy computes, of copies of the operands in the result's shape."""
+    wide = Type(computed_in(node), result.shape)
     copies = [empty(writer, sizes, wide) for _ in places]
     with _over(writer, sizes) as at:
         for copy, place in zip(copies, places, strict=True):
             writer.line(f"{copy}[{', '.join(at)}] = {_filled(_at(place), at)}")
-    into = made if result.dtype is dtypes.float64 else copies[0]
-    writer.line(f"n.{node.op}({', '.join([*copies, into])})")
+    into = made if result.dtype is wide.dtype else copies[0]
+    writer.line(f"n.{called(node)}({', '.join([*copies, into])})")
     if into is not made:
         with _over(writer, sizes) as at:
             writer.line(f"{made}[{', '.join(at)}] = {into}[{', '.join(at)}]")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...core import dtypes
+from ...core.dtypes import DType
 from ...core.op import MOST_ELEMENTS, OPS
 from ...core.program import Node, Operand, Region
 from ...core.types import Shape, Type
@@ -63,6 +64,16 @@ Group: TypeAlias = frozenset[Operand]
 def by_numpy(node: Node) -> bool:
     """Whether a node's values are those of one of NumPy's loops."""
     return node.op in NUMPY_S and node.results[0].type.dtype.kind == "f"
+
+
+def computed_in(node: Node) -> DType:
+    """The dtype of what one of NumPy's loops takes and gives."""
+    return dtypes.float32 if OPS[node.op].computes_narrow(node.results[0].type.dtype) else dtypes.float64
+
+
+def called(node: Node) -> str:
+    """The name of the loop of NumPy's that computes a node."""
+    return f"{node.op}32" if computed_in(node) is dtypes.float32 else node.op
 
 
 def planned(region: Region) -> list[Part]:
@@ -214,15 +225,11 @@ def staged(loop: Loop) -> Stages:
         inner = [operand for operand in node.inputs if operand in of]
         of[node.name] = max((ready[operand] for operand in inner), default=0)  # type: ignore[index]
         ready[node.name] = of[node.name] + by_numpy(node)
-        wide = node.results[0].type.dtype is dtypes.float64
-        stored |= {node.name} if by_numpy(node) and wide else set()
         stored |= {str(each) for each in inner if ready[each] < of[node.name]}  # type: ignore[index]
-        stored |= {str(each) for each in inner if by_numpy(node) and _is_wide(loop, str(each))}
+        if by_numpy(node):
+            lying = {each.name for each in loop.nodes if each.results[0].type.dtype is computed_in(node)}
+            stored |= lying & {node.name, *map(str, inner)}
     return Stages(of, ready, frozenset(stored))
-
-
-def _is_wide(loop: Loop, name: str) -> bool:
-    return any(node.name == name and node.results[0].type.dtype is dtypes.float64 for node in loop.nodes)
 
 
 def too_many(sizes: Sequence[str]) -> str:

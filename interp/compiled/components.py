@@ -43,6 +43,11 @@ def components(program: Program) -> list[tuple[Function, ...]]:
     return found
 
 
+def recurs(program: Program) -> bool:
+    """Whether a function may call itself, by way of others or not."""
+    return any(len(members) > 1 or members[0].name in callees(members[0]) for members in components(program))
+
+
 def reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
     """The functions in which there is such a node, or that call one which reaches it."""
     functions = program.reachable()

@@ -15,7 +15,7 @@ from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from . import arrays, layout
 from .arrays import Value, Writer, empty
-from .chains import BLOCK, Chain, Loop, by_numpy, staged, too_many
+from .chains import BLOCK, Chain, Loop, by_numpy, called, computed_in, staged, too_many
 
 
 def chain(writer: Writer, links: Chain, value: Callable[[Operand], Value]) -> dict[Operand, Value]:
@@ -83,8 +83,9 @@ class _Loops:
         self.nodes = {node.name: node for node in loop.nodes}
         self.blocks: dict[Operand, str] = {}
         """Where the elements of a block lie in memory: of what is given, and of what is stored."""
-        self.wide: dict[tuple[str, int], str] = {}
-        """The same of float64 copies: of a node's operand by its number, and of its result, which is number -1."""
+        self.copied: dict[tuple[str, int], str] = {}
+        """The same of copies in the dtype of one of NumPy's loops: of a node's operand by its number, and of its result,
+        which is number -1."""
         self.locals: dict[Operand, str] = {}
         self.index = writer.fresh("i")
 
@@ -105,7 +106,7 @@ class _Loops:
                 self.blocks[operand] = writer.made_of(f"{text}[{begin}:{begin} + {count}]")
             for name, text in small.items():
                 self.blocks[name] = writer.made_of(f"{text}[:{count}]")
-            self.wide = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.wide.items()}
+            self.copied = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.copied.items()}
             for stage in range(self.stages.count):
                 self.stage(stage, count)
         return {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
@@ -122,16 +123,12 @@ class _Loops:
             if node.name in self.stages.stored and node.name not in self.loop.kept
         }
         for node in filter(by_numpy, self.loop.nodes):
-            copied = [at for at, operand in enumerate(node.inputs) if not self.lies_wide(operand)]
-            result = [] if node.results[0].type.dtype is dtypes.float64 else [-1]
-            for at in (*copied, *result):
-                self.wide[node.name, at] = empty(writer, width, Type(dtypes.float64))
+            dtype = computed_in(node)
+            types = [*map(self.type_of, node.inputs), node.results[0].type]
+            for at, type_ in zip([*range(len(node.inputs)), -1], types, strict=True):
+                if type_.is_scalar or type_.dtype is not dtype:
+                    self.copied[node.name, at] = empty(writer, width, Type(dtype))
         return small
-
-    def lies_wide(self, operand: Operand) -> bool:
-        """Whether an operand is an array of float64."""
-        type_ = self.type_of(operand)
-        return not type_.is_scalar and type_.dtype is dtypes.float64
 
     def type_of(self, operand: Operand) -> Type:
         if isinstance(operand, str) and operand in self.nodes:
@@ -142,8 +139,8 @@ class _Loops:
         """A loop over the elements of a block, and then what NumPy makes of these."""
         self.locals, body, calls = {}, list[str](), list[str]()
         for node in self.loop.nodes:
-            if self.stages.ready[node.name] == stage and (node.name, -1) in self.wide:
-                body += self.named(node, f"float64(float32({self.wide[node.name, -1]}[{self.index}]))")
+            if self.stages.ready[node.name] == stage and (node.name, -1) in self.copied:
+                body += self.named(node, f"{self.copied[node.name, -1]}[{self.index}]")
         for node in self.loop.nodes:
             if self.stages.of[node.name] != stage:
                 continue
@@ -163,36 +160,49 @@ class _Loops:
         """Lines that give an element its name, and a place in memory if it is to have one."""
         name = self.locals[node.name] = self.writer.fresh()
         stored = [f"{self.blocks[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored else []
-        return [f"{name} = {text}", *stored]
+        is_narrow = node.results[0].type.dtype is dtypes.float32
+        return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored]
 
-    def read(self, operand: Operand, lines: list[str]) -> str:
-        """An element of an operand, in its lane; adds the line that reads it, if it must be read."""
-        type_ = self.type_of(operand)
-        if type_.is_scalar:
-            return self.given[operand].text
+    def element(self, operand: Operand, lines: list[str]) -> str:
+        """An element of an operand: of float32 as such, of others in its lane; adds the line that reads it, if it must
+        be read."""
+        dtype = self.type_of(operand).dtype
+        if self.type_of(operand).is_scalar:
+            text = self.given[operand].text
+            return f"float32({text})" if dtype is dtypes.float32 else text
         if operand not in self.locals:
             self.locals[operand] = self.writer.fresh()
-            text = f"{LANES[lane(type_.dtype)]}({self.blocks[operand]}[{self.index}])"
-            lines.append(f"{self.locals[operand]} = {text}")
+            read = f"{self.blocks[operand]}[{self.index}]"
+            lines.append(
+                f"{self.locals[operand]} = {read if dtype is dtypes.float32 else f'{LANES[lane(dtype)]}({read})'}"
+            )
         return self.locals[operand]
+
+    def in_lane(self, operand: Operand, lines: list[str]) -> str:
+        text = self.element(operand, lines)
+        return f"float64({text})" if self.type_of(operand).dtype is dtypes.float32 else text
 
     def computed(self, node: Node) -> list[str]:
         lines: list[str] = []
-        texts = [self.read(operand, lines) for operand in node.inputs]
-        types = [Type(self.type_of(operand).dtype) for operand in node.inputs]
-        result = Type(node.results[0].type.dtype)
-        return lines + self.named(node, kernels.expression(node.op, types, result, node.attributes, texts))
+        dtypes_, result = [self.type_of(operand).dtype for operand in node.inputs], node.results[0].type.dtype
+        form = kernels.in_own_width(node.op, dtypes_, result)
+        if form is not None:
+            texts = [self.element(operand, lines) for operand in node.inputs]
+            return lines + self.named(node, form.format(*texts))
+        texts = [self.in_lane(operand, lines) for operand in node.inputs]
+        text = kernels.expression(node.op, list(map(Type, dtypes_)), Type(result), node.attributes, texts)
+        return lines + self.named(node, text)
 
     def copies(self, node: Node) -> list[str]:
         """Operands of one of NumPy's loops that do not lie in memory as it wants them."""
         lines: list[str] = []
         for at, operand in enumerate(node.inputs):
-            if (node.name, at) in self.wide:
-                text = self.read(operand, lines)
-                lines.append(f"{self.wide[node.name, at]}[{self.index}] = {text}")
+            if (node.name, at) in self.copied:
+                text = self.in_lane(operand, lines)
+                lines.append(f"{self.copied[node.name, at]}[{self.index}] = {text}")
         return lines
 
     def numpys(self, node: Node) -> str:
-        places = [self.wide.get((node.name, at)) or self.blocks[each] for at, each in enumerate(node.inputs)]
-        result = self.wide.get((node.name, -1)) or self.blocks[node.name]
-        return f"n.{node.op}({', '.join([*places, result])})"
+        places = [self.copied.get((node.name, at)) or self.blocks[each] for at, each in enumerate(node.inputs)]
+        result = self.copied.get((node.name, -1)) or self.blocks[node.name]
+        return f"n.{called(node)}({', '.join([*places, result])})"

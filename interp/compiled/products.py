@@ -51,12 +51,20 @@ def _matmul(writer: Writer, node: Node, inputs: list[Value]) -> str:
     shape = [*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else [])]
     if shape and too_many(shape) != "False":
         writer.too_large(node, inputs, too_many(shape))
-    x = inputs[0].text if len(one) > 1 else f"{inputs[0].text}.reshape((1, {inner}))"
-    y = inputs[1].text if len(other) > 1 else f"{inputs[1].text}.reshape(({below}, 1))"
+    texts = [_as(value, made) for value in inputs]
+    x = texts[0] if len(one) > 1 else f"{texts[0]}.reshape((1, {inner}))"
+    y = texts[1] if len(other) > 1 else f"{texts[1]}.reshape(({below}, 1))"
     product = _stacked(writer, made, x, y, stack) if stack else writer.made_of(_product(made, x, y))
     if made.is_scalar:
         return writer.made_of(f"{LANES[lane(made.dtype)]}({product}[0, 0])")
     return writer.made_of(f"{product}.reshape({result(shape)})")
+
+
+def _as(value: Value, made: Type) -> str:
+    """An operand, in the dtype of the result where that is of floats."""
+    if made.dtype.kind != "f" or value.type.dtype is made.dtype:
+        return value.text
+    return f"{value.text}.astype({numpy(element(made.dtype))})"
 
 
 def _product(made: Type, x: str, y: str) -> str:

@@ -6,7 +6,6 @@ depth does, the run is Exhausted all the same: generated code asks how much of i
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,20 +18,18 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.program import Node, Program
 from ...core.tag import ROOT
-from ...core.value import Value
+from ...core.value import Value, borrow
 from ..alarm import Alarm, Interrupt, interruptible
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from .components import recurs
 from .ending import outcome_of
 from .support import supports
+from .thread import STACK, Runner, runner
 from .words import Words, write
 from .words import given as array_given
 
-STACK = 2**30
-"""The bytes of stack that a run asks for; they are memory only as far as they are used."""
-SPARE = 2**21
-"""What of it stays free for the frames of those who are called without asking."""
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
 OFTEN = 0.02
@@ -46,6 +43,7 @@ class Ready:
     program: Program
     text: Any
     entry: Callable[..., None]
+    recurs: bool
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -67,7 +65,7 @@ def prepared(program: Program) -> Ready:
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry)
+        found = Ready(program, made, module.entry, recurs(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -99,11 +97,12 @@ def run_compiled(
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    admitted = admit_arguments(graph, arguments)
+    admitted = admit_arguments(graph, arguments, borrow)
     limits = limits_of(limits)
     ready = prepared(program)
     deepest = min(limits.depth, DEEPEST)
-    words = Words(ready.text.operands, len(program.main.results), deepest, seed)
+    borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
+    words = Words(ready.text.operands, len(program.main.results), deepest, seed, borrowed)
     given = np.zeros(max(1, len(admitted)), np.int64)
     arrays = []
     for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
@@ -155,13 +154,16 @@ def _run(
             failed.append(error)
 
     with interruptible() as interrupt:
-        thread = _started(run, words)
+        thread = runner(words)
+        thread.begin(run)
         try:
             stopped = _waited(thread, words, limits, interrupt)
         except BaseException:
             words.stop()
-            thread.join()
+            thread.is_done()
             raise
+        finally:
+            thread.close() if ready.recurs else thread.keep()
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:
@@ -169,33 +171,14 @@ def _run(
     return stopped
 
 
-def _started(run: Callable[[], None], words: Words) -> threading.Thread:
-    """A thread with the largest stack that can be had."""
-    size = STACK
-    while True:
-        before = threading.stack_size(size)
-        try:
-            words.allow_stack(size - SPARE)
-            thread = threading.Thread(target=run, name="tagloom", daemon=True)
-            thread.start()
-            return thread
-        except RuntimeError:
-            size //= 4
-            if size < 4 * SPARE:
-                raise
-        finally:
-            threading.stack_size(before)
-
-
-def _waited(thread: threading.Thread, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
+def _waited(thread: Runner, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
     """Wait until a run has ended; why it was told to, if it was."""
     alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-    ringing = alarm.rings(0, None)
-    while ringing is None and thread.is_alive():
-        thread.join(OFTEN)
-        ringing = alarm.rings(0, None) if thread.is_alive() else None
-    if ringing is None:
-        return rung("interrupt", limits) if interrupt.pressed else None
-    words.stop()
-    thread.join()
-    return rung(ringing, limits)
+    while True:
+        ringing = alarm.rings(0, None)
+        if ringing is not None:
+            words.stop()
+            thread.is_done()
+            return rung(ringing, limits)
+        if thread.is_done(OFTEN):
+            return rung("interrupt", limits) if interrupt.pressed else None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.types import Type
-from ...core.value import Value
+from ...core.value import Value, admit
 from ..jit import machine
 from ..jit.kernels import lane
 
@@ -60,7 +62,10 @@ def read(words: Any, at: int, dtype: DType) -> Value:
 class Words:
     """The state of one run; what its words are, jit.machine says."""
 
-    def __init__(self, operands: int, results: int, deepest: int, seed: int) -> None:
+    def __init__(
+        self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
+    ) -> None:
+        self.borrowed = borrowed
         self.state = np.zeros(machine.OPERANDS + machine.SLOT * operands, np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
         self.results = np.zeros(machine.SLOT * max(1, results), np.int64)
@@ -91,8 +96,14 @@ class Words:
 
     def operand(self, at: int, type_: Type) -> Value:
         """An operand of the trapping node; it can be asked for once."""
-        return taken(self.state, machine.OPERANDS + machine.SLOT * at, type_)
+        return self._own(taken(self.state, machine.OPERANDS + machine.SLOT * at, type_))
 
     def result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""
-        return taken(self.results, machine.SLOT * at, type_)
+        return self._own(taken(self.results, machine.SLOT * at, type_))
+
+    def _own(self, value: Value) -> Value:
+        """A value that is part of no argument: whose that is may change it."""
+        if isinstance(value, np.ndarray) and any(np.may_share_memory(value, each) for each in self.borrowed):
+            return admit(value)
+        return value

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from .. import image, opcode
 from ..jit.native import native
-from . import arms, registers
+from . import arms, registers, rows
 
 
 def columns(*modules: ModuleType) -> dict[str, type[IntEnum]]:
@@ -29,10 +29,12 @@ def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(known[found[1]][found[2]])), text)
 
 
-_COLUMNS = columns(image, opcode, registers)
-_FILES = ("journal", "frames", "holding", "machine")
+_COLUMNS = columns(image, opcode, registers, rows)
+_FILES = ("journal", "frames", "holding", "machine", "plain")
+_PLAIN = ("youngest", "True"), ("oldest", "False")
+"""What `plain` is compiled as, and what it is told of YOUNGEST."""
 _IMPORTS = f"""\
-from tagloom.interp.jit.memory import peek, poke, prefetch
+from tagloom.interp.jit.memory import peek, poke, prefetch, rare
 PORT_BITS = {image.PORT_BITS}
 SCRATCH = {image.SCRATCH}
 FIRST = {opcode.FIRST}
@@ -60,7 +62,9 @@ def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
     files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
-    return "\n".join([arms.text(), _IMPORTS, compiled(files, _COLUMNS, {"run"}, _Chosen(variant))])
+    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@njit\ndef plain(")
+    twice = [f"@njit\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
+    return "\n".join([arms.text(), _IMPORTS, rest, *twice])
 
 
 def compiled(

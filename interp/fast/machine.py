@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     def compute(code: int, a: int, b: int, c: int) -> int: ...
     def cast(code: int, word: int) -> int: ...
     def traps(code: int, a: int, b: int) -> bool: ...
+    def youngest(a: int, sure: int, header: int) -> int: ...
+    def oldest(a: int, sure: int, header: int) -> int: ...
 
 
 FIRST_TRAPPING = first_trapping()
@@ -69,6 +71,34 @@ def room(a: Any, o: Any, r: Any, length: Any) -> Any:
 
 def run(a: Any, budget: Any, header: Any) -> Any:
     """Deliver tokens until the flight is empty, `budget` steps are done, or something else is to be done first."""
+    if JOURNAL:
+        return general(a, budget, header)
+    why, o = Why.BUDGET, peek(a, A.OPTIONS)
+    while budget > 0 and why == Why.BUDGET:
+        sure, steps = far(a, budget), budget
+        if peek(o, Options.PLAIN) and sure > 0:
+            steps = 1
+            if peek(peek(a, A.GIVEN), Given.KIND) == Kind.NOTHING:
+                done = youngest(a, sure, header) if peek(o, Options.MODE) == Mode.YOUNGEST else oldest(a, sure, header)
+                budget -= done
+                steps = min(sure - done, 1)
+        if steps:
+            why = general(a, steps, header)
+            budget -= steps
+    return why
+
+
+def far(a: Any, budget: Any) -> Any:
+    """How many of so many steps surely fit into all arrays, and meet no limit."""
+    o, r = peek(a, A.OPTIONS), peek(a, A.REGISTERS)
+    length = peek(r, R.LENGTH)
+    live = length + peek(r, R.WAITING) + peek(r, R.PARKED) + peek(r, R.HOLDING)
+    steps = min(room(a, o, r, length), (peek(o, Options.TOKENS) - live) // peek(o, Options.FAN))
+    return min(min(budget, steps), peek(o, Options.FIRINGS) - peek(r, R.FIRINGS))
+
+
+def general(a: Any, budget: Any, header: Any) -> Any:
+    """`run`, of any tokens."""
     o, r, mem, ring = peek(a, A.OPTIONS), peek(a, A.REGISTERS), peek(a, A.MEMORY), peek(a, A.RING)
     nodes, ports, edges, codes = peek(a, A.NODES), peek(a, A.PORTS), peek(a, A.EDGES), peek(a, A.CODES)
     counts, given, profile = peek(a, A.COUNTS), peek(a, A.GIVEN), peek(a, A.PROFILE)

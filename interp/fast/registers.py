@@ -75,9 +75,12 @@ class A(IntEnum):
     HELD_SIZE = 26
     DUE = 27
     """The rows of the held tokens that an event lets go."""
-    JOURNAL = 28
-    JOURNAL_SIZE = 29
-    STATES = 30
+    ROWS = 28
+    SENDS = 29
+    SEND_ROUTES = 30
+    JOURNAL = 31
+    JOURNAL_SIZE = 32
+    STATES = 33
     """How many words of a frame's bits there are, by scope."""
 
 
@@ -107,9 +110,11 @@ class Options(IntEnum):
     CLOCKED = 6
     FAN = 7
     LARGEST = 8
-    NOTING = 9
+    PLAIN = 9
+    """Whether `plain` may deliver what it knows."""
+    NOTING = 10
     """The most words that a step adds to the journal, what it makes to be noted later included."""
-    CLOSING = 10
+    CLOSING = 11
     """The most words that an activation adds that closes."""
 
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any, overload
 from typing import Literal as Word
 
+import numpy as np
+
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
@@ -15,11 +17,10 @@ from ...core.tag import Site
 from ...core.world import World
 from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
-from ..image import DEEPEST, NODE
+from ..image import DEEPEST
 from ..imaging import known_image
 from ..keep import Keep, Kept, keeping
 from ..measure import Meter, Stats
-from ..opcode import Code
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
     Limits,
@@ -32,6 +33,7 @@ from ..reference import (
     rung,
 )  # fmt: skip
 from ..script import seed_of
+from ..series import Series
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
 from .keeping import Keeper, Last
@@ -127,8 +129,7 @@ class Fast:
     def _arm(self, stops: Stops) -> None:
         """Tell the machine where to stop."""
         store, self._stops = self.store, stops
-        store.codes[:] = store.image.nodes[:, NODE.CODE]
-        store.codes[list(stops.nodes)] = Code.STOP
+        store.stop_at(stops.nodes)
         depths = (self.limits.depth, DEEPEST, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[Options.DEPTH] = min(depths)
 
@@ -233,20 +234,20 @@ class Fast:
     def stats(self) -> Stats:
         """The measures so far."""
         r, store = self.store.registers, self.store
-        profile, held = store.profile[: r[R.WAVES]].T.tolist()
+        profile, held = store.profile[: r[R.WAVES]].T
         if r[R.FIRINGS] > r[R.BEFORE]:
-            profile.append(int(r[R.FIRINGS] - r[R.BEFORE]))
-        while profile and not profile[-1]:
-            profile.pop()
+            profile = np.append(profile, r[R.FIRINGS] - r[R.BEFORE])
         clocked, span, firings = self.taken.clocked, len(profile), int(r[R.FIRINGS])
+        while span and not profile[span - 1]:  # once or twice: a wave in which nothing fires sends nothing
+            span -= 1
         sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
         return Stats(
             firings=firings,
             steps=int(r[R.STEPS]),
             critical_path=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
-            profile=tuple(profile) if clocked else None,
-            waiting=tuple(held) if clocked else None,
+            profile=Series(profile[:span]) if clocked else None,
+            waiting=Series(held) if clocked else None,
             largest_store=int(r[R.LARGEST_STORE]),
             largest_flight=int(r[R.LARGEST_FLIGHT]),
             deepest_tag=int(r[R.DEEPEST]),

@@ -26,8 +26,10 @@ from ..image import (
     value_of,
     word_of,
 )
+from ..opcode import Code
 from ..reference import Limits
 from .registers import A, Given, Held, Item, Mode, Options, R
+from .rows import ROW, rows_of
 
 SLACK = 512
 """For how many steps at least there is to be room."""
@@ -52,6 +54,7 @@ class Store:
         self.options[Options.ENOUGH] = enough
         self.options[Options.CLOCKED] = clocked
         self.options[[Options.FAN, Options.LARGEST]] = image.fan, image.largest
+        self.options[Options.PLAIN] = self.is_plain
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
         self.registers[R.HELD_TOP] = 1
@@ -68,6 +71,7 @@ class Store:
         self.held = np.zeros((2 * SLACK if image.is_bounded else 1, len(Held)), np.int64)
         self.due = np.zeros(len(self.held), np.int64)
         self.codes = np.ascontiguousarray(image.nodes[:, NODE.CODE])
+        self.rows, self._sends, self._routes = rows_of(image)
         self.objects: list[Value | None] = list(image.objects)
         self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
         self.unused: list[int] = []
@@ -85,6 +89,11 @@ class Store:
         """Whether an array has grown since its address was written down."""
         self._addresses = np.zeros(0, np.int64)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether most deliveries may be those of `plain`."""
+        return not self.image.is_bounded and bool(self.options[Options.MODE] != Mode.RANDOM)
+
     def addresses(self) -> int:
         """What the machine's `run` takes: the address of a list of where everything is."""
         if self._moved:
@@ -99,7 +108,8 @@ class Store:
             A.NODES: image.nodes, A.PORTS: image.ports, A.EDGES: image.edges, A.ROUTES: image.routes,
             A.SITES: image.sites, A.SCOPES: image.scopes, A.CODES: self.codes, A.COUNTS: self.counts,
             A.BEGUN: self.begun, A.FREE: self.free, A.RESULTS: self.results, A.GIVEN: self.given, A.WOKEN: self.woken,
-            A.HELD: self.held, A.DUE: self.due, A.JOURNAL: self.journal, A.STATES: self.states,
+            A.HELD: self.held, A.DUE: self.due, A.ROWS: self.rows, A.SENDS: self._sends, A.SEND_ROUTES: self._routes,
+            A.JOURNAL: self.journal, A.STATES: self.states,
         }  # fmt: skip
         found = np.zeros(len(A), np.int64)
         for of, array in rows.items():
@@ -124,6 +134,17 @@ class Store:
         """How many tokens there are: in flight, waiting, parked and held."""
         r = self.registers
         return int(r[R.LENGTH] + r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
+
+    def stop_at(self, nodes: frozenset[int]) -> None:
+        """Have the machine stop before one of these nodes fires, and at no other."""
+        stops = list(nodes)
+        self.codes[:] = self.image.nodes[:, NODE.CODE]
+        self.codes[stops] = Code.STOP
+        self.rows = rows_of(self.image).rows
+        if stops:
+            self.rows = self.rows.copy()
+            self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
+        self._moved = True
 
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""

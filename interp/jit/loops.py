@@ -1,7 +1,8 @@
 """NumPy's own loops, for functions of arrays whose last bits are NumPy's choice: exp, log, sin, cos, tanh, pow.
 
-What NumPy calls for contiguous float64 arrays is called here on the same addresses, so that an array has the same bits
-in compiled code. A ufunc's loops stand in its record, whose form NumPy's C interface fixes.
+What NumPy calls for contiguous arrays is called here on the same addresses, so that an array has the same bits in
+compiled code; of float32 for those ops whose rows compute narrow. A ufunc's loops stand in its record, whose form
+NumPy's C interface fixes.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class _Ufunc(ctypes.Structure):
     )
 
 
-def _loop(ufunc: Any) -> Any:
-    """A function of contiguous float64 arrays of one size, the result last."""
-    symbol, count = f"tagloom_numpy_{ufunc.__name__}", ufunc.nargs
+def _loop(ufunc: Any, code: str = "d") -> Any:
+    """A function of contiguous arrays of one size and this dtype, the result last."""
+    symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
     found = _Ufunc.from_address(id(ufunc))
     assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
-    llvm.add_symbol(symbol, found.loops[ufunc.types.index("d" * ufunc.nin + "->d")])
+    llvm.add_symbol(symbol, found.loops[ufunc.types.index(code * ufunc.nin + "->" + code)])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
@@ -51,7 +52,7 @@ def _loop(ufunc: Any) -> Any:
             for kind, each in zip(signature.args, arguments, strict=True)
         ]
         addresses = [builder.ptrtoint(array.data, _WORD) for array in made]
-        blocks = [_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(8)] * count)]
+        blocks = [_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(size)] * count)]
         builder.call(called, [*blocks, ir.Constant(_BYTES, None)])
         return context.get_dummy_value()
 
@@ -70,6 +71,7 @@ def _block(builder: Any, words: Any) -> Any:
 
 exp, log, sin, cos, tanh = map(_loop, (np.exp, np.log, np.sin, np.cos, np.tanh))
 pow = _loop(np.power)
+sin32, cos32, tanh32 = (_loop(ufunc, "f") for ufunc in (np.sin, np.cos, np.tanh))
 
 
 _HUGE, _PAGE, _ADVICE = 2**22, 4096, 14

@@ -58,6 +58,19 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
+def rare(context: Any, condition: Any) -> Any:
+    """The same condition, which is expected not to hold: what is done where it does is kept out of the way."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        expect = builder.module.declare_intrinsic("llvm.expect", [bit], kind)
+        return builder.call(expect, [arguments[0], bit(0)])
+
+    return types.boolean(types.boolean), emit
+
+
+@intrinsic
 def peek_bytes(context: Any, address: Any) -> Any:
     """Eight bytes from an address on, whichever it is, as a word."""
 

@@ -1,6 +1,7 @@
-"""Sums and matrix products for compiled code, of arrays in C order. Floats are added in float64, integers in 64 bits.
+"""Sums and matrix products for compiled code, of arrays in C order. Sums of floats are added in float64, of integers in
+64 bits. Products of floats are BLAS's, in their own dtype.
 
-Products of floats are BLAS's. The order of additions is free: rows of the registry say how far results may be apart.
+The order of additions is free: rows of the registry say how far results may be apart.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
 
 @_jit
 def of_floats(x, y, dtype):  # type: ignore[no-untyped-def]
-    """The product of two matrices of floats; where there is nothing to add, zeros."""
+    """The product of two matrices of one dtype of floats; where there is nothing to add, zeros."""
     if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
         return np.zeros((x.shape[0], y.shape[1]), dtype)
-    return np.dot(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
+    return np.dot(x, y)

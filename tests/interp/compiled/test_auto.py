@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from compiled_programs import count
 from tagloom.interp import engine
-from tagloom.interp.compiled import run
+from tagloom.interp.compiled import run, thread
 
 
 def forbidden(*arguments: Any, **options: Any) -> Any:
@@ -25,7 +25,7 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
-    monkeypatch.setattr(run, "SPARE", run.STACK - 2**20)
+    monkeypatch.setattr(thread, "SPARE", thread.STACK - 2**20)
     deep = 50_000
     assert run.is_too_deep(count.run(deep, engine="compiled"))
     reference = engine._on_reference  # which keeps calls in memory too, and needs no compiler

@@ -1,0 +1,89 @@
+"""Threads with a large stack, in which compiled code runs while whoever called it waits, and looks at limits.
+
+A thread whose stack stayed short is kept for the next run: to start one takes 0.2 ms, which is what a loop over a
+million numbers takes. One whose program recurs is not, since memory of a stack that was used is not given back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from .words import Words
+
+STACK = 2**30
+"""The bytes of stack that a run asks for; they are memory only as far as they are used."""
+SPARE = 2**21
+"""What of it stays free for the frames of those who are called without asking."""
+_KEPT = 4
+_idle: list[Runner] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
+
+
+class Runner:
+    """A thread that runs one thing after another; `size` is that of its stack."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._given, self._done = threading.Lock(), threading.Lock()
+        self._given.acquire()
+        self._done.acquire()
+        self._job: Callable[[], None] | None = None
+        self._is_at_rest = True
+        threading.Thread(target=self._serve, name="tagloom", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._given.acquire()
+            if self._job is None:
+                return
+            self._job()
+            self._job = None
+            self._done.release()
+
+    def begin(self, job: Callable[[], None]) -> None:
+        """Run something that never raises."""
+        self._job, self._is_at_rest = job, False
+        self._given.release()
+
+    def is_done(self, seconds: float = -1) -> bool:
+        """Whether it has ended; waits for that, for so many seconds or, by default, as long as it takes."""
+        self._is_at_rest = self._is_at_rest or self._done.acquire(timeout=seconds)
+        return self._is_at_rest
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._given.release()
+
+    def keep(self) -> None:
+        """Keep the thread for the next run, unless it is still at work: then it ends after that."""
+        if self._is_at_rest and len(_idle) < _KEPT:
+            _idle.append(self)
+        else:
+            self.close()
+
+
+def runner(words: Words) -> Runner:
+    """A thread with the largest stack that can be had, which the words of the run are told."""
+    try:
+        found = _idle.pop()
+    except IndexError:
+        found = _started()
+    words.allow_stack(found.size - SPARE)
+    return found
+
+
+def _started() -> Runner:
+    size = STACK
+    while True:
+        before = threading.stack_size(size)
+        try:
+            return Runner(size)
+        except RuntimeError:
+            size //= 4
+            if size < 4 * SPARE:
+                raise
+        finally:
+            threading.stack_size(before)

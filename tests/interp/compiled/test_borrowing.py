@@ -1,0 +1,116 @@
+"""Arrays that compiled code reads where they lie, and the threads that it runs in: whose they are, and for how long."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.types import Type
+from tagloom.core.value import borrow
+from tagloom.interp.compiled import thread
+from tagloom.interp.compiled.words import Words
+
+FLOATS = tl.Array[tl.float64, None]
+
+
+@tl.function
+def often(x: FLOATS, n: tl.int64) -> FLOATS:
+    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), 0, x)[1]
+
+
+@tl.function
+def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
+    return x // y
+
+
+def test_what_is_borrowed() -> None:
+    """An array that has the form of a value is taken as it is, and everything else is made one."""
+    array, wanted = np.arange(6.0).reshape(2, 3), Type(tl.float64, (2, None))
+    assert borrow(array, wanted) is array
+    others = [array.T.copy().T, array.astype(">f8"), array[:, ::1].tolist(), np.asfortranarray(array)]
+    shifted = np.zeros(49, np.uint8)[1:].view(np.float64).reshape(2, 3)
+    for other in [*others, shifted]:
+        made = borrow(other, wanted)
+        assert made is not other and not made.flags.writeable and made.dtype == np.float64  # type: ignore[union-attr]
+    with pytest.raises(tl.Usage, match="wrong type"):
+        borrow(np.zeros((3, 3)), wanted)
+
+
+def test_results_are_no_arguments() -> None:
+    """A result that is an argument is another array: whoever changes the argument changes no outcome."""
+    for trips in (0, 3):
+        x = np.arange(5.0)
+        out = often.run(x, trips, engine="compiled")
+        x[:] = -1.0
+        assert out.value.tolist() == (np.arange(5.0) * 2.0**trips).tolist()
+        assert not out.value.flags.writeable
+
+
+def test_operands_of_a_trap_are_no_arguments() -> None:
+    """So are the operands of a firing that trapped."""
+    x, y = np.arange(5), np.arange(5) - 2
+    out = divided.run(x, y, engine="compiled")
+    x[:], y[:] = 7, 7
+    inputs: Any = out.trapped[0].inputs
+    assert [inputs[0].tolist(), inputs[1].tolist()] == [[0, 1, 2, 3, 4], [-2, -1, 0, 1, 2]]
+
+
+def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine whose results are arguments is caught by what is asked above."""
+    monkeypatch.setattr(Words, "_own", lambda self, value: value)
+    for law in (test_results_are_no_arguments, test_operands_of_a_trap_are_no_arguments):
+        with pytest.raises(AssertionError):
+            law()
+
+
+def threads() -> int:
+    return sum(each.name == "tagloom" for each in threading.enumerate())
+
+
+def test_threads_are_kept() -> None:
+    """One run after another uses one thread; many at once use many, of which a few stay."""
+    often.run(np.zeros(3), 1, engine="compiled")
+    before = threads()
+    for _ in range(20):
+        often.run(np.zeros(3), 1, engine="compiled")
+    assert threads() == before
+    results: list[float] = []
+
+    def run() -> None:
+        results.append(float(often.run(np.ones(3), 20, engine="compiled").value[0]))
+
+    users = [threading.Thread(target=run) for _ in range(12)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert results == [2.0**20] * 12 and len(thread._idle) <= thread._KEPT
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_has_threads_of_its_own() -> None:
+    """A process that forks after a run can run in parent and child."""
+    often.run(np.ones(3), 1, engine="compiled")
+    child = os.fork()
+    if not child:
+        value = often.run(np.ones(3), 2, engine="compiled").value
+        os._exit(int(value[0]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+
+
+def test_a_runner_that_is_at_work_is_not_kept() -> None:
+    """A thread is handed to the next run only at rest."""
+    going, runner = threading.Event(), thread.Runner(2**22)
+    job: Callable[[], Any] = going.wait
+    runner.begin(job)
+    assert not runner.is_done(0.01)
+    runner.keep()
+    assert runner not in thread._idle
+    going.set()
+    assert runner.is_done() and runner.is_done()
