@@ -143,6 +143,8 @@ TWINS = (
     noting("a close is noted after its frame is free", "Item.WHEN, peek(mem, frame + Header.WHEN)", "Item.WHEN, -1"),
     noting("the partner is what came", "peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT))", "value"),
     noting("released tokens are not noted", "note_released(a, r, held + (of << 3))", "of = of", BOUNDED),
+    noting("what is opened is not noted", "flags += Item.OPENED", "flags += 0"),
+    noting("the youngest was the oldest", "end - head - 1", "0"),
     noting("the clock is not noted", "Item.ENDS * (ahead == 1)", "Item.ENDS * (ahead == 2)"),
     writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
     writing("the tag of who sends", "peek(item, Item.TARGET) << PORT_BITS", "peek(item, Item.TOKEN) >> 24 << 24"),

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..image import NODE, PORT, PORT_BITS, Header
+from ..image import LOW_BITS, NODE, PORT, PORT_BITS, Header
 from ..jit.memory import peek, poke
+from ..opcode import Code
 from .registers import A, Held, Item, Options, R
+from .rows import ROW
 
 
 def journal_room(a: Any, o: Any, r: Any) -> Any:
@@ -59,6 +61,26 @@ def note_firing(
             poke(journal, Item.FIRED_WORDS + each, peek(mem, at + each))
     poke(journal, 0, position << Item.SHIFT | others << Item.OTHERS | flags | Item.FIRED)
     poke(r, R.NOTED, peek(r, R.NOTED) + Item.FIRED_WORDS + others)
+
+
+def note_plain(
+    a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any, second: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """A firing of `plain`, which knows edges by other numbers, and does not ask for what an exit sends nowhere."""
+    node = peek(a, A.NODES) + (peek(row, ROW.NUMBER) * len(NODE) << 3)
+    port = peek(a, A.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PORT) << 3)
+    begin, end, outputs, out_2 = peek(node, NODE.FIRST), peek(node, NODE.SECOND), 1, 0
+    if peek(row, ROW.CODE) == Code.SWITCH and second == 0:
+        begin, end = end, peek(node, NODE.END)
+    elif peek(row, ROW.CODE) == Code.EXIT:
+        outputs, out_2 = 2, peek(mem, (token >> PORT_BITS) + Header.WHEN) >> LOW_BITS
+    if peek(node, NODE.ROUTE) >= 0 and end > begin:
+        site = peek(mem, target + Header.ABOVE) & (1 << LOW_BITS) - 1
+        route = peek(a, A.ROUTES) + (peek(node, NODE.ROUTE) + site << 4)
+        begin, end = peek(route, 0), peek(route, 1)
+    flags |= outputs << Item.OUTPUTS
+    note_firing(a, r, mem, node, port, token, value, position, flags, target, begin << 32 | end, out, 0, out_2)
 
 
 def note_released(a: Any, r: Any, held: Any) -> None:

@@ -71,8 +71,6 @@ def room(a: Any, o: Any, r: Any, length: Any) -> Any:
 
 def run(a: Any, budget: Any, header: Any) -> Any:
     """Deliver tokens until the flight is empty, `budget` steps are done, or something else is to be done first."""
-    if JOURNAL:
-        return general(a, budget, header)
     why, o = Why.BUDGET, peek(a, A.OPTIONS)
     while budget > 0 and why == Why.BUDGET:
         sure, steps = far(a, budget), budget
