@@ -76,6 +76,15 @@ def interruptible() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def held_off() -> Iterator[None]:
+    """While this lasts, Ctrl-C waits: it would leave half of what cannot be begun again, as numba's import."""
+    with interruptible() as interrupt:
+        yield
+    if interrupt.pressed:
+        raise KeyboardInterrupt
+
+
 class Alarm:
     """Says, between two steps, why a run is to end: its seconds are over, its memory is used up, or somebody pressed
     Ctrl-C."""

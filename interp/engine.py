@@ -23,6 +23,7 @@ from ..core.frontend.structure import Structure
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.world import World
+from .alarm import held_off
 from .keep import Keep, keeping, log_path
 from .measure import Meter
 from .outcome import Outcome, ending
@@ -39,6 +40,7 @@ from .reference import (
 )  # fmt: skip
 from .schedule import resolved, schedule
 from .script import CLOSED, Script, seed_of
+from .state import check_seed
 
 ENGINES = ("auto", "reference", "fast", "compiled", "cuda")
 VARIABLE = "TAGLOOM_ENGINE"
@@ -93,6 +95,9 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     Raises Usage where the arguments do not fit, an option is none, or the engine cannot do what is asked of it.
     """
     name, options = named(engine), replace(options, schedule=resolved(options.schedule))
+    check_until(options.until)
+    check_seed(options.seed)
+    schedule(options.schedule)
     if name == "auto":
         return _suited(subject, arguments, options)
     why = refusal(name, subject, options)
@@ -160,17 +165,14 @@ def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) ->
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
-    from .compiled.run import run_compiled
+    """As `compiled`, and what only a machine with tokens can tell, as `fast`: nothing has been done to the world."""
+    with held_off():  # it imports numba
+        from .compiled.run import run_compiled
 
     assert subject.program is not None
-    return run_compiled(
-        subject.program,
-        subject.graph,
-        arguments,
-        limits=options.limits,
-        structure=subject.structure,
-        seed=options.seed,
-    )
+    asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
+    outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
+    return _on_fast(subject, arguments, options) if outcome is None else outcome
 
 
 def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
@@ -187,7 +189,6 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     """Begin on the reference, and go on with what is faster if the run is long."""
     if _no_fast(subject, options) is not None:
         return _on_reference(subject, arguments, options)
-    check_until(options.until)
     log_path(options.keep)
     if _is_at_hand(subject, options):
         return _for_its_value(subject, arguments, options)
@@ -226,9 +227,9 @@ def _is_ready(program: Program | None) -> bool:
 
 def _for_its_value(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     """As `compiled`, and where its stack is too short, as `fast`."""
+    outcome = _on_compiled(subject, arguments, options)
     from .compiled.run import is_too_deep
 
-    outcome = _on_compiled(subject, arguments, options)
     return _on_fast(subject, arguments, options) if is_too_deep(outcome) else outcome
 
 

@@ -107,9 +107,24 @@ def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed
         arrives=node.op in ("call", "enter", "next_iteration"),
         leaves=node.op == "return",
         acts=acting(number, node),
-        bound=dict(node.attributes).get(BOUND) if node.op == "next_iteration" else None,
-        watched=resource_of(node.op) is not None or (node.op not in _ROUTING and _makes_array(node)),
+        bound=_bound(node),
+        watched=is_watched(node),
     )
+
+
+def bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
+    """How many iterations of each loop run at once, where that is bounded: what the rules say of it."""
+    found = {node.site: _bound(node) if bound is None else bound for node in graph.nodes if node.op == "next_iteration"}
+    return {site: said for site, said in found.items() if said is not None and site is not None}
+
+
+def _bound(node: Node) -> int | None:
+    return dict(node.attributes).get(BOUND) if node.op == "next_iteration" else None
+
+
+def is_watched(node: Node) -> bool:
+    """Whether firing it may take long, or more memory than the machine's."""
+    return resource_of(node.op) is not None or (node.op not in _ROUTING and _makes_array(node))
 
 
 def _makes_array(node: Node) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -144,7 +145,7 @@ class SCOPE(IntEnum):
     """The words from the header on that a new frame must have at 0: bits, and places for activations."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, eq=False)
 class Image:
     """A graph as arrays; `sites` and `scopes` say what their numbers mean."""
 
@@ -172,7 +173,7 @@ class Image:
     members: tuple[Words, ...] = field(repr=False)
     """The nodes of each scope."""
 
-    @property
+    @cached_property
     def fan(self) -> int:
         """The most tokens that a firing sends: where the site says where to, those for one site."""
         sent = np.diff(self.nodes[:, [NODE.FIRST, NODE.SECOND, NODE.END]], axis=1)
@@ -183,7 +184,7 @@ class Image:
                 sent[number, output] = lengths[first : first + count].max()
         return int(sent.sum(axis=1).max(initial=1))
 
-    @property
+    @cached_property
     def largest(self) -> int:
         """The words of the largest frame."""
         return int(self.scopes[:, SCOPE.SIZE].max())

@@ -69,7 +69,9 @@ def check(
         difference = _difference(graph, standard, run) or _in_print(run, printed, lines)
         yield Verdict(f"fast:{name}", run.status, _said(run), difference)
     subject = Subject(graph, structure_of(graph), program)
-    yield _compiled(subject, standard, arguments, Options(limits=limits, seed=seed))
+    lines = []
+    options = Options(limits=limits, seed=seed, world=World(lines.append, callbacks))
+    yield _compiled(subject, standard, arguments, options, printed, lines)
 
 
 def _silent(
@@ -94,9 +96,16 @@ def _silent(
     return run
 
 
-def _compiled(subject: Subject, standard: Outcome, arguments: Sequence[Value], options: Options) -> Verdict:
+def _compiled(
+    subject: Subject,
+    standard: Outcome,
+    arguments: Sequence[Value],
+    options: Options,
+    printed: Sequence[str],
+    lines: Sequence[str],
+) -> Verdict:
     """Without tokens too: it gives results, or the trap that a sequential evaluation meets first. What a limit ended on
-    the machine may go on for ever here."""
+    the machine may go on for ever here. What cells forbid is run as `fast`, and said to be."""
     why = refusal("compiled", subject, options)
     if standard.status in ("Exhausted", "Deadlocked"):
         why = f"what is {standard.status} on the machine may go on for ever without tokens"
@@ -108,8 +117,10 @@ def _compiled(subject: Subject, standard: Outcome, arguments: Sequence[Value], o
         traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
         agrees = agrees and standard.status == run.status and traps[0] == traps[1]
     said = _shown(run.results) if not run.traps else run.traps[0].message
+    said += "" if run.engine == "compiled" else f", as {run.engine}"
     if agrees:
-        return Verdict("compiled", run.status, said, None)
+        difference = _in_print(run, printed, lines) if run.status == "Returned" else None
+        return Verdict("compiled", run.status, said, difference)
     where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_shown(standard.results)}"
     difference = Disagreement("the endings differ", where=where, required=ended, got=f"{run.status} {said}")
     return Verdict("compiled", run.status, said, difference)

@@ -25,7 +25,7 @@ from .outcome import Outcome, ending, exhausted
 from .schedule import Pick, name_of, resolved, then_of
 from .schedule import schedule as schedule_named
 from .script import Script
-from .state import State
+from .state import State, check_seed
 from .step import SecondToken, completes, step
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
@@ -258,8 +258,7 @@ def first_state(
     world: World | None = None,
 ) -> State:
     """The state that a run begins in; raises Usage where its options are none."""
-    if type(seed) is not int or not 0 <= seed < 2**64:
-        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
+    check_seed(seed)
     if k is not None and (type(k) is not int or k < 1):
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
     given = world or World()

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any
 
+from ..core.errors import Usage
 from ..core.graph import Graph
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value, fingerprint
@@ -23,7 +25,13 @@ from ..core.world import World
 from .activation import Record
 from .cells import Heap
 from .event import Event, Token
-from .fire import rules
+from .fire import Rule, bounds, is_watched, rules
+
+
+def check_seed(seed: int) -> None:
+    """Raises Usage where random numbers cannot come from that."""
+    if type(seed) is not int or not 0 <= seed < 2**64:
+        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
 
 
 class State:
@@ -45,10 +53,10 @@ class State:
         `clocked` says that the schedule is `waves`, on which held tokens are released between waves.
         """
         self.graph = graph
-        self.rules = rules(graph, seed, bound)
-        self.bounds = {rule.node.site: rule.bound for rule in self.rules if rule.bound is not None and rule.node.site}
+        self._seed, self._bound = seed, bound
+        self.bounds = bounds(graph, bound)
         """The bounds on the iterations of loops, by site; where there is none, nobody is counted as busy."""
-        self.watched = frozenset(number for number, rule in enumerate(self.rules) if rule.watched)
+        self.watched = frozenset(number for number, node in enumerate(graph.nodes) if is_watched(node))
         """The nodes that may take long, or more than the machine: what makes arrays, and effects."""
         self.clocked = clocked
         self.world = World() if world is None else world
@@ -82,6 +90,11 @@ class State:
         root.busy = len(self.flight) if self.bounds else 0
         self.ahead = len(self.flight)
         """How many tokens of the wave under way are still to be delivered."""
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule of every node: worked out when the first is asked for, which an engine may never do."""
+        return rules(self.graph, self._seed, self._bound)
 
     def fork(self) -> State:
         """An equal state that goes its own way, in time that grows with what is open, but by little: records are shared

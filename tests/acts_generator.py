@@ -101,6 +101,8 @@ class ActsWriter(Writer):
     bounded: bool = False
     twice: bool = False
     """Whether there are cells that are put twice."""
+    without: frozenset[str] = frozenset()
+    """What there is none of: cells, effects."""
     empty: list[Cells] = field(default_factory=list)
     """The cells that the region under way has made and not filled."""
     fillers: dict[Type, Source] = field(default_factory=dict)
@@ -108,9 +110,15 @@ class ActsWriter(Writer):
     def at_once(self) -> int | None:
         return self.pick(None, 1, 2, 3, 4) if self.bounded else None
 
+    @property
+    def forbidden(self) -> frozenset[str]:
+        """The kinds of statements that are not written."""
+        kinds = {"cells": {"cells", "fill", "read", "twice"}, "effects": {"print", "call Python"}}
+        return frozenset[str]().union(*(kinds[each] for each in self.without))
+
     def parameters(self) -> list[Type]:
         types = super().parameters()
-        return [*types, self.handle()] if self.pick(True, False) else types
+        return [*types, self.handle()] if "cells" not in self.without and self.pick(True, False) else types
 
     def handle(self) -> Type:
         return handle_type(self.pick(INT, FLOAT, INT))
@@ -134,7 +142,8 @@ class ActsWriter(Writer):
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         outside, self.empty = self.empty, []
-        begun = [self.cells(scope)] if depth < 2 and self.pick(*[True] * (4 - 2 * depth), False) else []
+        begins = "cells" not in self.without and depth < 2 and self.pick(*[True] * (4 - 2 * depth), False)
+        begun = [self.cells(scope)] if begins else []
         scope = super().statements([*scope, *begun], depth, fuel, most)
         for cells in self.empty:
             if self.pick(*[True] * 5, False):
@@ -161,6 +170,7 @@ class ActsWriter(Writer):
         kinds += ["twice"] * 4 if self.twice else []
         kinds += ["draw"] * 6 if self.loops else []
         kinds += ["print"] * 12 if depth == 3 else []  # in the condition of a loop
+        kinds = [kind for kind in kinds if kind not in self.forbidden]
         match self.pick(*kinds):
             case "program":
                 return super().statement(scope, depth, fuel)
@@ -184,7 +194,7 @@ class ActsWriter(Writer):
                 return []
             case _:
                 drawn = self.random(scope)
-                if self.pick(True, False):
+                if "effects" not in self.without and self.pick(True, False):
                     tl.print(drawn)
                 return [drawn]
 
@@ -343,10 +353,10 @@ def _type_of(value: Any) -> Type:
 
 
 @st.composite
-def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twice: bool = False) -> Case:
-    """Programs with acts, and arguments for them."""
+def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twice: bool = False, **more: Any) -> Case:
+    """Programs with acts, and arguments for them; what else may be said of their writer is."""
     early = draw(st.booleans()) if early is None else early
-    writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice)
+    writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))

@@ -125,6 +125,9 @@ class Writer:
     loops_left: int = 4
     wide: tuple[int, ...] = _WIDE
     long: tuple[int, ...] = _LONG
+    exact: bool = False
+    """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
+    order."""
 
     @property
     def scalars(self) -> tuple[Type, ...]:
@@ -166,11 +169,14 @@ class Writer:
 
     def op(self, scope: list[Any]) -> Any:
         known = signatures(self.extra)
-        name = self.pick(*known)
+        inexact = [name for name in known if OPS[name].bound] if self.exact else []
+        name = self.pick(*known, *inexact * 3)
         types, attributes = self.pick(*known[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
+        if self.exact and OPS[name].bound:
+            operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
         return apply(name, *operands, **dict(attributes))
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
@@ -303,13 +309,20 @@ class Writer:
 
 
 @st.composite
-def cases(draw: Any) -> Case:
+def cases(draw: Any, *, exact: bool = False) -> Case:
     """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
-    writer = Writer(draw, draw(_sampled(*PALETTES)))
+    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
     return Case(program, [draw(values(type_)) for type_ in types])
+
+
+def whole(value: Any, type_: Type) -> Any:
+    """What floats are as whole numbers, modulo 8; what is no float is as it is."""
+    if type_.dtype.kind != "f":
+        return value
+    return apply("astype", apply("remainder", apply("astype", value, dtype=dtypes.int64), 8), dtype=type_.dtype)
 
 
 def _strong(value: Any) -> Any:

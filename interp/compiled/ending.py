@@ -10,6 +10,7 @@ from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.op import OPS, kernel, trap_message
+from ...core.ops.cells import size_trap
 from ...core.program import Node
 from ...core.tag import ROOT
 from ...core.types import type_of
@@ -28,8 +29,10 @@ def outcome_of(
     results: tuple[Value, ...] | None,
     stopped: TagloomError | None,
     structure: Structure,
+    failed: str | None,
 ) -> Outcome:
-    """The outcome of a run with these results, or that `stopped` ended; else it met a trap, which the words tell."""
+    """The outcome of a run with these results, or that `stopped` ended; else it met a trap, which the words tell, or
+    `failed` where it is one of an effect."""
     status: Status = "Returned"
     trapped: tuple[Event, ...]
     traps: tuple[TagloomError, ...]
@@ -37,7 +40,7 @@ def outcome_of(
     if stopped is not None:
         status, results = "Exhausted", None
     elif results is None:
-        status, trapped = "Trapped", (_trapped(text, graph, words),)
+        status, trapped = "Trapped", (_trapped(text, graph, words, failed),)
         traps = (trap_of(graph, trapped[0]),)
         error = traps[0]
     count = len(graph.results)
@@ -58,7 +61,7 @@ def outcome_of(
     )
 
 
-def _trapped(text: Text, graph: Graph, words: Words) -> Event:
+def _trapped(text: Text, graph: Graph, words: Words, failed: str | None) -> Event:
     """The firing that trapped: the first that a sequential evaluation meets."""
     function, node, types = text.trapping[words.node]
     operands = tuple(words.operand(at, type_) for at, type_ in enumerate(types))
@@ -69,8 +72,9 @@ def _trapped(text: Text, graph: Graph, words: Words) -> Event:
         tag = tag.child(text.sites[site], iteration)
     (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
     trigger: tuple[Value, ...] = (True,) * graph.nodes[number].triggered
-    token = Token(number, 0, tag, operands[0])
-    return Event(token, 0, (*operands, *trigger), (), (), _message(node.op, operands), (), False)
+    inputs = (*operands, *trigger)
+    message = _message(node.op, operands) if failed is None else failed
+    return Event(Token(number, 0, tag, inputs[0]), 0, inputs, (), (), message, (), False)
 
 
 def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
@@ -88,5 +92,5 @@ def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...
 def _message(op: str, operands: tuple[Any, ...]) -> str | None:
     if op in OPS:
         return trap_message(OPS[op], operands)
-    undefined = ACTS[op].undefined
+    undefined = size_trap if op == "cells" else ACTS[op].undefined
     return undefined(*operands) if undefined else None

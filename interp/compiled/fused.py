@@ -84,8 +84,8 @@ class _Loops:
         self.blocks: dict[Operand, str] = {}
         """Where the elements of a block lie in memory: of what is given, and of what is stored."""
         self.copied: dict[tuple[str, int], str] = {}
-        """The same of copies in the dtype of one of NumPy's loops: of a node's operand by its number, and of its result,
-        which is number -1."""
+        """The same of copies in the dtype of one of NumPy's loops: of a node's operand by its number, and of its
+        result, which is number -1."""
         self.locals: dict[Operand, str] = {}
         self.index = writer.fresh("i")
 

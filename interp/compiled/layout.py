@@ -14,25 +14,44 @@ from typing import TypeAlias
 from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.program import Function
-from ...core.types import Type
+from ...core.types import HandleType, Type, element_type
 from ..jit.kernels import LANES, lane
 
 Slots: TypeAlias = tuple[str, ...]
-"""Each is a lane, or, of an array, what numba calls its type."""
+"""Each is a lane, or, of an array or a handle of cells, what numba calls its type."""
+_PRESENT = "Array(boolean, 1, 'C')"
 _ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 
 
 def slot(type_: Type) -> str:
     """Where a value of a type is passed."""
+    if isinstance(type_.dtype, HandleType):
+        return f"Tuple(({_held(element_type(type_))}, {_PRESENT}))"
     if type_.is_scalar:
         return lane(type_.dtype)
     assert type_.shape is not None
     return f"Array({element(type_.dtype)}, {len(type_.shape)}, 'C')"
 
 
+def is_open(type_: Type) -> bool:
+    """Whether the size of an array is not known."""
+    return type_.shape is None or None in type_.shape
+
+
+def _held(type_: Type) -> str:
+    """What numba calls the values of cells: an array, or references to arrays."""
+    whole = Type(dtypes.int64, (None, None)) if is_open(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
+    return slot(whole)
+
+
 def element(dtype: DType) -> str:
     """What numba calls the elements of an array."""
     return "boolean" if dtype is dtypes.bool else repr(dtype)
+
+
+def axes(type_: Type) -> str:
+    """Text of a number for each axis of an array."""
+    return f"({'0, ' * len(type_.shape or ())})"
 
 
 def slots(types: Iterable[Type]) -> Slots:
@@ -43,6 +62,8 @@ def zero(slot: str) -> str:
     """What stands where nothing is."""
     if slot in _ZERO:
         return _ZERO[slot]
+    if slot.startswith("Tuple(("):
+        return f"({zero(slot[len('Tuple((') : -len(f', {_PRESENT}))')])}, {zero(_PRESENT)})"
     dtype, rank, _ = slot[len("Array(") :].split(", ")
     return f"np.empty(({'0, ' * int(rank)}), {numpy(dtype)})"
 

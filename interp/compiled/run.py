@@ -18,14 +18,16 @@ from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.program import Node, Program
 from ...core.tag import ROOT
-from ...core.value import Value, borrow
+from ...core.value import Value, admit, borrow
+from ...core.world import World
 from ..alarm import Alarm, Interrupt, interruptible
 from ..jit.progress import compiling
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from .components import recurs
 from .ending import outcome_of
-from .support import supports
+from .performing import Performer
+from .support import has_effects, supports
 from .thread import STACK, Runner, runner
 from .words import Words, write
 from .words import given as array_given
@@ -44,6 +46,8 @@ class Ready:
     text: Any
     entry: Callable[..., None]
     recurs: bool
+    acts: bool
+    """Whether it has effects."""
 
 
 _ready: OrderedDict[int, Ready] = OrderedDict()
@@ -65,7 +69,7 @@ def prepared(program: Program) -> Ready:
         made = text_of(program)
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry, recurs(program))
+        found = Ready(program, made, module.entry, recurs(program), has_effects(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -91,15 +95,18 @@ def run_compiled(
     limits: Limits | None = None,
     structure: Structure | None = None,
     seed: int = 0,
-) -> Outcome:
-    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data.
+    world: World | None = None,
+) -> Outcome | None:
+    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data; None where
+    only a machine with tokens can tell: a cell was empty when it was wanted, or an op on cells trapped.
 
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    admitted = admit_arguments(graph, arguments, borrow)
-    limits = limits_of(limits)
-    ready = prepared(program)
+    from ..jit import machine
+
+    ready, limits = prepared(program), limits_of(limits)
+    admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     deepest = min(limits.depth, DEEPEST)
     borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
     words = Words(ready.text.operands, len(program.main.results), deepest, seed, borrowed)
@@ -110,12 +117,16 @@ def run_compiled(
             write(given, at, value, parameter.type.dtype)
         else:
             arrays.append(array_given(value, parameter.type))
-    stopped = _run(ready, words, given, arrays, deepest, limits)
+    performer = Performer(ready.text.trapping, words, world or World()) if ready.acts else None
+    stopped = _run(ready, words, given, arrays, deepest, limits, performer)
+    if stopped is None and words.why == machine.ELSEWHERE:
+        return None
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
-    return outcome_of(ready.text, graph, words, results, stopped or _inside(ready, words, limits), structure)
+    stopped = stopped or _inside(ready, words, limits)
+    return outcome_of(ready.text, graph, words, results, stopped, structure, performer.trap if performer else None)
 
 
 def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
@@ -141,7 +152,13 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
 
 
 def _run(
-    ready: Ready, words: Words, given: Any, arrays: Sequence[Any], deepest: int, limits: Limits
+    ready: Ready,
+    words: Words,
+    given: Any,
+    arrays: Sequence[Any],
+    deepest: int,
+    limits: Limits,
+    performer: Performer | None,
 ) -> TagloomError | None:
     """Run to the end, or to a limit, or Ctrl-C."""
     failed: list[BaseException] = []
@@ -152,18 +169,25 @@ def _run(
             ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key, *arrays)
         except BaseException as error:
             failed.append(error)
+        finally:
+            if performer is not None:
+                performer.end()
 
     with interruptible() as interrupt:
         thread = runner(words)
         thread.begin(run)
         try:
-            stopped = _waited(thread, words, limits, interrupt)
+            stopped = _waited(thread, words, limits, interrupt, performer)
         except BaseException:
             words.stop()
+            if performer is not None:
+                performer.give_up()
             thread.is_done()
             raise
         finally:
             thread.close() if ready.recurs else thread.keep()
+            if performer is not None:
+                performer.drop()
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:
@@ -171,14 +195,20 @@ def _run(
     return stopped
 
 
-def _waited(thread: Runner, words: Words, limits: Limits, interrupt: Interrupt) -> TagloomError | None:
-    """Wait until a run has ended; why it was told to, if it was."""
+def _waited(
+    thread: Runner, words: Words, limits: Limits, interrupt: Interrupt, performer: Performer | None
+) -> TagloomError | None:
+    """Wait until a run has ended; why it was told to, if it was. Meanwhile what it asks for is done."""
     alarm = Alarm(limits.seconds, limits.bytes, interrupt)
+    is_over = thread.is_done if performer is None else performer.is_over
     while True:
         ringing = alarm.rings(0, None)
         if ringing is not None:
             words.stop()
+            if performer is not None:
+                performer.give_up()
             thread.is_done()
             return rung(ringing, limits)
-        if thread.is_done(OFTEN):
+        if is_over(OFTEN):
+            thread.is_done()
             return rung("interrupt", limits) if interrupt.pressed else None

@@ -22,12 +22,12 @@ from ...core.act import ACTS
 from ...core.mix import word_key
 from ...core.program import Node, Operand, Program, Region
 from ...core.tag import Site, site_key
-from ...core.types import Type
+from ...core.types import HandleType, Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
-from ..jit.machine import DEPTH, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, counting, fused, layout, products
+from ..jit.machine import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
+from . import arrays, cells, counting, effects, fused, layout, products
 from .arrays import Value
 from .chains import Chain, planned
 from .components import components, reaching
@@ -36,15 +36,15 @@ from .layout import Component
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m, products as p
+from {__package__.rpartition(".")[0]}.jit import draws as d, loops as n, machine as m, products as p, references as r
 """
 STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True'
 
 
 class Trapping(NamedTuple):
-    """What can trap, in which function: a node, and the types of its operands; or some node of a chain, and what of
-    other nodes the chain uses."""
+    """What can trap, or is an effect, in which function: a node, and the types of its operands; or some node of a
+    chain, and what of other nodes the chain uses."""
 
     function: str
     node: Node | Chain
@@ -99,6 +99,7 @@ def _entry(program: Program, made: Text, component: Component) -> None:
         f"def entry({', '.join(['s', 'a', 'r', 'left', 'key'] + [name for name, _ in arrays])}):",
         " m.write(s, 3, m.stack() - m.read_i(s, 3))",
         f" made = {component.name}({', '.join([*hidden, *slots])})",
+        " if m.read_i(s, 0) != 0: return",  # arrays that mean nothing would be held for ever
     ]
     for at, place in enumerate(layout.places(layout.slots(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"
@@ -142,6 +143,18 @@ class _Writer:
         self.count += 1
         return f"{of}{self.count}"
 
+    def variable(self, type_: Type) -> str:
+        """A variable for values of a type; of a handle of cells, two in parentheses."""
+        return f"({self.fresh()}, {self.fresh()})" if isinstance(type_.dtype, HandleType) else self.fresh()
+
+    def named(self, text: str, type_: Type) -> str:
+        """A value as text that is no more than names: a handle is taken apart once, and not wherever it is used."""
+        if not isinstance(type_.dtype, HandleType):
+            return text
+        name = self.variable(type_)
+        self.line(f"{name} = {text}")
+        return name
+
     def component(self) -> None:
         own = self.own
         slots = [f"x{at}" for at in range(len(own.parameters))]
@@ -159,7 +172,8 @@ class _Writer:
         self.line(self.nothing)
 
     def body(self, region: Region, given: Sequence[str], wanted: layout.Slots) -> None:
-        made = self.region(region, given)
+        types = [parameter.type for parameter in region.parameters]
+        made = self.region(region, list(map(self.named, given, types)))
         self.line(f"return {layout.result(layout.filled(made, wanted, self.own.results))}")
 
     @property
@@ -231,6 +245,10 @@ class _Writer:
             return arrays.drawn(self, node, inputs)
         if node.op in products.NAMES:
             return products.written(self, node, list(inputs))
+        if node.op in cells.WRITTEN:
+            return cells.WRITTEN[node.op](self, node, inputs)
+        if node.op in effects.NAMES:
+            return effects.written(self, node, inputs)
         if not result.is_scalar:
             return arrays.elementwise(self, node, inputs)
         types = [each.type for each in inputs]
@@ -248,14 +266,24 @@ class _Writer:
     def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """A node has no value, on a condition."""
         with self.inside(f"if {condition}:"):
-            for at, (text, type_) in enumerate(inputs):
-                self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
+            self.hold(inputs)
             self.leave(f"m.leave(s, {TRAP}, {self.number(node, inputs)})", notes=True)
+
+    def hold(self, inputs: Sequence[Value]) -> None:
+        """Operands go where whoever waits for the run finds them."""
+        for at, (text, type_) in enumerate(inputs):
+            self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
 
     def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
         """What a node makes is too large, on a condition."""
         with self.inside(f"if {condition}:"):
             self.leave(f"m.leave(s, {MEMORY}, {self.number(node, inputs)})")
+
+    def elsewhere(self, condition: str) -> None:
+        """Only a machine with tokens goes on, on a condition."""
+        if condition != "False":
+            with self.inside(f"if {condition}:"):
+                self.leave(f"m.leave(s, {ELSEWHERE}, 0)")
 
     def number(self, node: Node | Chain, inputs: Sequence[Value]) -> int:
         self.made.trapping.append(Trapping(self.function, node, tuple(type_ for _, type_ in inputs)))
@@ -266,7 +294,7 @@ class _Writer:
         return self.made_of(f"d.base(m.read_u(s, 6), uint64({where}), {self.keys[-1]})")
 
     def cond(self, node: Node, texts: Sequence[str]) -> list[str]:
-        names = [self.fresh() for _ in node.results]
+        names = [self.variable(result.type) for result in node.results]
         for head, region in zip((f"if {texts[0]}:", "else:"), node.regions, strict=True):
             with self.inside(head):
                 made = self.region(region, texts[1:])
@@ -290,19 +318,17 @@ class _Writer:
         with self.inside("if m.read_i(s, 0) != 0:"):
             self.leave(f"m.note(s, {self.site(node)}, 0)", notes=True)
         places = layout.places(layout.slots(callee.results), component.results)
-        return [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
+        texts = [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
+        return [self.named(text, result.type) for text, result in zip(texts, node.results, strict=True)]
 
     def loop(self, node: Node, texts: Sequence[str]) -> list[str]:
         """A loop; its variables are variables."""
         self.ask(len(self.loops) + 1, stack=False)
         count, names = self.fresh("n"), []
         for var, text in zip(node.regions[1].parameters, texts, strict=True):
-            names.append(self.fresh())
-            self.line(
-                f"{names[-1]} = {LANES[lane(var.type.dtype)]}({text})"
-                if var.type.is_scalar
-                else f"{names[-1]} = {text}"
-            )
+            names.append(self.variable(var.type))
+            slot = layout.slot(var.type)
+            self.line(f"{names[-1]} = {LANES[slot]}({text})" if slot in LANES else f"{names[-1]} = {text}")
         self.line(f"{count} = 0")
         self.loops.append((self.site(node), count))
         counter = counting.counter(node)

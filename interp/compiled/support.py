@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtypes
-from ...core.act import ACTS
+from ...core.act import ACTS, resource_of
 from ...core.op import OPS
 from ...core.program import STRUCTURED, Node, Program, Region
-from ...core.types import Type
+from ...core.types import HandleType, Type, element_type
 from ...core.value import Literal
 
 MOST_LOOPS = 12
@@ -21,7 +20,8 @@ MOST_REGIONS = 60
 MOST_WRITTEN = 1000
 """How many elements a literal has: they are written out."""
 MOST_AXES = 8
-_SILENT = ("breakpoint",)
+_OF_CELLS = ("cells", "put", "get", "collect")
+_ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
     "schedule": "it has no tokens, and so no schedule",
@@ -43,7 +43,18 @@ def supports(program: Program) -> str | None:
     return next(_reasons(program), None)
 
 
+def has_effects(program: Program) -> bool:
+    """Whether a program does something to the world."""
+    return any(resource_of(op) is not None for op in _ops(program))
+
+
+def _ops(program: Program) -> set[str]:
+    return {node.op for function in program.reachable() for node in function.body.walk()}
+
+
 def _reasons(program: Program) -> Iterator[str]:
+    if has_effects(program) and _ops(program) & set(_OF_CELLS):
+        yield "it may have to begin again where there are cells, and effects happen once"
     for function in program.reachable():
         region = function.body
         yield from _of_types(function.name, [parameter.type for parameter in region.parameters])
@@ -58,7 +69,7 @@ def _reasons(program: Program) -> Iterator[str]:
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
     draw = node.op in ACTS and ACTS[node.op].draw is not None
-    if node.op not in (*OPS, *STRUCTURED, *_SILENT) and not draw:
+    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draw:
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:
@@ -70,8 +81,8 @@ def _of_node(function: str, node: Node) -> Iterator[str]:
 
 def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
     for type_ in types:
-        if type_.dtype not in dtypes.ALL:
-            yield f"it has no cells yet ({where})"
+        if isinstance(type_.dtype, HandleType):
+            yield from _of_types(where, [element_type(type_)])
         elif type_.shape is None or len(type_.shape) > MOST_AXES:
             yield f"it must know how many axes an array has, {MOST_AXES} at most ({where}: {type_})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,18 @@ def taken(words: Any, at: int, type_: Type) -> Value:
     return elements
 
 
+def _owned(array: Any) -> list[int]:
+    """A slot of a copy of an array, with a reference to it."""
+    from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
+    from numba.core.runtime.nrt import MemInfo
+
+    counter: int = _nrt_python.meminfo_alloc(max(1, array.nbytes))
+    memory = MemInfo(counter)
+    memory.acquire()  # beside the reference that goes with this object
+    ctypes.memmove(memory.data, array.ctypes.data, array.nbytes)
+    return [counter, memory.data, *array.shape]
+
+
 def given(value: Value, type_: Type) -> Any:
     """An array as generated code takes it: what it is told is writable, though nothing is ever written there."""
     elements: Any = np.ascontiguousarray(value)
@@ -66,12 +79,24 @@ class Words:
         self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
     ) -> None:
         self.borrowed = borrowed
-        self.state = np.zeros(machine.OPERANDS + machine.SLOT * operands, np.int64)
+        self.state = np.zeros(machine.OPERANDS + machine.SLOT * max(1, operands), np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
         self.results = np.zeros(machine.SLOT * max(1, results), np.int64)
         self.state[5] = self.steps.ctypes.data
         self.state.view(np.uint64)[6] = seed
         self.address: int = self.state.ctypes.data
+
+    def perform_by(self, function: Any) -> None:
+        """Effects are done by a function of their numbers, which lives as long as the run does."""
+        self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    def answer(self, value: Value, type_: Type) -> None:
+        """What an effect gave."""
+        if type_.is_scalar:
+            write(self.state, machine.OPERANDS, value, type_.dtype)
+        else:
+            owned = _owned(np.asarray(value))
+            self.state[machine.OPERANDS : machine.OPERANDS + len(owned)] = owned
 
     def allow_stack(self, size: int) -> None:
         self.state[3] = size

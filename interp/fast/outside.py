@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ...core.act import ACTS, resource_of
 from ...core.tag import Tag
 from ...core.value import Value
-from ...core.world import World
 from ..acts import Outputs
 from ..cells import Heap
 from ..event import Cell, Closed, Event, Token
@@ -18,6 +17,7 @@ from ..fire import Rule
 from ..image import NODE, PORT, PORT_BITS, SITE, is_boxed
 from ..opcode import Code
 from ..outcome import exhausted
+from ..state import State
 from .registers import Given, Kind, Options, R
 from .store import Store
 
@@ -44,16 +44,21 @@ class Said(NamedTuple):
 class Outside:
     """What a run has besides its words: cells, the world, traps, and where parked tokens came from."""
 
-    def __init__(self, store: Store, rules: tuple[Rule, ...], world: World) -> None:
+    def __init__(self, store: Store, state: State) -> None:
         self.store = store
-        self.rules = rules
-        self.world = world
+        self._state = state
+        self.world = state.world
         self.cells = Heap()
         self.traps: list[Event] = []
         self.parked: dict[tuple[int, int, Tag], tuple[int, int]] = {}
         """The words of each parked token, as they were in the flight."""
         self.said: list[Said] = []
         """What the journal, where there is one, does not have of the firings in it that were done outside."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those of all nodes, worked out when they are asked for."""
+        return self._state.rules
 
     def delivery(self) -> Delivery:
         """The token that the machine stopped at."""
@@ -63,7 +68,7 @@ class Outside:
         token, word = store.ring[(r[R.HEAD] + position) & (len(store.ring) - 1)].tolist()
         at, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
         number = int(image.ports[at, PORT.NODE])
-        first, rule = image.first_port[number], self.rules[number]
+        first, rule = image.first_port[number], self._state.rules[number]
         port = at - first
         if rule.operands is None:
             inputs: list[Any] = [store.value(word, image.port_types[at])]
@@ -80,7 +85,7 @@ class Outside:
 
     def fire(self, given: Delivery) -> None:
         """Do what the node does, and tell the machine; raises MemoryError where the result does not fit."""
-        rule, store = self.rules[given.number], self.store
+        rule, store = self._state.rules[given.number], self.store
         tag = store.tag(given.frame) if rule.acts or rule.trap or _draws(rule) else None
         token = Token(given.number, given.port, tag, store.value(given.word, self._type(given)))  # type: ignore[arg-type]
         if resource_of(rule.node.op) is not None:

@@ -44,7 +44,7 @@ from .scribe import keeper_of
 from .store import Store
 from .takeover import from_state
 
-BUDGET = 2**18
+BUDGET = 2**19
 """How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
 
 
@@ -100,7 +100,7 @@ class Fast:
             known_image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
             enough=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
-        self.outside = Outside(self.store, state.rules, state.world)
+        self.outside = Outside(self.store, state)
         from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
         self._keeper, self._variant = keeper, Variant.NOTING if keeper else Variant.PLAIN
         if keeper is not None:

@@ -9,17 +9,15 @@ of it that is wrong, is compiled again. A folder is one process's at a time; oth
     <cache>/tagloom/<key>/__pycache__   the machine code, which numba puts beside it
     <cache>/tagloom/<key>/sums.json     written last
 
-<cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; where it cannot be written, a temporary folder.
+<cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; where it cannot be written, or is full, nothing is kept.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -59,7 +57,7 @@ def _load(called: str, name: str, text: str) -> ModuleType:
         with _locked(folder):
             return _from_folder(folder, called, name, text)
     except OSError:  # not to be written, or full
-        return _from_folder(Path(_temporary()), called, name, text)
+        return _imported(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"))
 
 
 def _from_folder(folder: Path, called: str, name: str, text: str) -> ModuleType:
@@ -110,9 +108,13 @@ def _clear(folder: Path) -> None:
 def write(path: Path, content: bytes) -> None:
     """All of a file or nothing of it, in a folder that may be new."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = path.with_name(f"{path.name}.{os.getpid()}")
-    made.write_bytes(content)
-    made.replace(path)
+    made = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        made.write_bytes(content)
+        made.replace(path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
@@ -126,20 +128,19 @@ def _locked(folder: Path) -> Iterator[None]:
         return
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _temporary() -> str:
-    """A folder for this process alone, and for one module."""
-    made = tempfile.mkdtemp(prefix="tagloom-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+        try:
+            yield
+        finally:  # closing the file leaves it locked, if another thread has forked a process meanwhile
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def cache_folder() -> Path:
-    """Where modules are kept."""
+    """Where modules are kept; raises OSError where that is in a home, and nobody knows which."""
     given = os.environ.get("TAGLOOM_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(given).expanduser() / "tagloom"
+    try:
+        return Path(given).expanduser() / "tagloom"
+    except RuntimeError as error:
+        raise OSError(str(error)) from None
 
 
 def key(text: str) -> str:

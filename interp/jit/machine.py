@@ -4,13 +4,14 @@ A state is a block of 64-bit words that generated code and whoever waits for it 
 array would be seven arguments of every call. The words of a state:
 
 0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
-1   why, where it happened inside: TRAP, DEPTH, STACK or MEMORY
+1   why, where it happened inside: TRAP, DEPTH, STACK, MEMORY, or ELSEWHERE, where only a machine with tokens goes on
 2   the number of the node where TRAP or MEMORY was
 3   how low the stack may go
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
-8+  the operands of the trapping node, SLOT words each
+7   the address of the function that has effects done
+8+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
@@ -26,8 +27,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .memory import peek, place
+from .references import read_array, write_array
 
-TRAP, DEPTH, STACK, MEMORY = 1, 2, 3, 4
+TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
+DONE, FAILED, LEFT = 0, 1, 2
 OPERANDS = 8
 SLOT = 66
 
@@ -69,16 +72,33 @@ def hold(typing: Any, base: Any, index: Any, array: Any) -> Any:
     """Write an array into a slot, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        base, index, value = arguments
-        made = context.make_array(array)(context, builder, value)
-        context.nrt.incref(builder, array, value)
-        addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
-        sizes = [builder.extract_value(made.shape, axis) for axis in range(array.ndim)]
-        for at, word in enumerate([*addresses, *sizes]):
-            builder.store(word, place(builder, _WORD, base, builder.add(index, _WORD(at))))
+        write_array(context, builder, place(builder, _WORD, *arguments[:2]), array, arguments[2])
         return context.get_dummy_value()
 
     return types.void(int64, int64, array), build
+
+
+@intrinsic
+def taken(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
+    """The array in a slot, which gives up its reference; `like` has a number for each of its axes."""
+    made = types.Array(dtype.dtype, len(like), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return read_array(context, builder, place(builder, _WORD, *arguments[:2]), made)
+
+    return made(int64, int64, dtype, like), build
+
+
+@intrinsic
+def perform(typing: Any, base: Any, number: Any) -> Any:
+    """Have the effect done that has this number; DONE, FAILED, or LEFT where all is to be left."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_WORD, [_WORD])
+        address = builder.load(place(builder, _WORD, arguments[0], _WORD(7)))
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), [arguments[1]])
+
+    return int64(int64, int64), build
 
 
 @intrinsic

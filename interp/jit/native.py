@@ -7,13 +7,14 @@ processes that compile at once do no harm.
 from __future__ import annotations
 
 import ctypes
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..alarm import held_off
 from .cache import cache_folder, key, write
 from .progress import compiling
 
@@ -36,40 +37,45 @@ _kept: list[Any] = []
 
 def native(name: str, text: str, function: str, arity: int) -> Words:
     """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk."""
-    path = cache_folder() / key(text) / f"{name}.o"
-    with suppress(OSError, ValueError, KeyError):
-        return _linked(path.read_bytes(), arity)
+    with suppress(OSError, ValueError):
+        return _linked(_path(name, text).read_bytes(), arity)
     with compiling(f"the {name}"):
         found = _compiled(text, function, arity)
     with suppress(OSError):
-        write(path, found)
+        write(_path(name, text), found)
     return _linked(found, arity)
 
 
+def _path(name: str, text: str) -> Path:
+    return cache_folder() / key(text) / f"{name}.o"
+
+
 def _compiled(text: str, function: str, arity: int) -> bytes:
-    """Object code, after a line that says which symbol is meant and what the sum of it is."""
-    import numba
+    """Object code, after two lines: the sum of all that follows, and which symbol is meant."""
+    with held_off():
+        import numba
 
     namespace: dict[str, Any] = {}
     exec(compile(text, f"<{function}>", "exec"), namespace)
     signature = numba.int64(*[numba.int64] * arity)
     made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
     code: bytes = made._library._get_compiled_object()
-    return json.dumps({"symbol": made.native_name, "sum": _sum(code)}).encode() + b"\n" + code
+    rest: bytes = made.native_name.encode() + b"\n" + code
+    return _sum(rest) + b"\n" + rest
 
 
-def _sum(code: bytes) -> str:
-    return blake2b(code, digest_size=16).hexdigest()
+def _sum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=16).hexdigest().encode()
 
 
 def _linked(found: bytes, arity: int) -> Words:
     """What object code is, in this process; raises ValueError where it is not what was written."""
     import llvmlite.binding as llvm
 
-    head, _, code = found.partition(b"\n")
-    said = json.loads(head)
-    if said["sum"] != _sum(code):
+    said, _, rest = found.partition(b"\n")
+    if said != _sum(rest):
         raise ValueError("damaged")
+    symbol, _, code = rest.partition(b"\n")
     _prepare()
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
@@ -78,7 +84,7 @@ def _linked(found: bytes, arity: int) -> Words:
     engine.finalize_object()
     _kept.append(engine)
     word = ctypes.c_int64
-    made: Words = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(said["symbol"]))
+    made: Words = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
     return made
 
 

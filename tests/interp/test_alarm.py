@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.interp.alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, is_large, machine_memory, resident
+from tagloom.interp.alarm import (
+    EVERY,
+    LARGE,
+    Alarm,
+    Interrupt,
+    held_off,
+    interruptible,
+    is_large,
+    machine_memory,
+    resident,
+)
 
 
 @tl.function
@@ -189,3 +199,42 @@ def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
         assert time.perf_counter() - begun < 0.5
     assert (process.returncode, out) == (1, b"")
     assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
+
+
+def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
+    """Ctrl-C waits for it, and is heard afterwards."""
+    done = False
+    with pytest.raises(KeyboardInterrupt), held_off():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        done = True
+    assert done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("engine", ["fast", "compiled"])
+def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
+    """Whoever presses Ctrl-C while numba is imported can run the program afterwards, in the same process."""
+    code = f"""
+import builtins, os, signal, sys
+import tagloom as tl
+
+@tl.function
+def twice(n: tl.int64) -> tl.int64:
+    return n + n
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+once = []
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.typing" and not once:
+            once.append(os.kill(os.getpid(), signal.SIGINT))
+sys.meta_path.insert(0, Finder())
+try:
+    twice.run(1, engine={engine!r})
+except KeyboardInterrupt:
+    print(len(once), twice.run(2, engine={engine!r}).value)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"TAGLOOM_CACHE": str(tmp_path)}
+    )
+    assert ran.stdout == "1 4\n", ran.stderr

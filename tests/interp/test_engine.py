@@ -117,3 +117,14 @@ def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
     """An engine that cannot do what is asked of it says so before it starts."""
     with pytest.raises(tl.Usage, match=why):
         fib.run(5, engine=name, **options)
+
+
+@pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
+def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None:
+    """All engines say the same of an option that means nothing, and none that another one would take it."""
+    said = set()
+    for name in ("auto", "reference", "fast", "compiled"):
+        with pytest.raises(tl.Usage) as caught:
+            fib.run(1, engine=name, **option)
+        said.add(str(caught.value))
+    assert len(said) == 1

@@ -9,7 +9,25 @@ from typing import Any
 import pytest
 import tagloom as tl
 from compiled_laws import differences
-from compiled_programs import count, drawn, logistic, looped, nested, spread, strips, vectors
+from compiled_programs import (
+    collected,
+    count,
+    drawn,
+    exchanged,
+    failing,
+    late,
+    logistic,
+    looped,
+    nested,
+    prefix,
+    ragged,
+    rows,
+    spread,
+    strips,
+    told,
+    twice,
+    vectors,
+)
 from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
@@ -34,6 +52,21 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "loops cost no depth": (r"left - \d", "left - 1", nested, [100]),
     "an index that stays": (r"\[i(\d+)\] = ", r"[0] = ", vectors, [[1.0, 2.0], 3.0]),
     "sizes that fit are refused": (r"if (\S+) != 2 and .*:", "if True:", vectors, [[1.0], 3.0]),
+    "a put that nobody notes": (r"(v\d+)\[(v\d+)\] = True", "pass", prefix, [6]),
+    "cells that begin full": (r"np\.zeros\((.*), np\.bool_\)", r"np.ones(\1, np.bool_)", prefix, [6]),
+    "an empty get has what lies there": (r"if not (v\d+)\[(v\d+)\]:", "if False:", late, [5]),
+    "a collect does not wait": (r"if not (v\d+)\.all\(\):", "if False:", collected, [3]),
+    "a second put is not seen": (r"if (v\d+)\[(v\d+)\]:", "if False:", twice, [2]),
+    "the last cell is none": (r"if (v\d+) >= (uint64\(v\d+\.size\)):", r"if \1 + uint64(1) >= \2:", prefix, [6]),
+    "two handles are one": (r"(= v\d+, )(\(v\d+, v\d+\)), .*", r"\1\2, \2", exchanged, [4]),
+    "a handle has another's bits": (r"(= v\d+, \(v\d+, (v\d+)\), \(v\d+, )v\d+\)", r"\1\2)", exchanged, [4]),
+    "all arrays in cells are the first": (r"r\.referred\((v\d+), [^,]+,", r"r.referred(\1, 0,", ragged, [4, 0]),
+    "a part of an array in a cell": (r"range\((v\d+)\.size\)", r"range(\1.size - 1)", rows, [5]),
+    "an effect done twice": (r"(\w+ = m\.perform\(s, 0\))", r"\1; \1", told, [5]),
+    "an effect left out": (r"(\w+) = m\.perform\(s, \d+\)", r"\1 = 0", told, [5]),
+    "effects of another node": (r"m\.perform\(s, \d+\)", "m.perform(s, 0)", told, [5]),
+    "a callback's result is lost": (r"= m\.read_i\(s, 8\)", "= 0", told, [5]),
+    "a callback that failed is none": (r"if (\w+) == 1:", "if False:", failing, [5]),
 }
 
 
@@ -74,7 +107,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [count, drawn, logistic, looped, nested, spread, strips, vectors], ids=lambda f: f.name
+    "function", dict.fromkeys(function for _, _, function, _ in TWINS.values()), ids=lambda f: f.name
 )
 def test_engine_is_right(function: tl.Function) -> None:
     """Where every twin is caught, the engine is not."""

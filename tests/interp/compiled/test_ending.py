@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
 import tagloom as tl
+from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
 from tagloom.interp.compiled.run import run_compiled
@@ -92,30 +91,6 @@ def test_outcome() -> None:
         _ = outcome.events
     said = record(outcome)
     assert said.firings is None and said.stats is None and said.results[0] is not None
-
-
-CHILD = """
-import os, signal, sys, threading, time
-sys.path[:0] = {paths!r}
-import pytest, tagloom as tl
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.reference import Limits
-sys.path.insert(0, {here!r})
-from compiled_programs import *
-from test_ending import run, DEEP
-signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
-{code}
-"""
-
-
-def in_a_process(code: str, seconds: float = 100.0) -> list[str]:
-    """What code prints in a process of its own; fails where the process does, or takes too long."""
-    here = __file__.rpartition("/")[0]
-    paths = [here.rpartition("/interp/")[0]]
-    child = CHILD.format(paths=paths, here=here, code=code)
-    ran = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=seconds)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return ran.stdout.split()
 
 
 def test_interrupt() -> None:

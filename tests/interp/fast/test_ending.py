@@ -18,6 +18,7 @@ from fast_laws import Asked, begun, differences
 from fast_programs import endless, flood, parking, printing
 from tagloom.interp.alarm import resident
 from tagloom.interp.reference import Limits
+from tagloom.interp.series import Series
 
 TESTS = Path(__file__).resolve().parents[2]
 
@@ -209,3 +210,24 @@ def test_ten_million_live_activations() -> None:
     megabytes, status = in_a_process(DEEP, 1500.0)
     print(megabytes, "MiB", status)
     assert status in ("Returned", "Exhausted")
+
+
+def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
+    """A long run that ends gives its outcome at once: the numbers of its waves are not copied one by one."""
+
+    @tl.function
+    def count(n: tl.int64) -> tl.int64:
+        return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+    out = count.run(3000, engine="fast")
+    assert isinstance(out.stats.profile, Series) and isinstance(out.stats.waiting, Series)
+    assert out.stats == count.run(3000, engine="reference").stats
+    assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
+
+
+@pytest.mark.parametrize("limit", ["firings", "tokens", "depth", "bytes"])
+def test_limits_beyond_words(limit: str) -> None:
+    """S12: a limit may be larger than any number that a word holds; on every engine it is none then."""
+    for number in (2**62, 2**63 - 1, 2**63, 10**30):
+        for engine in ("fast", "compiled", "reference"):
+            assert fib.run(5, engine=engine, limits=Limits(**{limit: number})).value == 8

@@ -86,7 +86,28 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "file"))
     hits, path = finished(start())
-    assert hits == 0 and not path.parent.exists() and tmp_path not in path.parents
+    assert hits == 0 and not path.exists() and tmp_path not in path.parents
+
+
+def test_folder_that_is_full(kept: Path) -> None:
+    """Where there is no room, neither in the cache nor anywhere else, everything runs, and no half of a file stays."""
+    full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)){CODE}"
+    ran = [sys.executable, "-c", full, TEXT]
+    process = subprocess.Popen(ran, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert finished(process)[0] == 0
+    with pytest.raises(TypeError):
+        cache.write(kept / "file", "no bytes")  # type: ignore[arg-type]
+    assert not [path for path in kept.rglob("*") if str(os.getpid()) in path.name or path.name == "sums.json"]
+
+
+def test_home_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody knows where home is, nothing is kept, and that is all."""
+    for name in ("TAGLOOM_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    with pytest.raises(OSError, match="home"):
+        cache.cache_folder()
+    assert cache.load("unkept", TEXT).quotient(-7, 2) == -4
 
 
 def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
     assert kept.exists()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}\n", b'{"symbol": "x", "sum": "y"}\nabc', "cut", "changed"])
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
     """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
@@ -57,6 +57,15 @@ def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> N
     )
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
     assert native._linked(kept.read_bytes(), 2)(2, 5) == WANTED
+
+
+def test_no_changed_bit_is_believed(kept: Path) -> None:
+    """Neither in what is said of the code, before it, nor in it: a wrong symbol would be an address that is none."""
+    native.native("trial", TEXT, "run", 2)
+    whole = kept.read_bytes()
+    for at in [*range(200), *range(200, len(whole), 97)]:
+        with pytest.raises(ValueError, match="damaged"):
+            native._linked(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

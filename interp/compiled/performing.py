@@ -1,0 +1,83 @@
+"""Who performs the effects of a run: the thread that waits for it, which is the one that the program was called on.
+
+Generated code, on a thread of its own, asks and waits for the answer; so effects happen one after another, in program
+order, and what they call finds everything that belongs to a thread as the reference leaves it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from ...core.ops.effect import formatted
+from ...core.program import Node
+from ...core.types import Type
+from ...core.value import Value
+from ...core.world import Failed, World
+from ..jit.machine import DONE, FAILED, LEFT
+from .source import Trapping
+from .words import Words
+
+
+class Performer:
+    """Performs what one run asks for."""
+
+    def __init__(self, asking: Sequence[Trapping], words: Words, world: World) -> None:
+        self.asking, self.words, self.world = asking, words, world
+        self.asked = SimpleQueue[int | None]()
+        self.answers = SimpleQueue[int]()
+        self.trap: str | None = None
+        """Why the effect trapped that was asked for last."""
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._ask)  # lives as long as this does
+        words.perform_by(self._function)
+
+    def _ask(self, number: int) -> int:
+        self.asked.put(number)
+        return self.answers.get()
+
+    def end(self) -> None:
+        """The run is over: nobody is to wait for it any longer."""
+        self.asked.put(None)
+
+    def give_up(self) -> None:
+        """Nothing that is asked for from now on is done."""
+        self.answers.put(LEFT)
+
+    def drop(self) -> None:
+        """Let go of what was asked for and not done."""
+        while not self.asked.empty():
+            number = self.asked.get()
+            if number is not None:
+                self._operands(self.asking[number].types)
+
+    def is_over(self, seconds: float) -> bool:
+        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+        ends = time.monotonic() + seconds
+        with suppress(Empty):
+            while (number := self.asked.get(timeout=max(0.0, ends - time.monotonic()))) is not None:
+                asking = self.asking[number]
+                self.answers.put(self._performed(asking.node, self._operands(asking.types)))
+                if time.monotonic() >= ends:
+                    return False
+            return True
+        return False
+
+    def _operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
+        return tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))
+
+    def _performed(self, node: object, operands: tuple[Value, ...]) -> int:
+        """Perform an effect; what generated code is answered. Raises what the world does."""
+        assert isinstance(node, Node)
+        if node.op == "print":
+            self.world.print(formatted(node.attribute("text"), operands))
+            return DONE
+        try:
+            value: Value = self.world.call(node.attribute("function"), operands, node.attribute("returns"))
+        except Failed as failed:
+            self.trap = str(failed)
+            return FAILED
+        self.words.answer(value, node.attribute("returns"))
+        return DONE

@@ -1,0 +1,29 @@
+"""Code that tests run in a process of its own, since it may take the process with it, or wants to be interrupted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+FOLDER = TESTS / "interp" / "compiled"
+CHILD = """
+import os, signal, sys, threading, time
+sys.path[:0] = {paths!r}
+import pytest, tagloom as tl
+from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.reference import Limits
+from compiled_programs import *
+from test_ending import run, DEEP
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
+{code}
+"""
+
+
+def in_a_process(code: str, seconds: float = 100.0) -> list[str]:
+    """What code prints in a process of its own; fails where the process does, or takes too long."""
+    child = CHILD.format(paths=[str(FOLDER), str(TESTS)], code=code)
+    ran = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=seconds)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.split()
