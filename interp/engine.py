@@ -1,6 +1,6 @@
 """Which machine runs a program: the one that is asked for, or the one that suits what is asked of it.
 
-reference   the meaning of every program; keeps events, takes schedules by hand and graphs that break rules
+reference   the meaning of every program; takes schedules by hand and graphs that break rules
 fast        the same tokens, in machine code
 compiled    no tokens: the program as real loops and calls, in machine code; gives a value, and counts nothing
 cuda        the same tokens, a wave at a time, on a graphics processor or on numba's simulator of one; scalars only
@@ -24,10 +24,10 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.world import World
 from .alarm import held_off
+from .keep import Keep, keeping, log_path
 from .measure import Meter
 from .outcome import Outcome, ending
 from .reference import (
-    Keep,
     Limits,
     Until,
     admit_arguments,
@@ -121,8 +121,6 @@ def refusal(engine: str, subject: Subject, options: Options) -> str | None:
 def _no_fast(subject: Subject, options: Options) -> str | None:
     if subject.broken:
         return "the graph breaks rules"
-    if options.keep is not None:
-        return "it keeps no events"
     name = options.schedule
     if not isinstance(name, str) or (name not in CLOSED and seed_of(name) is None):
         return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
@@ -163,7 +161,7 @@ def _on_reference(subject: Subject, arguments: Sequence[object], options: Option
 def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     from .fast.run import run_fast
 
-    return run_fast(subject.graph, arguments, structure=subject.structure, **options.of_tokens())
+    return run_fast(subject.graph, arguments, structure=subject.structure, keep=options.keep, **options.of_tokens())
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
@@ -191,26 +189,30 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     """Begin on the reference, and go on with what is faster if the run is long."""
     if _no_fast(subject, options) is not None:
         return _on_reference(subject, arguments, options)
+    log_path(options.keep)
     if _is_at_hand(subject, options):
         return _for_its_value(subject, arguments, options)
     began, limits, admitted = time.monotonic(), limits_of(options.limits), admit_arguments(subject.graph, arguments)
     name = str(options.schedule)
     state = first_state(subject.graph, admitted, name, options.seed, options.k, options.world)
-    meter = Meter(state, clocked=state.clocked)
+    with keeping(options.keep, subject.graph, admitted, name, options.seed, options.k) as kept:
+        meter = Meter(state, clocked=state.clocked)
 
-    def is_enough() -> bool:
-        return state.firings >= WARM or is_met(options.until, state)
+        def is_enough() -> bool:
+            return state.firings >= WARM or is_met(options.until, state)
 
-    stopped = go_on(state, schedule(name), limits, is_enough, [meter.see], broken=False)
-    if stopped is not None or not state.flight or is_met(options.until, state):
-        details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": subject.structure}
-        return ending(state, meter.stats(), stopped, options.until, **details)
-    if _may_begin_again(subject, options):
-        return _for_its_value(subject, admitted, options)
-    from .fast.run import Fast
+        watch = [meter.see, *kept.watchers]
+        stopped = go_on(state, schedule(name), limits, is_enough, watch, broken=False)
+        if stopped is not None or not state.flight or is_met(options.until, state):
+            details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": subject.structure}
+            details |= kept.said(state.steps)
+            return kept.ended(ending(state, meter.stats(), stopped, options.until, **details))
+        if _may_begin_again(subject, options):
+            return _for_its_value(subject, admitted, options)
+        from .fast.run import finished
 
-    run = Fast(state, name, until=options.until, limits=limits, meter=meter, spent=time.monotonic() - began)
-    return run.outcome(run.go(), subject.structure)
+        spent = time.monotonic() - began
+        return finished(state, name, options.until, limits, subject.structure, kept, meter=meter, spent=spent)
 
 
 def _is_at_hand(subject: Subject, options: Options) -> bool:
@@ -234,7 +236,7 @@ def _for_its_value(subject: Subject, arguments: Sequence[object], options: Optio
 def _may_begin_again(subject: Subject, options: Options) -> bool:
     """Whether a run may be begun again as `compiled`: only its value is wanted, and it has done nothing to the
     world."""
-    if options.account or options.limits is not None:
+    if options.account or options.limits is not None or options.keep is not None:
         return False
     silent = all(resource_of(node.op) is None for node in subject.graph.nodes)
     return silent and _no_compiled(subject, options) is None

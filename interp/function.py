@@ -23,8 +23,9 @@ from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
 from ..core.world import World
 from .engine import Options, Subject, run
+from .keep import Keep
 from .outcome import Outcome
-from .reference import Keep, Limits, Until
+from .reference import Limits, Until
 from .script import Script
 from .travel.history import History
 
@@ -108,9 +109,9 @@ class Function(Drawn):
         `account=False` says that only the results are wanted: then auto may run without tokens, and count nothing.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
-        `keep="events"` keeps them, `keep="run.jsonl"`, or any path that ends so, writes them to that file while the
-        program runs. `seed` is that of random numbers, `k` bounds how many iterations of a loop run at once, whatever
-        the loops say, and `world` prints.
+        `keep="events"` keeps them, `keep=1000` the last so many, `keep="run.jsonl"`, or any path that ends so, writes
+        them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a
+        loop run at once, whatever the loops say, and `world` prints.
         """
         traced, leaves = self._taken("run", arguments)
         subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)

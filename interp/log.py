@@ -61,7 +61,8 @@ class EventWriter:
         """The tags that are open, by the numbers of their lines."""
         self._sites = {site: number for number, site in enumerate(sites(graph))}
         self._write = write
-        self._next = 1
+        self.following = 1
+        """The number of the next tag."""
 
     def event(self, event: Event) -> None:
         sent = event.sent
@@ -77,10 +78,10 @@ class EventWriter:
         while (parent := new[-1].parent) is not None and parent not in self.numbers:
             new.append(parent)
         for each in reversed(new):
-            number, above, site = self._next, self.numbers[each.parent or ROOT], self._sites[each.site]
+            number, above, site = self.following, self.numbers[each.parent or ROOT], self._sites[each.site]
             self._write(f'{{"tag":{number},"parent":{above},"site":{site},"iteration":{each.iteration}}}\n')
             self.numbers[each] = number
-            self._next += 1
+            self.following += 1
 
 
 def event_text(event: Event, numbers: dict[Tag, int]) -> str:
@@ -123,8 +124,9 @@ class Log:
     """A log that is open for writing."""
 
     def __init__(self, graph: Graph, write: Write) -> None:
-        self._write = write
-        self.event = EventWriter(graph, write).event
+        self._write = self.lines = write
+        self.writer = EventWriter(graph, write)
+        self.event = self.writer.event
 
     def outcome(self, outcome: Outcome) -> None:
         """The last line."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
-from ..core.cells import Handle
 from ..core.display import Drawn
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
@@ -30,6 +29,7 @@ from .critical import Firing, critical_path, time_on
 from .event import Cell, Event, Token
 from .measure import Stats
 from .order import program_order
+from .saying import bound_said, cell_said, shown
 from .shares import activations
 from .state import State
 
@@ -72,6 +72,8 @@ class Outcome(Drawn):
     schedule: str
     error: TagloomError | None
     kept: tuple[Event, ...] | None = field(default=None, repr=False)
+    first_kept: int = 0
+    """How many steps were made before the first event that is kept: 0 where all are, or none."""
     trapped: tuple[Event, ...] = field(default=(), repr=False)
     """The firings that `traps` speaks of."""
     log: Path | None = None
@@ -109,20 +111,29 @@ class Outcome(Drawn):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The run, step by step; raises Usage if it was not kept."""
+        """The run, step by step, or of `keep=N` its end: the first of these is that of step `first_kept`, counted from
+        0. Raises Usage if none were kept."""
         if self.kept is None and self.log is not None:
             raise Usage("this run wrote its events to a file", got=self.log, hint=f'tl.read_events("{self.log}")')
         if self.kept is None:
             raise Usage("this run kept no events", hint='run it with keep="events"')
         return self.kept
 
+    @property
+    def _whole(self) -> tuple[Event, ...]:
+        """All events; raises Usage where only the last ones were kept."""
+        if self.first_kept:
+            got = f"the last {len(self.events):,}, from step {self.first_kept:,} on"
+            raise Usage("this run did not keep all events", got=got, hint='run it with keep="events"')
+        return self.events
+
     def values(self, node: str) -> dict[Tag, Value]:
         """What came out of a node, by tag: of its first output, wherever that sent something.
 
         `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where
-        no node, or more than one, is called so, and where the run kept no events.
+        no node, or more than one, is called so, and where the run did not keep all events.
         """
-        events, found = self.events, self.graph.only(node)
+        events, found = self._whole, self.graph.only(node)
         return {
             event.token.tag: value
             for event in events
@@ -137,13 +148,13 @@ class Outcome(Drawn):
 
     def critical_path(self) -> tuple[Firing, ...]:
         """A longest chain of firings, each with an operand of the one before, the same under every schedule; raises
-        Usage where the run kept no events."""
-        return critical_path(self.graph, self.events)
+        Usage where the run did not keep all events."""
+        return critical_path(self.graph, self._whole)
 
     def time_on(self, processors: float) -> int:
         """T_p: the time of the run's firings on so many processors, each of a unit, greedily; raises Usage where the
-        run kept no events, and where `processors` is no number of them."""
-        return time_on(self.graph, self.events, processors)
+        run did not keep all events, and where `processors` is no number of them."""
+        return time_on(self.graph, self._whole, processors)
 
 
 def ending(
@@ -290,11 +301,6 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
     return error
 
 
-def shown(graph: Graph, value: Value) -> str:
-    """A value as a literal; a handle by the node that made the cells."""
-    return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else show(value)
-
-
 def _call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
     """A tag as a call stack, innermost first: a line a call or iteration. Where it is deep, only the inner ones and
     the root are there, so that it costs the same at any depth."""
@@ -370,17 +376,6 @@ def _stays(graph: Graph, waiting: Waiting) -> str:
         return f"  {node}{line} waits under {waiting.tag} for {cell_said(graph, waiting.stays)}, which nobody has put"
     assert waiting.stays is not None
     return f"  a token for {node}{line} is held under {waiting.tag}: {bound_said(waiting.tag, waiting.stays)}"
-
-
-def cell_said(graph: Graph, cell: Cell) -> str:
-    """A cell by its number and the node that made it."""
-    handle, number = cell
-    return f"cell {number} of {graph.nodes[handle.node]}, made under {handle.tag}"
-
-
-def bound_said(tag: Tag, bound: int) -> str:
-    """Why a token is held for an iteration."""
-    return f"iteration {tag.iteration - bound} is still busy, and the bound of {tag.site} is {bound}"
 
 
 def exhausted(what: str, limit: str, number: float) -> Exhausted:

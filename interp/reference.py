@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from typing import Literal as Word
 
@@ -22,7 +19,7 @@ from ..core.value import Value, admit, show
 from ..core.world import Recorded, World
 from .alarm import OFTEN, Alarm, Interrupt, interruptible, machine_memory
 from .event import Event
-from .log import SUFFIX, opened
+from .keep import Keep, keeping, log_path
 from .measure import Meter
 from .outcome import Outcome, ending, exhausted
 from .schedule import Pick, name_of, resolved, then_of
@@ -32,7 +29,6 @@ from .state import State, check_seed
 from .step import SecondToken, completes, step
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
-Keep: TypeAlias = str | os.PathLike[str] | None
 UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
 
 
@@ -160,9 +156,9 @@ def run_graph(
 ) -> Outcome:
     """Run a graph on arguments; how it ends is data.
 
-    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event, and `keep=PATH`,
-    whose name ends in .jsonl, writes each to that file at once. A graph that breaks the rules is refused,
-    unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
+    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event, `keep=N` the last N,
+    and `keep=PATH`, whose name ends in .jsonl, writes each to that file at once. A graph that breaks the rules is
+    refused, unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
     What breaks V7 or V15 has no meaning at all, and is always refused.
 
     `seed` is that of random numbers. `k` bounds how many iterations of a loop run at once, whatever the loops say.
@@ -219,29 +215,25 @@ def run_checked(
     schedule = resolved(schedule)
     pick = schedule_named(schedule)
     check_until(until)
-    path = log_path(keep)
+    log_path(keep)
     limits = limits_of(limits)
     admitted, called = admit_arguments(graph, arguments), name_of(schedule)
     state = first_state(graph, admitted, schedule, seed, k, world)
     meter = Meter(state, clocked=state.clocked)
-    kept: list[Event] | None = [] if keep == "events" or broken else None
-    with opened(path, graph, admitted, called, seed, k) if path else nullcontext() as log:
-        watch = [meter.see, *([kept.append] if kept is not None else []), *([log.event] if log else [])]
-        stopped = go_on(state, pick, limits, lambda: is_met(until, state), watch, broken)
+    with keeping(keep, graph, admitted, called, seed, k) as asked:
+        kept = replace(asked, events=[]) if broken else asked
+        stopped = go_on(state, pick, limits, lambda: is_met(until, state), [meter.see, *kept.watchers], broken)
         outcome = ending(
             state,
             meter.stats(),
-            with_first_token(stopped, kept or []),
+            with_first_token(stopped, kept.events or ()),
             until,
             schedule=called,
             engine="reference",
             structure=structure,
-            kept=None if kept is None else tuple(kept),
-            log=path,
+            **kept.said(state.steps),
         )
-        if log:
-            log.outcome(outcome)
-    return outcome
+        return kept.ended(outcome)
 
 
 def check_until(until: Until) -> None:
@@ -285,18 +277,6 @@ def check_callbacks(graph: Graph, world: World) -> None:
             where=missing[0].where,
             hint=f"give it, as in world=tl.World(callbacks={{{name!r}: function}})",
         )
-
-
-def log_path(keep: Keep) -> Path | None:
-    """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
-    if keep is None or keep == "events":
-        return None
-    name = os.fspath(keep) if isinstance(keep, str | os.PathLike) else keep
-    if isinstance(name, str) and name.endswith(SUFFIX):
-        return Path(name)
-    if isinstance(keep, os.PathLike):  # of `--keep FILE` too: a program named by mistake would be lost
-        raise Usage("this is no name for a log of events", required=f"one that ends in {SUFFIX}", got=name)
-    raise Usage(f"a run cannot keep {keep!r}", required=f'keep="events", or the name of a file that ends in {SUFFIX}')
 
 
 def is_met(until: Until, state: State) -> bool:

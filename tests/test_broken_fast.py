@@ -68,7 +68,7 @@ def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Cas
         for line, instead in lines.items():
             assert in_numbers(line) in text, f"no line of the machine is {line}"
             text = text.replace(in_numbers(line), in_numbers(instead))
-        patch.setattr(load, "text", lambda: text)
+        patch.setattr(load, "text", lambda variant: text)
         patch.setattr(run, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)

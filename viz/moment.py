@@ -16,8 +16,8 @@ from ..core.graph import Graph
 from ..core.tag import ROOT, Tag
 from ..core.value import Value, show
 from ..interp.event import Event, Token
-from ..interp.outcome import shown
 from ..interp.questions.why import could_fire
+from ..interp.saying import shown
 from ..interp.state import State
 from .flat import graph_view
 from .view import Badge, Mark, View

@@ -10,12 +10,15 @@ import numpy as np
 
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke
+from .journal import note_closed
 from .registers import A, R
 
 SITE_WORDS = len(SITE)
 SCOPE_WORDS = len(SCOPE)
 LOW = (1 << LOW_BITS) - 1
 PENDING = (1 << 32) - 1
+JOURNAL = False
+"""Whether the machine keeps a journal: `load` leaves out what stands under it, or the question."""
 
 
 def mixed(seed: Any, number: Any) -> Any:
@@ -86,6 +89,8 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
+        if JOURNAL:
+            note_closed(a, r, mem, frame, scope, header)
         if peek(mem, frame + Header.COUNTS) & TAGGED:
             poke(peek(a, A.LOST), peek(r, R.LOST), frame)
             poke(r, R.LOST, peek(r, R.LOST) + 1)

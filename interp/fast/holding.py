@@ -8,7 +8,8 @@ from typing import Any
 
 from ..image import PORT_BITS, SITE, Header
 from ..jit.memory import peek, poke
-from .frames import SITE_WORDS, iteration_of, parent_of, site_of
+from .frames import JOURNAL, SITE_WORDS, iteration_of, parent_of, site_of
+from .journal import note_released
 from .registers import A, Held, R
 
 HELD_WORDS = len(Held)
@@ -76,6 +77,8 @@ def let_go(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
     """S16: a held token joins the flight, in this place of the ring. Those of its iteration go together."""
     held, ring = peek(a, A.HELD), peek(a, A.RING)
     of = row * HELD_WORDS
+    if JOURNAL:
+        note_released(a, r, held + (of << 3))
     token, previous, following = peek(held, of + Held.TOKEN), peek(held, of + Held.PREVIOUS), peek(held, of + Held.NEXT)
     poke(ring, at, token)
     poke(ring, at + 1, peek(held, of + Held.VALUE))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
-from enum import IntEnum
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import IntEnum, StrEnum
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
 
 
 _COLUMNS = columns(image, opcode, registers, rows)
-_FILES = ("frames", "holding", "machine", "plain")
+_FILES = ("journal", "frames", "holding", "machine", "plain")
 _PLAIN = ("youngest", "True"), ("oldest", "False")
 """What `plain` is compiled as, and what it is told of YOUNGEST."""
 _IMPORTS = f"""\
@@ -45,20 +45,50 @@ TAGGED = {image.TAGGED}
 """
 
 
+class Variant(StrEnum):
+    """The machines that are made of one text, by what they are called where they are compiled."""
+
+    PLAIN = "token machine"
+    NOTING = "token machine that notes events"
+
+
 @cache
-def machine() -> Callable[[int, int, int], int]:
+def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
-    return native("token machine", text(), "run", 3)
+    return native(variant, text(variant), "run", 3)
 
 
-def text() -> str:
+def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-    here = Path(__file__).parent
-    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in _FILES]
-    compiled = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
-    body = numbered("\n".join(map(ast.unparse, compiled)), _COLUMNS)
-    body = re.sub(r"(?m)^def (?!run)", "@njit\ndef ", body)
-    rest, plain = body.split("@njit\ndef plain(")
+    files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
+    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@njit\ndef plain(")
     twice = [f"@njit\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
     return "\n".join([arms.text(), _IMPORTS, rest, *twice])
+
+
+def compiled(
+    files: Iterable[str],
+    known: Mapping[str, type[IntEnum]],
+    entries: Collection[str],
+    chosen: ast.NodeTransformer | None = None,
+) -> str:
+    """The constants and functions of files of this folder, where all but the `entries` are jitted."""
+    here, chosen = Path(__file__).parent, chosen or ast.NodeTransformer()
+    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
+    nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
+    body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in nodes), known)
+    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entries)})\()", "@njit\ndef ", body)
+
+
+class _Chosen(ast.NodeTransformer):
+    """Keeps what stands under `if JOURNAL` in the machine that notes events, and leaves no trace of it in the other."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._variant = variant
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Name) and node.test.id == "JOURNAL":
+            return node.body if self._variant is Variant.NOTING else node.orelse
+        return node

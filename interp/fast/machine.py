@@ -21,9 +21,23 @@ import numpy as np
 from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch
 from ..opcode import FIRST, Code, first_trapping
-from .frames import PENDING, closed, depth_of, iteration_of, mixed, opened, operand, parent_of, released, site_of, take
+from .frames import (
+    JOURNAL,
+    PENDING,
+    closed,
+    depth_of,
+    iteration_of,
+    mixed,
+    opened,
+    operand,
+    parent_of,
+    released,
+    site_of,
+    take,
+)
 from .holding import busier, due, due_at_wave, hold, is_held, let_go
-from .registers import A, Given, Kind, Mode, Options, R, Why
+from .journal import journal_room, note_firing, note_stay
+from .registers import A, Given, Item, Kind, Mode, Options, R, Why
 
 if TYPE_CHECKING:
 
@@ -48,6 +62,8 @@ def room(a: Any, o: Any, r: Any, length: Any) -> Any:
     steps = min(steps, (peek(a, A.RING_SIZE) - length - peek(r, R.HOLDING)) // peek(o, Options.FAN))
     steps = min(steps, (peek(a, A.DEAD_SIZE) - peek(r, R.DEAD)) // 4)
     steps = min(steps, (peek(a, A.HELD_SIZE) - peek(r, R.HELD_TOP)) // peek(o, Options.FAN))
+    if JOURNAL:
+        steps = min(steps, journal_room(a, o, r))
     if peek(o, Options.CLOCKED):
         steps = min(steps, peek(a, A.PROFILE_SIZE) - peek(r, R.WAVES))
     return steps
@@ -134,6 +150,8 @@ def general(a: Any, budget: Any, header: Any) -> Any:
             if bits & full != full:
                 # S2: it waits for its partners
                 stayed = True
+                if JOURNAL:
+                    note_stay(a, r, token, value, position, Item.ENDS * (ahead == 1))
                 poke(mem, state, bits)
                 poke(mem, frame + peek(port, PORT.WAIT), value)
                 waiting += 1
@@ -217,7 +235,11 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 elif position != length - 1:
                     head = take(ring, mask, head, length, position)
                 length -= 1
+                if JOURNAL:
+                    flags = Item.ENDS * (ahead == 1) + Item.GIVEN * (kind != Kind.NOTHING)
                 if kind == Kind.PARKED:
+                    if JOURNAL:
+                        note_stay(a, r, token, value, position, flags)
                     poke(r, R.PARKED, peek(r, R.PARKED) + 1)
                     others += 1
                     kind, stayed = Kind.NOTHING, True
@@ -226,6 +248,12 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                     waiting -= needs - 1
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)
+                    if JOURNAL:
+                        flags += Item.OPENED * (target == 0) + Item.IS_HELD * held
+                        outputs = kind if kind != Kind.NONE else 0
+                        if kind == Kind.NOTHING:
+                            outputs = 2 if code == Code.EXIT else 1
+                        flags += outputs << Item.OUTPUTS
                     if target == 0:
                         if code == Code.CALL:
                             target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
@@ -240,6 +268,11 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                                 poke(mem, frame + Header.NEWER, target)
                         if peek(node, NODE.PLACE):
                             poke(mem, frame + peek(node, NODE.PLACE), target)
+                    if JOURNAL:
+                        note_firing(
+                            a, r, mem, node, port, token, value, position, flags, target,
+                            begin << 32 | end, out, begin_2 << 32 | end_2, out_2,
+                        )  # fmt: skip
                     # S3: outputs, then edges, in order
                     high = target << PORT_BITS
                     if held:

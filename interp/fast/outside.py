@@ -12,7 +12,7 @@ from ...core.tag import Tag
 from ...core.value import Value
 from ..acts import Outputs
 from ..cells import Heap
-from ..event import Closed, Event, Token
+from ..event import Cell, Closed, Event, Token
 from ..fire import Rule
 from ..image import NODE, PORT, PORT_BITS, SITE, is_boxed
 from ..opcode import Code
@@ -33,6 +33,14 @@ class Delivery(NamedTuple):
     inputs: tuple[Value, ...]
 
 
+class Said(NamedTuple):
+    """What events say of a firing that was done outside, and words do not: `Event` has what each is."""
+
+    trap: str | None = None
+    parked: Cell | None = None
+    woken: tuple[Token, ...] = ()
+
+
 class Outside:
     """What a run has besides its words: cells, the world, traps, and where parked tokens came from."""
 
@@ -44,6 +52,13 @@ class Outside:
         self.traps: list[Event] = []
         self.parked: dict[tuple[int, int, Tag], tuple[int, int]] = {}
         """The words of each parked token, as they were in the flight."""
+        self.said: list[Said] = []
+        """What the journal, where there is one, does not have of the firings in it that were done outside."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those of all nodes, worked out when they are asked for."""
+        return self._state.rules
 
     def delivery(self) -> Delivery:
         """The token that the machine stopped at."""
@@ -82,6 +97,7 @@ class Outside:
             outputs, trap, parked, woken = rule.acts(self.cells.blocks, self.world, token, given.inputs)
             if parked is not None:
                 self.cells.park(parked, token)
+                self._say(Said(parked=parked))
                 self.parked[token[:3]] = (given.frame << PORT_BITS | self._at(given), given.word)
                 self._tell(Kind.PARKED)
                 return
@@ -90,8 +106,13 @@ class Outside:
         self._check(rule, given, len(outputs))
         if trap is not None or rule.acts is not None:
             self._note(rule, token, given, outputs, trap, woken)
+        self._say(Said(trap, woken=woken))
         self._wake(woken)
         self._send(rule, given, outputs)
+
+    def _say(self, said: Said) -> None:
+        if self.store.dying is not None:
+            self.said.append(said)
 
     def _check(self, rule: Rule, given: Delivery, outputs: int) -> None:
         """Raises Exhausted where a firing would be one too many, or the tokens that it sends, from so many outputs."""

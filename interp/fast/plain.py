@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch, rare
 from ..opcode import FIRST, Code, first_trapping
-from .frames import PENDING, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
-from .registers import A, Options, R
+from .frames import JOURNAL, PENDING, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
+from .journal import note_plain, note_stay
+from .registers import A, Item, Options, R
 from .rows import ROW
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
             break
         if others & ~bits:
             # S2: it waits for its partners
+            if JOURNAL:
+                note_stay(a, r, token, value, end - head - 1 if YOUNGEST else 0, Item.ENDS * (ahead == 1))
             poke(mem, frame + peek(row, ROW.STATE), bits | peek(row, ROW.BIT))
             poke(mem, frame + peek(row, ROW.WAIT), value)
             waiting += 1
@@ -81,6 +84,8 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                 0,
                 peek(row, ROW.SPECIAL),
             )
+            if JOURNAL:
+                flags = Item.ENDS * (ahead == 1)
             if code >= FIRST:
                 third = 0
                 if rare(special > 1):
@@ -103,6 +108,8 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     if depth_of(mem, frame) >= peek(peek(a, A.OPTIONS), Options.DEPTH):
                         break
                     target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
+                    if JOURNAL:
+                        flags += Item.OPENED
                     if peek(node, NODE.PLACE):
                         poke(mem, frame + peek(node, NODE.PLACE), target)
             elif code == Code.NEXT:
@@ -115,6 +122,8 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                         break
                     iteration = iteration_of(mem, frame) + 1
                     target = opened(a, r, mem, parent_of(mem, frame), peek(node, NODE.SITE), iteration, header)
+                    if JOURNAL:
+                        flags += Item.OPENED
                     if peek(node, NODE.PLACE):
                         poke(mem, frame + peek(node, NODE.PLACE), target)
             elif code == Code.RETURN or code == Code.EXIT:
@@ -129,6 +138,9 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     # S10: what feeds returns goes to that of the site on top of its tag, and to no other
                     send = peek(peek(a, A.SEND_ROUTES), peek(node, NODE.ROUTE) + site_of(mem, target))
             # Nothing has changed so far but that an activation was opened; from here on nothing fails.
+            if JOURNAL:
+                position = end - head - 1 if YOUNGEST else 0
+                note_plain(a, r, mem, row, token, value, position, flags, target, second, out)
             poke(mem, frame + peek(row, ROW.STATE), bits & ~others | peek(row, ROW.FIRED))
             needs, number = peek(row, ROW.NEEDS), peek(row, ROW.NUMBER)
             waiting -= needs - 1

@@ -38,6 +38,8 @@ class R(IntEnum):
     HELD_TOP = 19
     POSITION = 20
     """Where in the flight the token was that the loop stopped at."""
+    NOTED = 21
+    """How many words of the journal are written."""
 
 
 class A(IntEnum):
@@ -76,6 +78,10 @@ class A(IntEnum):
     ROWS = 28
     SENDS = 29
     SEND_ROUTES = 30
+    JOURNAL = 31
+    JOURNAL_SIZE = 32
+    STATES = 33
+    """How many words of a frame's bits there are, by scope."""
 
 
 class Held(IntEnum):
@@ -106,6 +112,10 @@ class Options(IntEnum):
     LARGEST = 8
     PLAIN = 9
     """Whether `plain` may deliver what it knows."""
+    NOTING = 10
+    """The most words that a step adds to the journal, what it makes to be noted later included."""
+    CLOSING = 11
+    """The most words that an activation adds that closes."""
 
 
 class Mode(IntEnum):
@@ -157,3 +167,46 @@ class Why(IntEnum):
     """A node is about to fire that the run is to stop at."""
     SECOND = 8
     """S4 was breached: no graph that keeps the rules does that."""
+
+
+class Item(IntEnum):
+    """An item of the journal: the first word has its kind in the low bits, flags, and above SHIFT the position of the
+    token that was delivered, or, of CLOSED, how many words of bits follow."""
+
+    KIND = 7
+    """The bits of the kind."""
+    STAYED = 0
+    FIRED = 1
+    CLOSED = 2
+    RELEASED = 3
+    GIVEN = 1 << 3
+    """It was done outside, which knows more of it."""
+    ENDS = 1 << 4
+    """The clock ticks after it."""
+    OPENED = 1 << 5
+    """It opened the activation that it sends to."""
+    IS_HELD = 1 << 6
+    OUTPUTS = 8
+    """Where two bits begin that say how many outputs it has."""
+    OTHERS = 10
+    """Where the bits begin that say how many operands follow."""
+    SHIFT = 17
+    TOKEN = 1
+    VALUE = 2
+    STAYED_WORDS = 3
+    STEP = 3
+    """Of RELEASED: which step sent it."""
+    RELEASED_WORDS = 4
+    TARGET = 3
+    """Of FIRED: the frame that it sends to."""
+    FIRST = 4
+    """The edges of output 0: where they begin, and in the low bits where they end."""
+    OUT = 5
+    SECOND = 6
+    OUT_SECOND = 7
+    FIRED_WORDS = 8
+    FRAME = 1
+    """Of CLOSED."""
+    ABOVE = 2
+    WHEN = 3
+    CLOSED_WORDS = 4

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, overload
 from typing import Literal as Word
-from typing import overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
 from ..image import DEEPEST
 from ..imaging import known_image
+from ..keep import Keep, Kept, keeping
 from ..measure import Meter, Stats
 from ..outcome import Outcome, Waiting, ending, exhausted, in_order
 from ..reference import (
@@ -35,9 +36,11 @@ from ..script import seed_of
 from ..series import Series
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
-from .load import machine
+from .keeping import Keeper, Last
+from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
+from .scribe import keeper_of
 from .store import Store
 from .takeover import from_state
 
@@ -77,9 +80,10 @@ class Fast:
         limits: Limits,
         meter: Meter | None = None,
         spent: float = 0.0,
+        keeper: Keeper | None = None,
     ) -> None:
         """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
-        so many seconds are `spent`.
+        so many seconds are `spent`. The `keeper`, if there is one, gets what happens from here on.
 
         Raises Usage where the schedule has no name, and where the graph is too large.
         """
@@ -98,6 +102,9 @@ class Fast:
         )  # fmt: skip
         self.outside = Outside(self.store, state)
         from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
+        self._keeper, self._variant = keeper, Variant.NOTING if keeper else Variant.PLAIN
+        if keeper is not None:
+            keeper.begin(self.store, self.outside)
 
     def state(self) -> State:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
@@ -106,13 +113,15 @@ class Fast:
     def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
         that was no ending of its own. A stop at which the run stands already is passed."""
-        machine()  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
+        machine(self._variant)  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
         with interruptible() as interrupt:
             stopped: TagloomError | None = self._pass()
             self._arm(stops or Stops())
             if stopped is None:
                 stopped = self._go(steps, interrupt)
             self._arm(Stops())
+            if self._keeper is not None:
+                self._keeper.rest()
         if stopped is None and interrupt.pressed and self.store.registers[R.LENGTH]:
             return rung("interrupt", self.limits)
         return stopped
@@ -166,7 +175,7 @@ class Fast:
 
     def _burst(self, steps: int) -> Why:
         """Make so many steps, or fewer; why it stopped."""
-        why = Why(machine()(self.store.addresses(), steps, self.store.image.header))
+        why = Why(machine(self._variant)(self.store.addresses(), steps, self.store.image.header))
         self.store.sweep()
         return why
 
@@ -196,6 +205,9 @@ class Fast:
         return False
 
     def _grow(self) -> None:
+        if self._keeper is not None and self.store.is_page_full():
+            self._keeper.turn()
+            return
         if resident() + self.store.growth() > self.limits.bytes:
             raise exhausted("bytes of memory", "bytes", self.limits.bytes)
         try:
@@ -328,6 +340,7 @@ def run_fast(
     until: Until,
     limits: Limits | None,
     structure: Structure,
+    keep: Keep = None,
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
@@ -337,6 +350,20 @@ def run_fast(
     Raises Usage where the arguments do not fit, or an option is none.
     """
     check_until(until)
-    state = first_state(graph, admit_arguments(graph, arguments), schedule, seed, k, world)
-    run = Fast(state, schedule, until=until, limits=limits_of(limits))
-    return run.outcome(run.go(), structure)
+    admitted = admit_arguments(graph, arguments)
+    state = first_state(graph, admitted, schedule, seed, k, world)
+    with keeping(keep, graph, admitted, schedule, seed, k) as kept:
+        return finished(state, schedule, until, limits_of(limits), structure, kept)
+
+
+def finished(
+    state: State, schedule: str, until: Until, limits: Limits, structure: Structure, kept: Kept, **before: Any
+) -> Outcome:
+    """Go on with a run from this state, keep what is to be kept, and say how it ended; `before` is what `Fast` takes of
+    the part of it that is done already."""
+    keeper = keeper_of(kept, known_image(state.graph, state.bounds))
+    run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
+    stopped = run.go()
+    if isinstance(keeper, Last) and kept.events is not None:
+        kept.events.extend(keeper.events())
+    return kept.ended(replace(run.outcome(stopped, structure), **kept.said(int(run.store.registers[R.STEPS]))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,7 +30,7 @@ from ..image import (
 )
 from ..opcode import Code
 from ..reference import Limits
-from .registers import A, Given, Held, Mode, Options, R
+from .registers import A, Given, Held, Item, Mode, Options, R
 from .rows import ROW, rows_of
 
 Number = TypeVar("Number", np.int32, np.int64)
@@ -43,6 +43,8 @@ SMALL, LEAP = 2**26, 16
 firing on copies, and not 1."""
 MOST = 2**62
 """The largest limit that a word takes; no run gets there."""
+PAGE = 2**17
+"""The words of a page of the journal, and room: to turn pages of 2**15 takes 10 ns a step more."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -90,6 +92,10 @@ class Store:
         self.tags: dict[int, Tag] = {}
         """The tags that have been made as objects, by their frames."""
         self.lost = np.zeros(1, np.int64)
+        self.journal = np.zeros(1, np.int64)
+        self.states = np.zeros(1, np.int64)
+        self.dying: list[int] | None = None
+        """The objects that are dead, but of which the journal speaks; None where none is kept."""
         self._moved = True
         """Whether an array has grown since its address was written down."""
         self._addresses = np.zeros(0, np.int64)
@@ -114,6 +120,7 @@ class Store:
             A.SITES: image.sites, A.SCOPES: image.scopes, A.CODES: self.codes, A.COUNTS: self.counts,
             A.BEGUN: self.begun, A.FREE: self.free, A.RESULTS: self.results, A.GIVEN: self.given, A.WOKEN: self.woken,
             A.HELD: self.held, A.DUE: self.due, A.ROWS: self.rows, A.SENDS: self._sends, A.SEND_ROUTES: self._routes,
+            A.JOURNAL: self.journal, A.STATES: self.states,
         }  # fmt: skip
         found = np.zeros(len(A), np.int64)
         for of, array in rows.items():
@@ -125,6 +132,7 @@ class Store:
             A.PROFILE_SIZE: self.profile,
             A.DEAD_SIZE: self.dead,
             A.HELD_SIZE: self.held,
+            A.JOURNAL_SIZE: self.journal,
         }
         for of, array in sizes.items():
             found[of] = len(array)
@@ -265,8 +273,48 @@ class Store:
         r[[R.DEAD, R.LOST]] = 0
 
     def _let_go(self, number: int) -> None:
+        if self.dying is not None:
+            self.dying.append(number)
+            return
         self.objects[number] = None
         self.unused.append(number)
+
+    def begin_journal(self) -> None:
+        """Keep one from now on, of which `turn` gives the pages."""
+        image = self.image
+        last = [int(image.nodes[members, NODE.STATE].max(initial=image.header - 1)) for members in image.members]
+        self.states = np.array(last, np.int64) + 1 - image.header
+        closing = Item.CLOSED_WORDS + int(self.states.max())
+        firing = Item.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
+        self.options[Options.CLOSING] = closing
+        self.options[Options.NOTING] = firing + closing + Item.RELEASED_WORDS * image.fan
+        self.dying = []
+        self.turn(None)
+
+    def turn(self, page: Words | None) -> Words:
+        """Go on with another page of the journal, this one if it is large enough; what was written on the last one."""
+        r, options = self.registers, self.options
+        written = self.journal[: r[R.NOTED]]
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        room = PAGE + 16 * int(options[Options.NOTING])
+        if page is None or len(page) < bound + room:
+            page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
+        self.journal, r[R.NOTED] = page, 0
+        if not self._moved:  # all others are where they were: to ask each takes 40 us
+            self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
+        return written
+
+    def is_page_full(self) -> bool:
+        """Whether a step may not fit into the journal."""
+        r, options = self.registers, self.options
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        return self.dying is not None and len(self.journal) - r[R.NOTED] - bound < options[Options.NOTING]
+
+    def release(self, dead: Iterable[int]) -> None:
+        """Let go of objects of which no journal speaks any more."""
+        for number in dead:
+            self.objects[number] = None
+            self.unused.append(number)
 
     def parent_of(self, frame: int) -> int:
         """The frame around this one; 0 for that of the root."""
@@ -274,6 +322,10 @@ class Store:
 
     def site_of(self, frame: int) -> int:
         return int(self.memory[frame + Header.ABOVE]) & ((1 << LOW_BITS) - 1)
+
+    def link(self, frame: int) -> tuple[int, int]:
+        """The words of a frame that say what its tag is, but for those around it."""
+        return int(self.memory[frame + Header.ABOVE]), int(self.memory[frame + Header.WHEN])
 
     def pending(self, frame: int) -> int:
         """What has to happen in an activation before it closes."""

@@ -68,3 +68,25 @@ def rare(context: Any, condition: Any) -> Any:
         return builder.call(expect, [arguments[0], bit(0)])
 
     return types.boolean(types.boolean), emit
+
+
+@intrinsic
+def peek_bytes(context: Any, address: Any) -> Any:
+    """Eight bytes from an address on, whichever it is, as a word."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
+
+    return types.int64(types.int64), emit
+
+
+@intrinsic
+def poke_bytes(context: Any, address: Any, word: Any) -> Any:
+    """Write the eight bytes of a word from an address on, whichever it is."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, word = arguments
+        builder.store(word, builder.inttoptr(address, _WORD.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit

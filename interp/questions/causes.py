@@ -18,7 +18,7 @@ from ...core.graph import Graph, Source
 from ...core.tag import Tag
 from ...core.value import Value, show
 from ..event import Cell
-from ..outcome import bound_said, cell_said, shown
+from ..saying import bound_said, cell_said, shown
 from .origin import Firing, Origin
 
 SHOWN_ROOTS = 3

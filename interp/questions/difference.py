@@ -24,7 +24,7 @@ from ...core.tag import Tag
 from ...core.value import Value, same, show
 from ..event import Event
 from ..order import Place, program_order
-from ..outcome import shown
+from ..saying import shown
 from .origin import Arrival, Firing, Injected, Number, Origin
 from .queries import Index
 

@@ -9,7 +9,7 @@ from ...core.graph import Graph, Node
 from ...core.tag import Tag
 from ...core.value import Value, show
 from ..event import Event, Token
-from ..outcome import shown
+from ..saying import shown
 
 
 class Arrival(NamedTuple):

@@ -21,6 +21,7 @@ from ...core.graph import Graph
 from ...core.tag import Tag
 from ...core.world import World
 from ..event import Event
+from ..keep import log_path
 from ..log import opened
 from ..measure import Meter
 from ..questions.ask import Ask
@@ -33,7 +34,6 @@ from ..reference import (
     breaks_rules,
     first_state,
     limits_of,
-    log_path,
     structure_of,
 )
 from ..replay import open_log

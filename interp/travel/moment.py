@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...core.graph import Graph
 from ..event import Event, Token
-from ..outcome import shown
+from ..saying import shown
 from ..state import State
 from .going import Going
 

@@ -79,7 +79,6 @@ def test_auto_does_nothing_to_the_world_twice() -> None:
 def test_auto_stays_on_the_reference() -> None:
     """Short runs, and what only the reference can do, stay there."""
     assert fib.run(3).engine == "reference"
-    assert fib.run(12, keep="events").engine == "reference"
     assert fib.run(12, schedule=tl.Script([0, 0])).engine == "reference"
 
 
@@ -108,7 +107,7 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "why"),
     [
-        ("fast", {"keep": "events"}, "it keeps no events"),
+        ("compiled", {"keep": "events"}, "it has no events"),
         ("fast", {"schedule": tl.Script([0])}, "fifo, lifo, waves or random:SEED"),
         ("compiled", {"schedule": "lifo"}, "it has no tokens"),
         ("compiled", {"k": 2}, "knows no bounds"),

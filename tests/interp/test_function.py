@@ -128,11 +128,15 @@ def test_arguments_are_positional() -> None:
     ("options", "said"),
     [
         ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),
-        ({"engine": "fast", "keep": "events"}, "engine fast cannot run this\n  got: it keeps no events"),
         ({"engine": "compiled", "until": "trap"}, "engine compiled cannot run this\n  got: until='trap'"),
         ({"schedule": "fast"}, "no schedule is called 'fast'"),
         ({"until": "never"}, "a run cannot go on until 'never'\n  required: quiet, result, trap"),
-        ({"keep": "tokens"}, "a run cannot keep 'tokens'\n  required: keep=\"events\", or the name of a file"),
+        (
+            {"keep": "tokens"},
+            "a run cannot keep 'tokens'\n  required: keep=\"events\", a number of events from 1 up, or the",
+        ),
+        ({"keep": 0}, 'a run cannot keep 0\n  required: keep="events", a number of events from 1 up'),
+        ({"keep": True}, "a run cannot keep True\n"),
     ],
 )
 def test_unknown_options(options: dict[str, Any], said: str) -> None:

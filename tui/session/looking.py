@@ -16,9 +16,10 @@ from ...core.tag import Tag
 from ...core.value import show
 from ...interp.activation import Record
 from ...interp.event import Token
-from ...interp.outcome import Outcome, shown
+from ...interp.outcome import Outcome
 from ...interp.questions.ask import tag_of
 from ...interp.record import words as error_words
+from ...interp.saying import shown
 from ...interp.state import State
 from ...interp.travel.moment import token_said
 from ..report import stats_report

@@ -8,8 +8,8 @@ from typing import Any
 from ...core.errors import counted
 from ...core.graph import Graph
 from ...interp.event import Event, Token
-from ...interp.outcome import cell_said, shown
 from ...interp.questions.origin import Firing
+from ...interp.saying import cell_said, shown
 from ...interp.state import State
 from ...interp.travel.history import History
 
