@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,6 +40,7 @@ def resident() -> int:
         return most if sys.platform == "darwin" else most * 1024
 
 
+@cache
 def machine_memory() -> int:
     """The bytes of memory that this machine has, or what the process may use of it."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

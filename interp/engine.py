@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ..core.act import resource_of
@@ -40,7 +42,7 @@ from .reference import (
 )  # fmt: skip
 from .schedule import resolved, schedule
 from .script import CLOSED, Script, seed_of
-from .state import check_seed
+from .state import State, check_seed
 
 ENGINES = ("auto", "reference", "fast", "compiled", "cuda")
 VARIABLE = "TAGLOOM_ENGINE"
@@ -166,8 +168,10 @@ def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) ->
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     """As `compiled`, and what only a machine with tokens can tell, as `fast`: nothing has been done to the world."""
-    with held_off():  # it imports numba
-        from .compiled.run import run_compiled
+    if f"{__package__}.compiled.run" not in sys.modules:
+        with held_off():  # it imports numba
+            import_module(f"{__package__}.compiled.run")
+    from .compiled.run import run_compiled
 
     assert subject.program is not None
     asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
@@ -198,8 +202,10 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
     with keeping(options.keep, subject.graph, admitted, name, options.seed, options.k) as kept:
         meter = Meter(state, clocked=state.clocked)
 
+        fits = cache(lambda: _has_image(state))
+
         def is_enough() -> bool:
-            return state.firings >= WARM or is_met(options.until, state)
+            return (state.firings >= WARM and fits()) or is_met(options.until, state)
 
         watch = [meter.see, *kept.watchers]
         stopped = go_on(state, schedule(name), limits, is_enough, watch, broken=False)
@@ -213,6 +219,17 @@ def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> 
 
         spent = time.monotonic() - began
         return finished(state, name, options.until, limits, subject.structure, kept, meter=meter, spent=spent)
+
+
+def _has_image(state: State) -> bool:
+    """Whether a run can be handed over to `fast`: an image has room for most graphs, not for all."""
+    from .imaging import known_image
+
+    try:
+        known_image(state.graph, state.bounds)
+    except Usage:
+        return False
+    return True
 
 
 def _is_at_hand(subject: Subject, options: Options) -> bool:

@@ -68,3 +68,11 @@ def printing(n: tl.int64) -> tl.int64:
         return (i + 1,)
 
     return tl.while_loop(lambda i: i < n, body, 0)[0]
+
+
+@tl.function
+def far(n: tl.int64) -> tl.int64:
+    """A loop without end that runs ahead of what its iterations compute: very many of them are open."""
+    slow = lambda s: tl.while_loop(lambda j: j < 3, lambda j: j + 1, s)[0]  # noqa: E731
+    step = lambda i, s: (i + 1, s + slow(s))  # noqa: E731
+    return tl.while_loop(lambda i, s: i >= 0, step, n, 0, parallel_iterations=200_000)[1]

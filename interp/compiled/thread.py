@@ -18,6 +18,8 @@ SPARE = 2**21
 """What of it stays free for the frames of those who are called without asking."""
 _KEPT = 4
 _idle: list[Runner] = []
+_sizing = threading.Lock()
+"""Held while threads get another stack than they do in the rest of the process."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
 
@@ -78,12 +80,14 @@ def runner(words: Words) -> Runner:
 def _started() -> Runner:
     size = STACK
     while True:
-        before = threading.stack_size(size)
         try:
-            return Runner(size)
+            with _sizing:
+                before = threading.stack_size(size)
+                try:
+                    return Runner(size)
+                finally:
+                    threading.stack_size(before)
         except RuntimeError:
             size //= 4
             if size < 4 * SPARE:
                 raise
-        finally:
-            threading.stack_size(before)

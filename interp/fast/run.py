@@ -17,7 +17,7 @@ from ...core.tag import Site
 from ...core.world import World
 from ..alarm import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
 from ..event import Cell
-from ..image import DEEPEST
+from ..image import DEEPEST, SITE
 from ..imaging import known_image
 from ..keep import Keep, Kept, keeping
 from ..measure import Meter, Stats
@@ -165,13 +165,14 @@ class Fast:
         return rung(ringing, self.limits) if store.registers[R.LENGTH] else None
 
     def _budget(self) -> int:
-        """How many steps to make: fewer where each may have to go through many tokens, in flight or held."""
-        r, store = self.store.registers, self.store
-        if store.options[Options.MODE] == Mode.RANDOM:
-            return max(min(BUDGET >> 4, 2**27 // (int(r[R.LENGTH]) + 1)), 64)
-        if self.taken.clocked and store.image.is_bounded:
-            return max(min(BUDGET >> 4, 2**27 // (int(r[R.HOLDING]) + 1)), 64)
-        return BUDGET
+        """How many steps to make: fewer where each may have to go through many tokens, in flight or held, or from one
+        open iteration to the next, which takes longer."""
+        r, store, image = self.store.registers, self.store, self.store.image
+        far = int(r[R.LENGTH]) if store.options[Options.MODE] == Mode.RANDOM else 0
+        if image.is_bounded:
+            far += 8 * min(int(r[R.OPEN]), int(image.sites[:, SITE.BOUND].max()))
+            far += int(r[R.HOLDING]) if self.taken.clocked else 0
+        return max(min(BUDGET >> 4, 2**27 // far), 64) if far else BUDGET
 
     def _burst(self, steps: int) -> Why:
         """Make so many steps, or fewer; why it stopped."""

@@ -75,6 +75,22 @@ def test_auto_does_nothing_to_the_world_twice() -> None:
     assert (out.engine, lines) == ("fast", [str(number) for number in range(200)])
 
 
+@tl.function
+def wide(n: tl.int64) -> tl.int64:
+    """A print of more operands than an image has bits for, in a loop."""
+    return tl.while_loop(lambda i: i < n, lambda i: (tl.print(*[i + each for each in range(70)]), i + 1)[1], 0)[0]
+
+
+@pytest.mark.usefixtures("warm")
+def test_auto_stays_where_there_is_no_image() -> None:
+    """What no image has room for goes on where it began, and nothing is lost."""
+    lines: list[str] = []
+    with pytest.raises(tl.Usage, match="too large"):
+        wide.run(1, engine="fast")
+    out = wide.run(20, world=tl.World(lines.append))
+    assert (out.engine, out.status, len(lines)) == ("reference", "Returned", 20) and out.firings > WARM
+
+
 @pytest.mark.usefixtures("warm")
 def test_auto_stays_on_the_reference() -> None:
     """Short runs, and what only the reference can do, stay there."""
