@@ -85,7 +85,17 @@ def found(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
             yield f"with a limit on depth the reference {one.status}, compiled {other.status}"
 
 
-@pytest.mark.parametrize("twin", TWINS)
+QUICK = (
+    *("operands change places", "one iteration too many", "narrow integers do not wrap", "no trap"),
+    *("calls cost no depth", "a put that nobody notes", "cells that begin full", "an empty get has what lies there"),
+    *("a second put is not seen", "two handles are one", "an effect done twice"),
+)
+"""What is caught each time; the others take a second or two each, for numba to compile."""
+
+
+@pytest.mark.parametrize(
+    "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
+)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong engine differs on a small program, on which the engine itself does not."""
     pattern, instead, function, arguments = TWINS[twin]

@@ -72,7 +72,12 @@ def test_negative() -> None:
 SHAPES = {"": (), "[2]": (2,), "[?]": (3,), "[2, ?]": (2, 5)}
 
 
-@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+FEW = (dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in dtypes.ALL], ids=repr
+)
 def test_every_type(dtype: tl.DType) -> None:
     """What is got, or collected, has the bits of what was put: scalars, and arrays of sizes that are known or not."""
     parameters, nodes, results = [], [], []
