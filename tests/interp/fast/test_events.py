@@ -149,6 +149,12 @@ def test_a_window_says_where_it_lies() -> None:
     assert few.first_kept == 0 and few.values("add") == fib.run(2, keep="events").values("add")
 
 
+@pytest.mark.parametrize("machine", ["reference", "fast"])
+def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
+    out = fib.run(2, keep=2**64, engine=machine)
+    assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
+
+
 def test_up_to_a_breakpoint() -> None:
     """A run in machine code stops, shows what happened last, and goes on there or on the reference."""
     limits, keeper = Limits(), Last(20)
