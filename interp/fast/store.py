@@ -45,6 +45,8 @@ MOST = 2**62
 """The largest limit that a word takes; no run gets there."""
 PAGE = 2**17
 """The words of a page of the journal, and room: to turn pages of 2**15 takes 10 ns a step more."""
+HEAVY = 2**24
+"""A page whose dead arrays have so many bytes is turned: it has room for 10,000 of them."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -96,6 +98,8 @@ class Store:
         self.states = np.zeros(1, np.int64)
         self.dying: list[int] | None = None
         """The objects that are dead, but of which the journal speaks; None where none is kept."""
+        self.dying_bytes = 0
+        """The bytes of those of the page under way."""
         self._moved = True
         """Whether an array has grown since its address was written down."""
         self._addresses = np.zeros(0, np.int64)
@@ -275,6 +279,7 @@ class Store:
     def _let_go(self, number: int) -> None:
         if self.dying is not None:
             self.dying.append(number)
+            self.dying_bytes += getattr(self.objects[number], "nbytes", 0)
             return
         self.objects[number] = None
         self.unused.append(number)
@@ -299,7 +304,7 @@ class Store:
         room = PAGE + 16 * int(options[Options.NOTING])
         if page is None or len(page) < bound + room:
             page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
-        self.journal, r[R.NOTED] = page, 0
+        self.journal, r[R.NOTED], self.dying_bytes = page, 0, 0
         if not self._moved:  # all others are where they were: to ask each takes 40 us
             self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
