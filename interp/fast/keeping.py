@@ -13,7 +13,7 @@ from ..event import Event
 from ..image import Words
 from .events import Page, Reader, Tags, is_step, items, links
 from .outside import Outside, Said
-from .registers import Item, R
+from .registers import Head, R
 from .store import Store
 
 
@@ -138,5 +138,5 @@ def _without(page: Page, steps: int) -> Page:
             if steps == 0:
                 return Page(page.words[at:], page.said[given:])
             steps -= 1
-            given += bool(head & Item.GIVEN)
+            given += bool(head & Head.GIVEN)
     return Page([], [])

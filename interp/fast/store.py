@@ -30,7 +30,7 @@ from ..image import (
 )
 from ..opcode import Code
 from ..reference import Limits
-from .registers import A, Given, Held, Item, Mode, Options, R
+from .registers import A, Given, Held, Mode, Noted, Options, R
 from .rows import ROW, rows_of
 
 Number = TypeVar("Number", np.int32, np.int64)
@@ -289,10 +289,10 @@ class Store:
         image = self.image
         last = [int(image.nodes[members, NODE.STATE].max(initial=image.header - 1)) for members in image.members]
         self.states = np.array(last, np.int64) + 1 - image.header
-        closing = Item.CLOSED_WORDS + int(self.states.max())
-        firing = Item.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
+        closing = Noted.CLOSED_WORDS + int(self.states.max())
+        firing = Noted.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
         self.options[Options.CLOSING] = closing
-        self.options[Options.NOTING] = firing + closing + Item.RELEASED_WORDS * image.fan
+        self.options[Options.NOTING] = firing + closing + Noted.RELEASED_WORDS * image.fan
         self.dying = []
         self.turn(None)
 
@@ -300,7 +300,7 @@ class Store:
         """Go on with another page of the journal, this one if it is large enough; what was written on the last one."""
         r, options = self.registers, self.options
         written = self.journal[: r[R.NOTED]]
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
         room = PAGE + 16 * int(options[Options.NOTING])
         if page is None or len(page) < bound + room:
             page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
@@ -312,7 +312,7 @@ class Store:
     def is_page_full(self) -> bool:
         """Whether a step may not fit into the journal."""
         r, options = self.registers, self.options
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
         return self.dying is not None and len(self.journal) - r[R.NOTED] - bound < options[Options.NOTING]
 
     def release(self, dead: Iterable[int]) -> None:
