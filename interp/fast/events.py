@@ -102,14 +102,14 @@ def items(words: Sequence[int]) -> Iterator[int]:
 
 def length(head: int) -> int:
     """The words of an item that begins with this one."""
-    match head & Head.KIND:
+    match head & KIND:
         case Item.FIRED:
-            return Noted.FIRED_WORDS + (head >> Head.OTHERS & 127)
+            return FIRED_WORDS + (head >> OTHERS & 127)
         case Item.CLOSED:
-            return Noted.CLOSED_WORDS + (head >> Head.SHIFT)
+            return Noted.CLOSED_WORDS + (head >> SHIFT)
         case Item.RELEASED:
             return Noted.RELEASED_WORDS
-    return Noted.STAYED_WORDS
+    return STAYED_WORDS
 
 
 def is_step(head: int) -> bool:

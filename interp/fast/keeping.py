@@ -116,7 +116,7 @@ class Last(Keeper):
             unused = gone.page
         return unused
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> list[Event]:
         """The last events, up to where the run is now."""
         self._forget()
         store, outside = self.store, self.outside
@@ -124,9 +124,9 @@ class Last(Keeper):
         pages.append(Page(store.journal[: store.registers[R.NOTED]].tolist(), outside.said))
         begins = self._pages[0].steps if self._pages else self._turned
         pages[0] = _without(pages[0], max(int(store.registers[R.STEPS]) - self._count - begins, 0))
-        reader = Reader(store, outside.rules, Tags(store, links(page.words for page in pages)))
-        for page in pages:
-            yield from reader.events(page)
+        with _no_collection():
+            reader = Reader(store, outside.rules, Tags(store, links(page.words for page in pages)))
+            return [event for page in pages for event in reader.events(page)]
 
 
 def _without(page: Page, steps: int) -> Page:
