@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,6 +72,6 @@ def keeping(
         with opened(path, graph, arguments, schedule, seed, bound) as log:
             yield Kept(log=log, path=path)
     elif isinstance(keep, int):
-        yield Kept(deque(maxlen=keep))
+        yield Kept(deque(maxlen=min(keep, sys.maxsize)))
     else:
         yield Kept([] if keep == "events" else None)

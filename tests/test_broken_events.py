@@ -24,7 +24,7 @@ from tagloom.interp.jit.native import native
 
 Break = Callable[[MonkeyPatch], None]
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
-ABOVE = "poke(journal, Item.ABOVE, peek(mem, frame + Header.ABOVE))"
+ABOVE = "poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))"
 
 
 @tl.function
@@ -114,8 +114,8 @@ def forwards(true_links: Any) -> Any:
         found = {}
         for words in pages:
             for at in events.items(words):
-                if words[at] & registers.Item.KIND == registers.Item.CLOSED:
-                    found[words[at + registers.Item.FRAME]] = words[at + registers.Item.ABOVE : at + 4]
+                if words[at] & registers.Head.KIND == registers.Item.CLOSED:
+                    found[words[at + registers.Noted.FRAME]] = words[at + registers.Noted.ABOVE : at + 4]
         return found
 
     return links
@@ -140,16 +140,16 @@ TWINS = (
     noting("a close is forgotten", "note_closed(a, r, mem, frame, scope, header)", "scope = scope"),
     noting("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
     noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW)")),
-    noting("a close is noted after its frame is free", "Item.WHEN, peek(mem, frame + Header.WHEN)", "Item.WHEN, -1"),
+    noting("a close is noted after its frame is free", "Noted.WHEN, peek(mem, frame + Header.WHEN)", "Noted.WHEN, -1"),
     noting("the partner is what came", "peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT))", "value"),
     noting("released tokens are not noted", "note_released(a, r, held + (of << 3))", "of = of", BOUNDED),
-    noting("what is opened is not noted", "flags += Item.OPENED", "flags += 0"),
+    noting("what is opened is not noted", "flags += Head.OPENED", "flags += 0"),
     noting("the youngest was the oldest", "end - head - 1", "0"),
-    noting("the clock is not noted", "Item.ENDS * (ahead == 1)", "Item.ENDS * (ahead == 2)"),
+    noting("the clock is not noted", "Head.ENDS * (ahead == 1)", "Head.ENDS * (ahead == 2)"),
     writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
-    writing("the tag of who sends", "peek(item, Item.TARGET) << PORT_BITS", "peek(item, Item.TOKEN) >> 24 << 24"),
+    writing("the tag of who sends", "peek(item, Noted.TARGET) << PORT_BITS", "peek(item, Noted.TOKEN) >> 24 << 24"),
     writing("the first float that is larger", "if peek(floats, middle) < word", "if peek(floats, middle) <= word"),
-    writing("the first output of a switch", "return peek(item, Item.VALUE) == 0", "return False"),
+    writing("the first output of a switch", "return peek(item, Noted.VALUE) == 0", "return False"),
     writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),
 )  # fmt: skip
 

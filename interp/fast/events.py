@@ -14,7 +14,7 @@ from ..event import Closed, Event, Token
 from ..fire import Rule
 from ..image import LOW_BITS, NODE, PORT, PORT_BITS, SITE, is_boxed, value_of
 from .outside import Said
-from .registers import Item
+from .registers import Head, Item, Noted
 from .store import Store
 
 _PORT = (1 << PORT_BITS) - 1
@@ -23,14 +23,14 @@ _LOW = (1 << 32) - 1
 TOKEN, VALUE, TARGET, FIRST, OUT, SECOND, OUT_SECOND, FIRED_WORDS, STAYED_WORDS = map(
     int,
     (
-        Item.TOKEN, Item.VALUE, Item.TARGET, Item.FIRST, Item.OUT, Item.SECOND, Item.OUT_SECOND, Item.FIRED_WORDS,
-        Item.STAYED_WORDS,
+        Noted.TOKEN, Noted.VALUE, Noted.TARGET, Noted.FIRST, Noted.OUT, Noted.SECOND, Noted.OUT_SECOND,
+        Noted.FIRED_WORDS, Noted.STAYED_WORDS,
     ),
 )  # fmt: skip
 KIND, FIRED, GIVEN, ENDS, OPENED, IS_HELD, OUTPUTS, OTHERS, SHIFT = map(
     int,
     (
-        Item.KIND, Item.FIRED, Item.GIVEN, Item.ENDS, Item.OPENED, Item.IS_HELD, Item.OUTPUTS, Item.OTHERS, Item.SHIFT,
+        Head.KIND, Item.FIRED, Head.GIVEN, Head.ENDS, Head.OPENED, Head.IS_HELD, Head.OUTPUTS, Head.OTHERS, Head.SHIFT,
     ),
 )  # fmt: skip
 _new: Any = tuple.__new__
@@ -73,12 +73,12 @@ def links(pages: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
     used again."""
     found: dict[int, tuple[int, int]] = {}
     changes = [
-        (words[at + Item.FRAME], (words[at + Item.ABOVE], words[at + Item.WHEN]))
-        if words[at] & Item.KIND == Item.CLOSED
-        else (words[at + Item.TARGET], None)
+        (words[at + Noted.FRAME], (words[at + Noted.ABOVE], words[at + Noted.WHEN]))
+        if words[at] & Head.KIND == Item.CLOSED
+        else (words[at + Noted.TARGET], None)
         for words in pages
         for at in items(words)
-        if words[at] & Item.KIND == Item.CLOSED or _opens(words[at])
+        if words[at] & Head.KIND == Item.CLOSED or _opens(words[at])
     ]
     for frame, link in reversed(changes):
         if link is None:
@@ -102,19 +102,19 @@ def items(words: Sequence[int]) -> Iterator[int]:
 
 def length(head: int) -> int:
     """The words of an item that begins with this one."""
-    match head & Item.KIND:
+    match head & KIND:
         case Item.FIRED:
-            return Item.FIRED_WORDS + (head >> Item.OTHERS & 127)
+            return FIRED_WORDS + (head >> OTHERS & 127)
         case Item.CLOSED:
-            return Item.CLOSED_WORDS + (head >> Item.SHIFT)
+            return Noted.CLOSED_WORDS + (head >> SHIFT)
         case Item.RELEASED:
-            return Item.RELEASED_WORDS
-    return Item.STAYED_WORDS
+            return Noted.RELEASED_WORDS
+    return STAYED_WORDS
 
 
 def is_step(head: int) -> bool:
     """Whether an item that begins so is a step, and no more of the one before."""
-    return head & Item.KIND <= Item.FIRED
+    return head & Head.KIND <= Item.FIRED
 
 
 class _Way(NamedTuple):
@@ -254,19 +254,19 @@ class Reader:
             if words[at] & KIND == Item.RELEASED:
                 way, tag = self._ways[words[at + TOKEN] & _PORT], self.tags[words[at + TOKEN] >> PORT_BITS]
                 value = words[at + VALUE] if way.read is None else way.read(words[at + VALUE])
-                released.append((words[at + Item.STEP], Token(way.node, way.port, tag, value)))
+                released.append((words[at + Noted.STEP], Token(way.node, way.port, tag, value)))
             else:
                 closed.append(self._closed(words, at))
             at += length(words[at])
         return event._replace(released=tuple(released), closed=tuple(closed)), at
 
     def _closed(self, words: Sequence[int], at: int) -> Closed:
-        begin = at + Item.CLOSED_WORDS - self._store.image.header
-        scope = self._scopes[words[at + Item.ABOVE] & (1 << LOW_BITS) - 1]
+        begin = at + Noted.CLOSED_WORDS - self._store.image.header
+        scope = self._scopes[words[at + Noted.ABOVE] & (1 << LOW_BITS) - 1]
         state = self._state
         fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
-        tag = self.tags[words[at + Item.FRAME]]
-        self.tags.pop(words[at + Item.FRAME], None)  # it is used again
+        tag = self.tags[words[at + Noted.FRAME]]
+        self.tags.pop(words[at + Noted.FRAME], None)  # it is used again
         return Closed(tag, frozenset(fired))
 
 

@@ -2,7 +2,8 @@
 
 Only the machine that keeps events is compiled with this: `load` says how. A step is an item that says which token was
 delivered, and whether its node fired; then come the items of the held tokens that it released, and those of the
-activations that it closed, with what the frames say that are used again from then on. `Item` has their layout.
+activations that it closed, with what the frames say that are used again from then on. `Item`, `Head` and `Noted`
+have their layout.
 """
 
 # mypy: ignore-errors
@@ -13,13 +14,13 @@ from typing import Any
 from ..image import LOW_BITS, NODE, PORT, PORT_BITS, Header
 from ..jit.memory import peek, poke
 from ..opcode import Code
-from .registers import A, Held, Item, Options, R
+from .registers import A, Head, Held, Item, Noted, Options, R
 from .rows import ROW
 
 
 def journal_room(a: Any, o: Any, r: Any) -> Any:
     """How many steps surely fit into the journal, whatever they close and release."""
-    closing, releasing = peek(r, R.OPEN) * peek(o, Options.CLOSING), peek(r, R.HOLDING) * Item.RELEASED_WORDS
+    closing, releasing = peek(r, R.OPEN) * peek(o, Options.CLOSING), peek(r, R.HOLDING) * Noted.RELEASED_WORDS
     left = peek(a, A.JOURNAL_SIZE) - peek(r, R.NOTED) - closing - releasing
     return left // peek(o, Options.NOTING)
 
@@ -27,10 +28,10 @@ def journal_room(a: Any, o: Any, r: Any) -> Any:
 def note_stay(a: Any, r: Any, token: Any, value: Any, position: Any, flags: Any) -> None:
     """A token that made nothing fire."""
     journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    poke(journal, 0, position << Item.SHIFT | flags | Item.STAYED)
-    poke(journal, Item.TOKEN, token)
-    poke(journal, Item.VALUE, value)
-    poke(r, R.NOTED, peek(r, R.NOTED) + Item.STAYED_WORDS)
+    poke(journal, 0, position << Head.SHIFT | flags | Item.STAYED)
+    poke(journal, Noted.TOKEN, token)
+    poke(journal, Noted.VALUE, value)
+    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.STAYED_WORDS)
 
 
 def note_firing(
@@ -39,17 +40,17 @@ def note_firing(
 ) -> None:  # fmt: skip
     """A firing, and where its edges begin and end, of each output; its other operands come from where they waited."""
     journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    poke(journal, Item.TOKEN, token)
-    poke(journal, Item.VALUE, value)
-    poke(journal, Item.TARGET, target)
-    poke(journal, Item.FIRST, first)
-    poke(journal, Item.OUT, out)
-    poke(journal, Item.SECOND, second)
-    poke(journal, Item.OUT_SECOND, out_2)
+    poke(journal, Noted.TOKEN, token)
+    poke(journal, Noted.VALUE, value)
+    poke(journal, Noted.TARGET, target)
+    poke(journal, Noted.FIRST, first)
+    poke(journal, Noted.OUT, out)
+    poke(journal, Noted.SECOND, second)
+    poke(journal, Noted.OUT_SECOND, out_2)
     needs, others = peek(node, NODE.NEEDS), 0
     if needs == 2:
         others = 1
-        poke(journal, Item.FIRED_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT)))
+        poke(journal, Noted.FIRED_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT)))
     elif needs > 2:
         bit, full, at = peek(port, PORT.BIT), peek(node, NODE.FULL), (token >> PORT_BITS) + peek(port, PORT.WAIT)
         bit >>= 1
@@ -58,9 +59,9 @@ def note_firing(
             at -= 1
         others = needs
         for each in range(needs):
-            poke(journal, Item.FIRED_WORDS + each, peek(mem, at + each))
-    poke(journal, 0, position << Item.SHIFT | others << Item.OTHERS | flags | Item.FIRED)
-    poke(r, R.NOTED, peek(r, R.NOTED) + Item.FIRED_WORDS + others)
+            poke(journal, Noted.FIRED_WORDS + each, peek(mem, at + each))
+    poke(journal, 0, position << Head.SHIFT | others << Head.OTHERS | flags | Item.FIRED)
+    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.FIRED_WORDS + others)
 
 
 def note_plain(
@@ -79,7 +80,7 @@ def note_plain(
         site = peek(mem, target + Header.ABOVE) & (1 << LOW_BITS) - 1
         route = peek(a, A.ROUTES) + (peek(node, NODE.ROUTE) + site << 4)
         begin, end = peek(route, 0), peek(route, 1)
-    flags |= outputs << Item.OUTPUTS
+    flags |= outputs << Head.OUTPUTS
     note_firing(a, r, mem, node, port, token, value, position, flags, target, begin << 32 | end, out, 0, out_2)
 
 
@@ -87,20 +88,20 @@ def note_released(a: Any, r: Any, held: Any) -> None:
     """A held token that joins the flight; `held` is where its row begins."""
     journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
     poke(journal, 0, Item.RELEASED)
-    poke(journal, Item.TOKEN, peek(held, Held.TOKEN))
-    poke(journal, Item.VALUE, peek(held, Held.VALUE))
-    poke(journal, Item.STEP, peek(held, Held.STEP))
-    poke(r, R.NOTED, peek(r, R.NOTED) + Item.RELEASED_WORDS)
+    poke(journal, Noted.TOKEN, peek(held, Held.TOKEN))
+    poke(journal, Noted.VALUE, peek(held, Held.VALUE))
+    poke(journal, Noted.STEP, peek(held, Held.STEP))
+    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.RELEASED_WORDS)
 
 
 def note_closed(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) -> None:
     """An activation that closes: where it was, and what has fired in it."""
     journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
     count = peek(peek(a, A.STATES), scope)
-    poke(journal, 0, count << Item.SHIFT | Item.CLOSED)
-    poke(journal, Item.FRAME, frame)
-    poke(journal, Item.ABOVE, peek(mem, frame + Header.ABOVE))
-    poke(journal, Item.WHEN, peek(mem, frame + Header.WHEN))
+    poke(journal, 0, count << Head.SHIFT | Item.CLOSED)
+    poke(journal, Noted.FRAME, frame)
+    poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))
+    poke(journal, Noted.WHEN, peek(mem, frame + Header.WHEN))
     for each in range(count):
-        poke(journal, Item.CLOSED_WORDS + each, peek(mem, frame + header + each))
-    poke(r, R.NOTED, peek(r, R.NOTED) + Item.CLOSED_WORDS + count)
+        poke(journal, Noted.CLOSED_WORDS + each, peek(mem, frame + header + each))
+    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.CLOSED_WORDS + count)

@@ -13,7 +13,7 @@ from ..event import Event
 from ..image import Words
 from .events import Page, Reader, Tags, is_step, items, links
 from .outside import Outside, Said
-from .registers import Item, R
+from .registers import Head, R
 from .store import Store
 
 
@@ -116,7 +116,7 @@ class Last(Keeper):
             unused = gone.page
         return unused
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> list[Event]:
         """The last events, up to where the run is now."""
         self._forget()
         store, outside = self.store, self.outside
@@ -124,9 +124,9 @@ class Last(Keeper):
         pages.append(Page(store.journal[: store.registers[R.NOTED]].tolist(), outside.said))
         begins = self._pages[0].steps if self._pages else self._turned
         pages[0] = _without(pages[0], max(int(store.registers[R.STEPS]) - self._count - begins, 0))
-        reader = Reader(store, outside.rules, Tags(store, links(page.words for page in pages)))
-        for page in pages:
-            yield from reader.events(page)
+        with _no_collection():
+            reader = Reader(store, outside.rules, Tags(store, links(page.words for page in pages)))
+            return [event for page in pages for event in reader.events(page)]
 
 
 def _without(page: Page, steps: int) -> Page:
@@ -138,5 +138,5 @@ def _without(page: Page, steps: int) -> Page:
             if steps == 0:
                 return Page(page.words[at:], page.said[given:])
             steps -= 1
-            given += bool(head & Item.GIVEN)
+            given += bool(head & Head.GIVEN)
     return Page([], [])

@@ -14,7 +14,7 @@ import numpy as np
 from ..image import LOW_BITS, PORT_BITS
 from ..jit.memory import peek, peek_bytes, poke, poke_bytes
 from .ink import LENGTH_BITS, Does, Ink, Member, Node, Part, Piece, Port, Shape, Tagged
-from .registers import Item
+from .registers import Head, Item, Noted
 
 PORT_MASK = (1 << PORT_BITS) - 1
 LOW = (1 << LOW_BITS) - 1
@@ -157,10 +157,10 @@ def put_opened(b: Any, at: Any, node: Any, frame: Any, target: Any) -> Any:
 
 def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The operands by port."""
-    token, others, pool = peek(item, Item.TOKEN), item + (Item.FIRED_WORDS << 3), peek(b, Ink.POOL)
+    token, others, pool = peek(item, Noted.TOKEN), item + (Noted.FIRED_WORDS << 3), peek(b, Ink.POOL)
     if peek(node, Node.KIND) == Does.MERGE:
         port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
-        return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, Item.VALUE))
+        return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, Noted.VALUE))
     begin, end, several, nth = peek(node, Node.PARTS), peek(node, Node.PARTS_END), peek(node, Node.NEEDS) > 2, 0
     for each in range(begin, end):
         part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
@@ -169,7 +169,7 @@ def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
         if peek(part, Part.TEXT):
             at = put(pool, at, peek(part, Part.TEXT))
             continue
-        word = peek(item, Item.VALUE)
+        word = peek(item, Noted.VALUE)
         if peek(part, Part.PORT) != token & PORT_MASK:
             word = peek(others, nth if several else 0)
         port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
@@ -183,56 +183,58 @@ def takes_second(b: Any, node: Any, item: Any) -> Any:
     part = peek(b, Ink.PARTS) + ((peek(node, Node.PARTS) + 1) * len(Part) << 3)
     if peek(part, Part.TEXT):
         return peek(part, Part.WORD) == 0
-    if peek(part, Part.PORT) == peek(item, Item.TOKEN) & PORT_MASK:
-        return peek(item, Item.VALUE) == 0
-    return peek(item, Item.FIRED_WORDS) == 0
+    if peek(part, Part.PORT) == peek(item, Noted.TOKEN) & PORT_MASK:
+        return peek(item, Noted.VALUE) == 0
+    return peek(item, Noted.FIRED_WORDS) == 0
 
 
 def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The results by output."""
-    count = peek(item, 0) >> Item.OUTPUTS & 3
+    count = peek(item, 0) >> Head.OUTPUTS & 3
     if count == 0:
         return at
     if peek(node, Node.KIND) == Does.SWITCH and takes_second(b, node, item):
         at = piece(b, at, Piece.SECOND)
     else:
         at = piece(b, at, Piece.FIRST)
-    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Item.OUT))
+    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
     at = char(at, CLOSE)
     if count == 2:
         at = piece(b, char(at, COMMA), Piece.SECOND)
-        at = put_value(b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, Item.OUT_SECOND))
+        at = put_value(
+            b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, Noted.OUT_SECOND)
+        )
         at = char(at, CLOSE)
     return at
 
 
 def put_sent(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The tokens that are sent."""
-    if peek(node, Node.RESULT) and peek(item, 0) >> Item.OUTPUTS & 3:
+    if peek(node, Node.RESULT) and peek(item, 0) >> Head.OUTPUTS & 3:
         at = put(peek(b, Ink.POOL), piece(b, at, Piece.SENT), peek(node, Node.RESULT))
-        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Item.OUT))
+        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
         return char(char(at, CLOSE), CLOSE)
-    first, second, high = peek(item, Item.FIRST), peek(item, Item.SECOND), peek(item, Item.TARGET) << PORT_BITS
+    first, second, high = peek(item, Noted.FIRST), peek(item, Noted.SECOND), peek(item, Noted.TARGET) << PORT_BITS
     begun = False
     for edge in range(first >> 32, first & HALF):
         at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
-        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Item.OUT))
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT))
         begun = True
     for edge in range(second >> 32, second & HALF):
         at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
-        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Item.OUT_SECOND))
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT_SECOND))
         begun = True
     return char(at, CLOSE) if begun else at
 
 
 def put_closed(b: Any, at: Any, item: Any) -> Any:
     """An activation that closed."""
-    scope = peek(peek(b, Ink.SITE_SCOPES), peek(item, Item.ABOVE) & LOW)
-    at = digits(char(at, OPEN), peek(tag_of(b, peek(item, Item.FRAME)), Tagged.NUMBER))
+    scope = peek(peek(b, Ink.SITE_SCOPES), peek(item, Noted.ABOVE) & LOW)
+    at = digits(char(at, OPEN), peek(tag_of(b, peek(item, Noted.FRAME)), Tagged.NUMBER))
     at, begun = char(char(at, COMMA), OPEN), False
     for each in range(peek(peek(b, Ink.SCOPES), scope << 1), peek(peek(b, Ink.SCOPES), (scope << 1) + 1)):
         member = peek(b, Ink.MEMBERS) + (each * len(Member) << 3)
-        if peek(item, Item.CLOSED_WORDS + peek(member, Member.STATE)) & peek(member, Member.FIRED):
+        if peek(item, Noted.CLOSED_WORDS + peek(member, Member.STATE)) & peek(member, Member.FIRED):
             at = digits(char(at, COMMA) if begun else at, peek(member, Member.NODE))
             begun = True
     return char(char(at, CLOSE), CLOSE)
@@ -240,50 +242,50 @@ def put_closed(b: Any, at: Any, item: Any) -> Any:
 
 def size_of(item: Any) -> Any:
     """The words of an item."""
-    kind = peek(item, 0) & Item.KIND
+    kind = peek(item, 0) & Head.KIND
     if kind == Item.FIRED:
-        return Item.FIRED_WORDS + (peek(item, 0) >> Item.OTHERS & 127)
+        return Noted.FIRED_WORDS + (peek(item, 0) >> Head.OTHERS & 127)
     if kind == Item.CLOSED:
-        return Item.CLOSED_WORDS + (peek(item, 0) >> Item.SHIFT)
-    return Item.RELEASED_WORDS if kind == Item.RELEASED else Item.STAYED_WORDS
+        return Noted.CLOSED_WORDS + (peek(item, 0) >> Head.SHIFT)
+    return Noted.RELEASED_WORDS if kind == Item.RELEASED else Noted.STAYED_WORDS
 
 
 def put_more(b: Any, at: Any, item: Any, end: Any, kind: Any, name: Any) -> Any:
     """What a step closed, or released: the items of one kind that follow it."""
     begun = False
-    while item < end and peek(item, 0) & Item.KIND > Item.FIRED:
-        if peek(item, 0) & Item.KIND == kind:
+    while item < end and peek(item, 0) & Head.KIND > Item.FIRED:
+        if peek(item, 0) & Head.KIND == kind:
             at = char(at, COMMA) if begun else piece(b, at, name)
             begun = True
             if kind == Item.CLOSED:
                 at = put_closed(b, at, item)
             else:
-                at = char(digits(char(at, OPEN), peek(item, Item.STEP)), COMMA)
-                at = char(put_token(b, at, peek(item, Item.TOKEN), peek(item, Item.VALUE)), CLOSE)
+                at = char(digits(char(at, OPEN), peek(item, Noted.STEP)), COMMA)
+                at = char(put_token(b, at, peek(item, Noted.TOKEN), peek(item, Noted.VALUE)), CLOSE)
         item += size_of(item) << 3
     return char(at, CLOSE) if begun else at
 
 
 def put_step(b: Any, at: Any, item: Any, end: Any) -> Any:
     """The line of a step, and before it that of the tag which it opens."""
-    head, token = peek(item, 0), peek(item, Item.TOKEN)
-    fired, after = head & Item.KIND == Item.FIRED, item + (size_of(item) << 3)
+    head, token = peek(item, 0), peek(item, Noted.TOKEN)
+    fired, after = head & Head.KIND == Item.FIRED, item + (size_of(item) << 3)
     port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
     node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
-    if fired and head & Item.OPENED:
-        at = put_opened(b, at, node, token >> PORT_BITS, peek(item, Item.TARGET))
-    at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, Item.VALUE))
-    at = digits(piece(b, at, Piece.POSITION), head >> Item.SHIFT)
+    if fired and head & Head.OPENED:
+        at = put_opened(b, at, node, token >> PORT_BITS, peek(item, Noted.TARGET))
+    at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, Noted.VALUE))
+    at = digits(piece(b, at, Piece.POSITION), head >> Head.SHIFT)
     if fired:
         at = put_inputs(b, piece(b, at, Piece.INPUTS), node, item)
         at = char(put_outputs(b, piece(b, at, Piece.OUTPUTS), node, item), CLOSE)
-        if head & Item.GIVEN:
+        if head & Head.GIVEN:
             read = peek(b, Ink.SAID_READ)
             at = put(peek(b, Ink.POOL), at, peek(peek(b, Ink.SAID), read))
             poke(b, Ink.SAID_READ, read + 1)
         at = put_sent(b, at, node, item)
         at = put_more(b, at, after, end, Item.CLOSED, Piece.CLOSED)
-        if head & Item.IS_HELD:
+        if head & Head.IS_HELD:
             at = piece(b, at, Piece.HELD)
     at = put_more(b, at, after, end, Item.RELEASED, Piece.RELEASED)
     return piece(b, at, Piece.END)
@@ -294,7 +296,7 @@ def write(b: Any, begin: Any, end: Any) -> Any:
     item, at = peek(b, Ink.WORDS) + (begin << 3), peek(b, Ink.PAPER)
     end = peek(b, Ink.WORDS) + (end << 3)
     while item < end:
-        if peek(item, 0) & Item.KIND <= Item.FIRED:
+        if peek(item, 0) & Head.KIND <= Item.FIRED:
             at = put_step(b, at, item, end)
         item += size_of(item) << 3
     return at
@@ -314,23 +316,23 @@ def gather(b: Any, begin: Any, end: Any) -> Any:
     end = peek(b, Ink.WORDS) + (end << 3)
     while item < end:
         head = peek(item, 0)
-        if head & Item.KIND != Item.CLOSED:
-            port = peek(b, Ink.PORTS) + ((peek(item, Item.TOKEN) & PORT_MASK) * len(Port) << 3)
-            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, Item.VALUE))
-        if head & Item.KIND == Item.FIRED:
+        if head & Head.KIND != Item.CLOSED:
+            port = peek(b, Ink.PORTS) + ((peek(item, Noted.TOKEN) & PORT_MASK) * len(Port) << 3)
+            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, Noted.VALUE))
+        if head & Head.KIND == Item.FIRED:
             node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
-            outputs = head >> Item.OUTPUTS & 3
+            outputs = head >> Head.OUTPUTS & 3
             if outputs > 0:
-                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, Item.OUT))
+                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, Noted.OUT))
             if outputs > 1:
-                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, Item.OUT_SECOND))
+                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, Noted.OUT_SECOND))
             several, nth = peek(node, Node.NEEDS) > 2, 0
             for each in range(peek(node, Node.PARTS), peek(node, Node.PARTS_END)):
                 part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
                 if peek(part, Part.TEXT) == 0:
-                    if peek(part, Part.PORT) != peek(item, Item.TOKEN) & PORT_MASK:
+                    if peek(part, Part.PORT) != peek(item, Noted.TOKEN) & PORT_MASK:
                         port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
-                        word = peek(item, Item.FIRED_WORDS + (nth if several else 0))
+                        word = peek(item, Noted.FIRED_WORDS + (nth if several else 0))
                         count = gathered(b, count, peek(port, Port.SHAPE), word)
                     nth += 1
         item += size_of(item) << 3

@@ -37,7 +37,7 @@ from .frames import (
 )
 from .holding import busier, due, due_at_wave, hold, is_held, let_go
 from .journal import journal_room, note_firing, note_stay
-from .registers import A, Given, Item, Kind, Mode, Options, R, Why
+from .registers import A, Given, Head, Kind, Mode, Options, R, Why
 
 if TYPE_CHECKING:
 
@@ -151,7 +151,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 # S2: it waits for its partners
                 stayed = True
                 if JOURNAL:
-                    note_stay(a, r, token, value, position, Item.ENDS * (ahead == 1))
+                    note_stay(a, r, token, value, position, Head.ENDS * (ahead == 1))
                 poke(mem, state, bits)
                 poke(mem, frame + peek(port, PORT.WAIT), value)
                 waiting += 1
@@ -236,7 +236,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                     head = take(ring, mask, head, length, position)
                 length -= 1
                 if JOURNAL:
-                    flags = Item.ENDS * (ahead == 1) + Item.GIVEN * (kind != Kind.NOTHING)
+                    flags = Head.ENDS * (ahead == 1) + Head.GIVEN * (kind != Kind.NOTHING)
                 if kind == Kind.PARKED:
                     if JOURNAL:
                         note_stay(a, r, token, value, position, flags)
@@ -249,11 +249,11 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                     firings += 1
                     poke(counts, number, peek(counts, number) + 1)
                     if JOURNAL:
-                        flags += Item.OPENED * (target == 0) + Item.IS_HELD * held
+                        flags += Head.OPENED * (target == 0) + Head.IS_HELD * held
                         outputs = kind if kind != Kind.NONE else 0
                         if kind == Kind.NOTHING:
                             outputs = 2 if code == Code.EXIT else 1
-                        flags += outputs << Item.OUTPUTS
+                        flags += outputs << Head.OUTPUTS
                     if target == 0:
                         if code == Code.CALL:
                             target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)

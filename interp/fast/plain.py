@@ -15,7 +15,7 @@ from ..jit.memory import peek, poke, prefetch, rare
 from ..opcode import FIRST, Code, first_trapping
 from .frames import JOURNAL, PENDING, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
 from .journal import note_plain, note_stay
-from .registers import A, Item, Options, R
+from .registers import A, Head, Options, R
 from .rows import ROW
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
         if others & ~bits:
             # S2: it waits for its partners
             if JOURNAL:
-                note_stay(a, r, token, value, end - head - 1 if YOUNGEST else 0, Item.ENDS * (ahead == 1))
+                note_stay(a, r, token, value, end - head - 1 if YOUNGEST else 0, Head.ENDS * (ahead == 1))
             poke(mem, frame + peek(row, ROW.STATE), bits | peek(row, ROW.BIT))
             poke(mem, frame + peek(row, ROW.WAIT), value)
             waiting += 1
@@ -85,7 +85,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                 peek(row, ROW.SPECIAL),
             )
             if JOURNAL:
-                flags = Item.ENDS * (ahead == 1)
+                flags = Head.ENDS * (ahead == 1)
             if code >= FIRST:
                 third = 0
                 if rare(special > 1):
@@ -109,7 +109,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                         break
                     target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
                     if JOURNAL:
-                        flags += Item.OPENED
+                        flags += Head.OPENED
                     if peek(node, NODE.PLACE):
                         poke(mem, frame + peek(node, NODE.PLACE), target)
             elif code == Code.NEXT:
@@ -123,7 +123,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     iteration = iteration_of(mem, frame) + 1
                     target = opened(a, r, mem, parent_of(mem, frame), peek(node, NODE.SITE), iteration, header)
                     if JOURNAL:
-                        flags += Item.OPENED
+                        flags += Head.OPENED
                     if peek(node, NODE.PLACE):
                         poke(mem, frame + peek(node, NODE.PLACE), target)
             elif code == Code.RETURN or code == Code.EXIT:

@@ -170,15 +170,20 @@ class Why(IntEnum):
 
 
 class Item(IntEnum):
-    """An item of the journal: the first word has its kind in the low bits, flags, and above SHIFT the position of the
-    token that was delivered, or, of CLOSED, how many words of bits follow."""
+    """The kinds of items of the journal: a step, whose token made nothing fire, or its node; and what follows one, an
+    activation that it closed, or a held token that it released."""
 
-    KIND = 7
-    """The bits of the kind."""
     STAYED = 0
     FIRED = 1
     CLOSED = 2
     RELEASED = 3
+
+
+class Head(IntEnum):
+    """The first word of an item: flags, where its parts begin, and the bits of its kind."""
+
+    KIND = 7
+    """The bits of the kind."""
     GIVEN = 1 << 3
     """It was done outside, which knows more of it."""
     ENDS = 1 << 4
@@ -189,14 +194,18 @@ class Item(IntEnum):
     OUTPUTS = 8
     """Where two bits begin that say how many outputs it has."""
     OTHERS = 10
-    """Where the bits begin that say how many operands follow."""
+    """Where seven bits begin that say how many operands follow."""
     SHIFT = 17
+    """Where the position begins of the token that was delivered; of CLOSED, how many words of bits follow."""
+
+
+class Noted(IntEnum):
+    """The other words of an item, and how many words it has of each kind, but for operands or bits at its end."""
+
     TOKEN = 1
     VALUE = 2
     STAYED_WORDS = 3
-    STEP = 3
-    """Of RELEASED: which step sent it."""
-    RELEASED_WORDS = 4
+
     TARGET = 3
     """Of FIRED: the frame that it sends to."""
     FIRST = 4
@@ -205,8 +214,13 @@ class Item(IntEnum):
     SECOND = 6
     OUT_SECOND = 7
     FIRED_WORDS = 8
+
     FRAME = 1
     """Of CLOSED."""
     ABOVE = 2
     WHEN = 3
     CLOSED_WORDS = 4
+
+    STEP = 3
+    """Of RELEASED: which step sent it."""
+    RELEASED_WORDS = 4

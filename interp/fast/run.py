@@ -41,7 +41,7 @@ from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
 from .scribe import keeper_of
-from .store import Store
+from .store import HEAVY, Store
 from .takeover import from_state
 
 BUDGET = 2**19
@@ -155,6 +155,8 @@ class Fast:
             if budget <= 0:
                 return None
             why = self._burst(budget)
+            if self._keeper is not None and store.dying_bytes >= HEAVY:
+                self._keeper.turn()
             # Here, and not after what is done outside: that is half of a step.
             ringing = None if why in (Why.QUIET, Why.RESULT) else alarm.rings(store)
             try:

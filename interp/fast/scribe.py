@@ -27,7 +27,7 @@ from .ink import LENGTH_BITS, PIECES, Does, Ink, Member, Node, Part, Shape, Tagg
 from .keeping import Keeper, Last, everything
 from .load import columns, compiled
 from .outside import Outside, Said
-from .registers import Item
+from .registers import Noted
 from .store import Store
 
 VALUE_BYTES = 64
@@ -139,11 +139,11 @@ class Tables:
         for row in self.nodes.tolist():
             parts = self._parts[row[Node.PARTS] : row[Node.PARTS_END]]
             said = sum((part[Part.TEXT] & (1 << LENGTH_BITS) - 1) + VALUE_BYTES for part in parts)
-            most.append((said + 2 * VALUE_BYTES * (image.fan + 7)) // Item.FIRED_WORDS)
+            most.append((said + 2 * VALUE_BYTES * (image.fan + 7)) // Noted.FIRED_WORDS)
         for scope in range(len(image.scopes)):
             begin, end = self.scopes[scope].tolist()
             words = max((row[Member.STATE] for row in self.members[begin:end].tolist()), default=0)
-            most.append((VALUE_BYTES + digits * (end - begin)) // (Item.CLOSED_WORDS + words))
+            most.append((VALUE_BYTES + digits * (end - begin)) // (Noted.CLOSED_WORDS + words))
         return max(most) + 1
 
 

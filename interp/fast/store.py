@@ -30,7 +30,7 @@ from ..image import (
 )
 from ..opcode import Code
 from ..reference import Limits
-from .registers import A, Given, Held, Item, Mode, Options, R
+from .registers import A, Given, Held, Mode, Noted, Options, R
 from .rows import ROW, rows_of
 
 Number = TypeVar("Number", np.int32, np.int64)
@@ -45,6 +45,8 @@ MOST = 2**62
 """The largest limit that a word takes; no run gets there."""
 PAGE = 2**17
 """The words of a page of the journal, and room: to turn pages of 2**15 takes 10 ns a step more."""
+HEAVY = 2**24
+"""A page whose dead arrays have so many bytes is turned: it has room for 10,000 of them."""
 _PINNED = 2**40
 """The references to a literal: more than a run takes away."""
 
@@ -96,6 +98,8 @@ class Store:
         self.states = np.zeros(1, np.int64)
         self.dying: list[int] | None = None
         """The objects that are dead, but of which the journal speaks; None where none is kept."""
+        self.dying_bytes = 0
+        """The bytes of those of the page under way."""
         self._moved = True
         """Whether an array has grown since its address was written down."""
         self._addresses = np.zeros(0, np.int64)
@@ -275,6 +279,7 @@ class Store:
     def _let_go(self, number: int) -> None:
         if self.dying is not None:
             self.dying.append(number)
+            self.dying_bytes += getattr(self.objects[number], "nbytes", 0)
             return
         self.objects[number] = None
         self.unused.append(number)
@@ -284,10 +289,10 @@ class Store:
         image = self.image
         last = [int(image.nodes[members, NODE.STATE].max(initial=image.header - 1)) for members in image.members]
         self.states = np.array(last, np.int64) + 1 - image.header
-        closing = Item.CLOSED_WORDS + int(self.states.max())
-        firing = Item.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
+        closing = Noted.CLOSED_WORDS + int(self.states.max())
+        firing = Noted.FIRED_WORDS + int(image.nodes[:, NODE.NEEDS].max(initial=0))
         self.options[Options.CLOSING] = closing
-        self.options[Options.NOTING] = firing + closing + Item.RELEASED_WORDS * image.fan
+        self.options[Options.NOTING] = firing + closing + Noted.RELEASED_WORDS * image.fan
         self.dying = []
         self.turn(None)
 
@@ -295,11 +300,11 @@ class Store:
         """Go on with another page of the journal, this one if it is large enough; what was written on the last one."""
         r, options = self.registers, self.options
         written = self.journal[: r[R.NOTED]]
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
         room = PAGE + 16 * int(options[Options.NOTING])
         if page is None or len(page) < bound + room:
             page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
-        self.journal, r[R.NOTED] = page, 0
+        self.journal, r[R.NOTED], self.dying_bytes = page, 0, 0
         if not self._moved:  # all others are where they were: to ask each takes 40 us
             self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
@@ -307,7 +312,7 @@ class Store:
     def is_page_full(self) -> bool:
         """Whether a step may not fit into the journal."""
         r, options = self.registers, self.options
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Item.RELEASED_WORDS)
+        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
         return self.dying is not None and len(self.journal) - r[R.NOTED] - bound < options[Options.NOTING]
 
     def release(self, dead: Iterable[int]) -> None:

@@ -45,6 +45,11 @@ def arrays(n: tl.int64) -> tl.Array[tl.float64, 3]:
 
 
 @tl.function
+def fading(a: tl.Array[tl.float64, 2**17], n: tl.int64) -> tl.float64:
+    return tl.sum(tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + 1.0), 0, a)[1])
+
+
+@tl.function
 def parking(n: tl.int64) -> tl.int64:
     """The gets of a loop park, and it traps and draws on the way."""
     cells = tl.cells(n, tl.int64)
@@ -147,6 +152,22 @@ def test_a_window_says_where_it_lies() -> None:
         assert 'keep="events"' in str(raised.value)
     few = fib.run(2, keep=1000, engine="fast")
     assert few.first_kept == 0 and few.values("add") == fib.run(2, keep="events").values("add")
+
+
+@pytest.mark.parametrize("machine", ["reference", "fast"])
+def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
+    out = fib.run(2, keep=2**64, engine=machine)
+    assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
+
+
+def test_arrays_go_with_their_events() -> None:
+    """Of large arrays there are those that the last events speak of, and a few: a page has room for thousands."""
+    keeper, limits = Last(10), Limits()
+    run = Fast(
+        first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
+    )
+    assert run.go() is None and len(list(keeper.events())) == 10
+    assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.HEAVY
 
 
 def test_up_to_a_breakpoint() -> None:
