@@ -20,6 +20,10 @@ from .arrays import Value, Writer, empty
 from .chains import too_many
 from .layout import axes, element, is_open, numpy
 
+MOST_ROWS = 2**24
+"""How many references to arrays there are at most: all are written when the cells are made, and no limit is looked at
+meanwhile."""
+
 
 class _Cells(NamedTuple):
     """Text of the two arrays, and the type of what is in a cell."""
@@ -39,13 +43,15 @@ def _cells(handle: Value) -> _Cells:
 
 
 def _made(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
-    """More than an array may have are made elsewhere, where only those take memory that are put."""
+    """More than an array may have, or than MOST_ROWS references, are made elsewhere, where only those take memory that
+    are put."""
     count, of = inputs[0].text, element_type(node.results[0].type)
     writer.trap(node, inputs, f"{count} < 0")
     known = () if is_open(of) else of.shape or ()
     sizes = [count, *map(str, known)]
     writer.elsewhere(too_many(sizes))
     if is_open(of):
+        writer.elsewhere(f"{count} > {MOST_ROWS}")
         values = writer.made_of(f"r.rows({count}, {axes(of)})")
     else:
         values = empty(writer, sizes, Type(of.dtype, (None, *known)))

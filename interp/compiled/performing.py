@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from ...core.ops.effect import formatted
@@ -56,14 +55,17 @@ class Performer:
     def is_over(self, seconds: float) -> bool:
         """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
         ends = time.monotonic() + seconds
-        with suppress(Empty):
-            while (number := self.asked.get(timeout=max(0.0, ends - time.monotonic()))) is not None:
-                asking = self.asking[number]
-                self.answers.put(self._performed(asking.node, self._operands(asking.types)))
-                if time.monotonic() >= ends:
-                    return False
-            return True
-        return False
+        while True:
+            try:
+                number = self.asked.get(timeout=max(0.0, ends - time.monotonic()))
+            except Empty:
+                return False
+            if number is None:
+                return True
+            asking = self.asking[number]
+            self.answers.put(self._performed(asking.node, self._operands(asking.types)))
+            if time.monotonic() >= ends:
+                return False
 
     def _operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
         return tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))

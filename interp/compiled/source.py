@@ -6,7 +6,8 @@ end the run, it is said in the state, and every function that was called returns
 who called asks the state and returns too. While they return, they note which calls and iterations they leave.
 
 A function asks before its first call whether the tag may be deeper and the stack longer. A loop looks at the state
-after each iteration, or, where it only counts, after STRIP of them: then numba may still unroll it.
+after each iteration, or, where it only counts, after STRIP of them: then numba may still unroll it. What may take long
+is followed by a look of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.act import ACTS
 from ...core.mix import word_key
 from ...core.program import Node, Operand, Program, Region
 from ...core.tag import Site, site_key
@@ -32,6 +32,7 @@ from .arrays import Value
 from .chains import Chain, planned
 from .components import components, reaching
 from .layout import Component
+from .support import draws, takes_long
 
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
@@ -64,11 +65,6 @@ class Text:
     def operands(self) -> int:
         """How many operands a trap has at most."""
         return max((len(each.types) for each in self.trapping), default=0)
-
-
-def draws(node: Node) -> bool:
-    """Whether a node draws random numbers."""
-    return node.op in ACTS and ACTS[node.op].draw is not None
 
 
 def text_of(program: Program) -> Text:
@@ -245,6 +241,8 @@ class _Writer:
                     results = texts
                 case _:
                     results = [self.compute(node, inputs, texts)]
+                    if takes_long(node):
+                        self.look()
             values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
         return [value(result).text for result in region.results]
 

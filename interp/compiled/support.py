@@ -48,6 +48,19 @@ def has_effects(program: Program) -> bool:
     return any(resource_of(op) is not None for op in _ops(program))
 
 
+def draws(node: Node) -> bool:
+    """Whether a node draws random numbers."""
+    return node.op in ACTS and ACTS[node.op].draw is not None
+
+
+def takes_long(node: Node) -> bool:
+    """Whether a node may take so long that whoever waits wants to be heard right after it; loops over elements look
+    themselves."""
+    if draws(node):
+        return not node.results[0].type.is_scalar
+    return node.op in ("matmul", "sum", "cells", "collect")
+
+
 def _ops(program: Program) -> set[str]:
     return {node.op for function in program.reachable() for node in function.body.walk()}
 
@@ -68,8 +81,7 @@ def _reasons(program: Program) -> Iterator[str]:
 
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
-    draw = node.op in ACTS and ACTS[node.op].draw is not None
-    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draw:
+    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node):
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -231,7 +232,14 @@ def _crew(count: int) -> Any:
     words = np.zeros(_WORDS, np.int64)
     if count:
         words[8:11] = *os.pipe(), count
+        os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
         serving = cache.load("crew", _TEXT).serve
         for _ in range(count):
-            threading.Thread(target=serving, args=(words.ctypes.data,), name="tagloom crew", daemon=True).start()
+            threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True).start()
     return words
+
+
+def _helper(serving: Any, words: Any) -> None:
+    """A thread that gets no signals: one that did would stop reading, and be gone."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    serving(words.ctypes.data)

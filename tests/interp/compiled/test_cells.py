@@ -103,6 +103,15 @@ def test_too_many() -> None:
     assert function.run(2**40, engine="compiled").value == 2**40
 
 
+def test_too_many_references() -> None:
+    """References to arrays take memory before anything is put, which limits on bytes could not prevent."""
+    vector = tl.Array[tl.float64, None]
+    function = tl.function(lambda n, x: tl.put(tl.cells(n, vector), 7, x)[7])
+    for count, engine in ((2**10, "compiled"), (2**28, "fast")):
+        outcome = function.run(count, np.ones(3), engine="compiled", limits=tl.Limits(bytes=2**32))
+        assert (outcome.engine, outcome.value.tolist()) == (engine, [1.0] * 3)
+
+
 @pytest.fixture
 def kept() -> Callable[[], int]:
     """How many blocks of memory compiled code has that it has not given back."""

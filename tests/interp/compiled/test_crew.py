@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import threading
 from typing import Any
 
@@ -95,6 +96,21 @@ def test_each_element_once(size: int) -> None:
             given = np.array([counts.ctypes.data], np.int64)
             assert shared(words, given.ctypes.data, size)
             assert (counts == 1).all()
+
+
+@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+def test_signals_are_for_others() -> None:
+    """A signal that is sent to a helper ends nobody: a pipe that nobody reads would be full one day."""
+    crew.begun()
+    before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
+    helping = [each for each in threading.enumerate() if each.name == "tagloom crew"]
+    signal.signal(signal.SIGUSR1, lambda *_: came.set())
+    try:
+        for each in helping:
+            signal.pthread_kill(each.ident or 0, signal.SIGUSR1)
+        assert not came.wait(0.1) and helping and all(each.is_alive() for each in helping)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_many_ask_at_once() -> None:

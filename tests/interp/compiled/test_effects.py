@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from typing import Any
@@ -75,14 +76,15 @@ def test_failing() -> None:
     assert outcome.error is not None and "callback seen raised ValueError: three" in str(outcome.error)
 
 
-def test_a_world_that_fails() -> None:
+@pytest.mark.parametrize("kind", [OSError, queue.Empty, KeyboardInterrupt])
+def test_a_world_that_fails(kind: type[BaseException]) -> None:
     """What the world itself raises ends the run, and comes out as it is."""
 
     def full(line: str) -> None:
-        raise OSError(line)
+        raise kind(line)
 
-    with pytest.raises(OSError, match="at 7"):
-        forever.run(7, engine="compiled", world=tl.World(full))
+    with pytest.raises(kind, match="at 7"):
+        forever.run(7, engine="compiled", world=tl.World(full), limits=tl.Limits(seconds=5.0))
 
 
 def test_limits() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from compiled_child import in_a_process
@@ -67,6 +68,20 @@ def test_seconds(function: tl.Function) -> None:
     assert outcome.error.limit == ("depth" if function is tree else "seconds")  # type: ignore[attr-defined]
     tall = run(tree, 50, limits=Limits(seconds=0.1))
     assert tall.error.limit == "seconds"  # type: ignore[union-attr]
+
+
+def test_seconds_between_products() -> None:
+    """A loop that only counts is looked at after each product, not after thousands."""
+
+    @tl.function
+    def powers(x: tl.Array[tl.float64, None, None], n: tl.int64) -> tl.Array[tl.float64, None, None]:
+        return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tl.matmul(x, y)), 0, x)[1]
+
+    x = np.full((500, 500), 0.001)
+    powers.run(x, 1, engine="compiled")
+    begin = time.monotonic()
+    outcome = powers.run(x, 4000, engine="compiled", limits=Limits(seconds=0.2))
+    assert outcome.status == "Exhausted" and time.monotonic() - begin < 3.0
 
 
 def test_bytes() -> None:
