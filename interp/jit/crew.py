@@ -28,6 +28,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -225,13 +226,17 @@ def begun() -> int:
     with _lock:
         if os.getpid() not in _begun:
             _begun[os.getpid()] = _crew(helpers())
-        return int(_begun[os.getpid()].ctypes.data) if helpers() else 0
+        words = _begun[os.getpid()]
+        return int(words.ctypes.data) if words[10] else 0
 
 
 def _crew(count: int) -> Any:
     words = np.zeros(_WORDS, np.int64)
-    if count:
+    if not count:
+        return words
+    with suppress(OSError):  # too many files are open: nobody helps
         words[8:11] = *os.pipe(), count
+    if words[10]:
         os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
         serving = cache.load("crew", _TEXT).serve
         for _ in range(count):

@@ -113,6 +113,17 @@ def test_signals_are_for_others() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no more files can be opened nobody helps, and all runs as it is."""
+
+    def full() -> None:
+        raise OSError
+
+    monkeypatch.setattr(crew, "_begun", {})
+    monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
+    assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
+
+
 def test_many_ask_at_once() -> None:
     """A crew is one run's at a time; whoever finds it at work computes alone."""
     given = arguments(3 * crew.LARGE)
