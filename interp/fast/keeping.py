@@ -32,6 +32,14 @@ class Keeper(ABC):
     def turn(self) -> None:
         """The page is full: keep what is on it, and give the machine another one."""
 
+    def _torn_off(self, page: Words | None) -> tuple[Words, list[Said], list[int]]:
+        """What is on the page, what was said of it, and the objects that are dead but for it; the machine goes on with
+        this page."""
+        store, outside = self.store, self.outside
+        found = store.turn(page), outside.said, store.dying or []
+        outside.said, store.dying = [], []
+        return found
+
     def rest(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
         """The machine pauses: what is on the page may be asked for."""
 
@@ -61,13 +69,11 @@ class _Reading(Keeper):
         self._reader = Reader(store, outside.rules, tags)
 
     def turn(self) -> None:
-        store, outside = self.store, self.outside
-        words, said, dying = store.turn(store.journal).tolist(), outside.said, store.dying or []
-        outside.said, store.dying = [], []
+        words, said, dying = self._torn_off(self.store.journal)
         with _no_collection():
-            for event in self._reader.events(Page(words, said)):
+            for event in self._reader.events(Page(words.tolist(), said)):
                 self._see(event)
-        store.release(dying)
+        self.store.release(dying)
 
     def rest(self) -> None:
         self.turn()
@@ -101,11 +107,10 @@ class Last(Keeper):
         self._began = self._turned = int(store.registers[R.STEPS])
 
     def turn(self) -> None:
-        store, outside = self.store, self.outside
-        page = store.journal
-        words = store.turn(self._forget())
-        self._pages.append(_Written(words, page, outside.said, store.dying or [], self._turned))
-        outside.said, store.dying, self._turned = [], [], int(store.registers[R.STEPS])
+        page = self.store.journal
+        words, said, dying = self._torn_off(self._forget())
+        self._pages.append(_Written(words, page, said, dying, self._turned))
+        self._turned = int(self.store.registers[R.STEPS])
 
     def _forget(self) -> Words | None:
         """Let go of the pages before the last events; one of them, which may be written again."""

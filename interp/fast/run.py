@@ -208,7 +208,7 @@ class Fast:
         return False
 
     def _grow(self) -> None:
-        if self._keeper is not None and self.store.is_page_full():
+        if self._keeper is not None and self.store.has_room():
             self._keeper.turn()
             return
         if resident() + self.store.growth() > self.limits.bytes:

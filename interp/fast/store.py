@@ -161,6 +161,10 @@ class Store:
         self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
         self._stops, self._moved = nodes, True
 
+    def has_room(self) -> bool:
+        """Whether nothing is nearly full, the journal left out."""
+        return next(self._small(), None) is None
+
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
         return sum(array.nbytes for array in self._small())
@@ -308,12 +312,6 @@ class Store:
         if not self._moved:  # all others are where they were: to ask each takes 40 us
             self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
-
-    def is_page_full(self) -> bool:
-        """Whether a step may not fit into the journal."""
-        r, options = self.registers, self.options
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
-        return self.dying is not None and len(self.journal) - r[R.NOTED] - bound < options[Options.NOTING]
 
     def release(self, dead: Iterable[int]) -> None:
         """Let go of objects of which no journal speaks any more."""

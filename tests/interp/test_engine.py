@@ -131,8 +131,11 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
 )
 def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
     """An engine that cannot do what is asked of it says so before it starts."""
-    with pytest.raises(tl.Usage, match=why):
+    with pytest.raises(tl.Usage, match=why) as raised:
         fib.run(5, engine=name, **options)
+    other = str(raised.value).partition('hint: engine="')[2].partition('"')[0]
+    assert fib.run(5, engine=other, **options).value == fib(5)
+    assert other == ("reference" if name == "fast" else "fast")
 
 
 @pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
