@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
+from tagloom.core.value import same
 from tagloom.interp import engine
 
 WARM = 300
@@ -147,3 +149,17 @@ def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None
             fib.run(1, engine=name, **option)
         said.add(str(caught.value))
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("name", ["fast", "compiled"])
+def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
+    """A float32 is the float64 that it equals on the way; both are NaN, which is one value, on every engine."""
+
+    @tl.function
+    def kept(x: tl.float32) -> tl.float32:
+        return tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), 0, x)[1]
+
+    signalling, quiet = np.array([0x7FA00001, 0x7FE00001], np.uint32).view(np.float32)
+    got, wanted = kept.run(signalling, engine=name).value, kept.run(signalling, engine="reference").value
+    assert type(got) is np.float32 and np.array(got).view(np.uint32) == np.array(quiet).view(np.uint32)
+    assert same(got, wanted)
