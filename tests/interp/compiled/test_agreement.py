@@ -32,7 +32,7 @@ def check(case: Case) -> str:
     return by
 
 
-@settings(max_examples=50, phases=[Phase.generate])
+@settings(max_examples=40, phases=[Phase.generate])
 @given(KINDS[SCALARS])
 def test_generated_programs_of_scalars(case: Case) -> None:
     """Generated programs give the results of the reference bit for bit, or its first trap, word for word, and do what a
@@ -40,10 +40,10 @@ def test_generated_programs_of_scalars(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=2, phases=[Phase.generate])
+@settings(max_examples=1, phases=[Phase.generate])
 @given(st.tuples(*(cases for kind, cases in KINDS.items() if kind != SCALARS)))
 def test_generated_programs(some: tuple[Case, ...]) -> None:
-    """The same, of some of each other kind."""
+    """The same, of one of each other kind."""
     for case in some:
         check(case)
 
@@ -75,6 +75,7 @@ COMPARED = {
 """The least share of each kind of programs that is compared with the reference, and not left to other engines."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", KINDS)
 def test_share(kind: str) -> None:
     """The law is not empty: most programs of each kind are run to an end without tokens, and many hold sums, products
@@ -116,7 +117,7 @@ def test_small_programs(function: tl.Function, inputs: list[list[Any]]) -> None:
 FOLDER = Path(__file__).parents[2] / "corpus"
 FILES = sorted(path.stem for path in FOLDER.glob("*.tl") if not path.stem.startswith("refused"))
 FEW = ["ackermann", "broadcasting", "random_arrays", "float64_specials", "even_or_odd", "guarded_division"]
-FEW += ["products_and_sums", "cells_in_recursion", "cells_of_arrays", "trap_cells", "print_order"]
+FEW += ["cells_in_recursion", "cells_of_arrays", "trap_cells", "print_order"]
 ENDINGS = ("returns", "traps", "deadlocks")
 
 
