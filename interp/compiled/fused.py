@@ -130,7 +130,7 @@ class _Loops:
             writer.line(f"m.write({address}, {at}, w.address({value.text}))")
         for at, value in enumerate(scalars.values(), 2 + len(whole)):
             writer.line(f"m.write({address}, {at}, {LANES[lane(value.type.dtype)]}({value.text}))")
-        with writer.inside(f"if not w.share(m.read_i(s, 8), w.address_of({part}), {address}, {count}):"):
+        with writer.inside(f"if not w.share(s, w.address_of({part}), {address}, {count}):"):
             writer.line("raise MemoryError")
         for text in (words, *(value.text for value in whole.values())):
             writer.line(f"w.keep({text})")

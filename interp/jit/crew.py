@@ -17,6 +17,9 @@ The words of a crew:
 7   1 if a part failed
 8   the descriptor of the end of a pipe where helpers wait, 9 that of the other, 10 how many helpers there are
 
+Helpers wait for a byte in a pipe: machine code can do that without Python's lock, on all systems but one, and one write
+wakes all of them.
+
 A helper that wakes up late finds no work: it joins, and then looks whether there is any; who closes the work looks
 afterwards whether anybody has joined. All of these words are read and written in one order that all threads see.
 """
@@ -181,9 +184,12 @@ def serve(c):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def share(c, part, words, count):  # type: ignore[no-untyped-def]
-    """Compute a loop with the crew, if it is large and the crew is free, else here."""
-    if count < LARGE or c == 0 or claim(c, 0, 1) == 0:
+def share(s, part, words, count):  # type: ignore[no-untyped-def]
+    """Compute a loop with the crew of a state, if the loop is large and the crew is free, else here."""
+    c = read_i(s, 8) if count >= LARGE else 0
+    if count >= LARGE and c == 0:
+        write(s, 8, machine.WANTED)
+    if c <= machine.WANTED or claim(c, 0, 1) == 0:
         return call(part, words, 0, count) == 0
     write(c, 3, 0)
     write(c, 4, part)

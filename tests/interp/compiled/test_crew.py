@@ -16,7 +16,7 @@ from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
 from tagloom.interp.jit import crew, kernels
-from tagloom.interp.jit.machine import read_i, write
+from tagloom.interp.jit.machine import WANTED, read_i, write
 
 
 @tl.function
@@ -83,19 +83,20 @@ def count(c: int, first: int, last: int) -> None:
 
 
 @njit(nogil=True)
-def shared(c: int, words: int, size: int) -> bool:
-    return crew.share(c, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+def shared(s: int, words: int, size: int) -> bool:
+    return crew.share(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
 def test_each_element_once(size: int) -> None:
     """Whatever the size, and whether there are helpers or not."""
-    for words in (0, crew.begun()):
+    for helping in (0, crew.begun()):
         for _ in range(20):
-            counts = np.zeros(size, np.int64)
+            counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
+            state[8] = helping
             given = np.array([counts.ctypes.data], np.int64)
-            assert shared(words, given.ctypes.data, size)
-            assert (counts == 1).all()
+            assert shared(state.ctypes.data, given.ctypes.data, size)
+            assert (counts == 1).all() and state[8] == (helping or (size >= crew.LARGE and WANTED))
 
 
 @pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
