@@ -17,24 +17,37 @@ def written(writer: Writer, node: Node, inputs: list[Value]) -> str:
     return _matmul(writer, node, inputs) if node.op == "matmul" else _sum(writer, node, inputs[0])
 
 
+def total(writer: Writer, node: Node, array: str) -> str:
+    """The sum of all elements of an array, as the value of a sum over all axes."""
+    made = node.results[0].type
+    kind = LANES[lane(made.dtype)]
+    text = writer.made_of(_rounded(made).format(f"p.total({array}, {kind}(0))"))
+    if made.is_scalar:
+        return text
+    sizes = result(["1"] * len(made.shape or ()))
+    return writer.made_of(f"np.full({sizes}, {text}).astype({numpy(element(made.dtype))})")
+
+
+def _rounded(made: Type) -> str:
+    """An element of a sum, in its lane."""
+    kind = LANES[lane(made.dtype)]
+    return f"{kind}(float32({{}}))" if element(made.dtype) == "float32" else f"{kind}({{}})"
+
+
 def _sum(writer: Writer, node: Node, given: Value) -> str:
     """A sum over all axes, or along one."""
     type_, made = given.type, node.results[0].type
     if type_.is_scalar:
         return given.text
     kind, axis, rank = LANES[lane(made.dtype)], node.attribute("axis"), len(type_.shape or ())
-    one = f"{kind}(float32({{}}))" if element(made.dtype) == "float32" else f"{kind}({{}})"
     if axis is None:
-        text = writer.made_of(one.format(f"p.total({given.text}, {kind}(0))"))
-        if made.is_scalar:
-            return text
-        return writer.made_of(f"np.full({result(['1'] * rank)}, {text}).astype({numpy(element(made.dtype))})")
+        return total(writer, node, given.text)
     sizes = _sizes(given)
     before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
     folded = [_times(before), sizes[axis % rank], _times(after)]
     sums = writer.made_of(f"p.along({given.text}.reshape({result(folded)}), np.{kind})")
     if made.is_scalar:
-        return writer.made_of(one.format(f"{sums}[0, 0]"))
+        return writer.made_of(_rounded(made).format(f"{sums}[0, 0]"))
     shape = [*before, *["1"] * node.attribute("keepdims"), *after]
     return writer.made_of(f"{sums}.astype({numpy(element(made.dtype))}).reshape({result(shape)})")
 
@@ -68,8 +81,9 @@ def _as(value: Value, made: Type) -> str:
 
 
 def _product(made: Type, x: str, y: str) -> str:
-    of = "of_floats" if made.dtype.kind == "f" else "of_integers"
-    return f"p.{of}({x}, {y}, {numpy(element(made.dtype))})"
+    if made.dtype.kind == "f":
+        return f"p.of_{element(made.dtype)}(s, {x}, {y})"
+    return f"p.of_integers({x}, {y}, {numpy(element(made.dtype))})"
 
 
 def _stacked(writer: Writer, made: Type, x: str, y: str, stack: list[str]) -> str:

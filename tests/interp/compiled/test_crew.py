@@ -39,7 +39,7 @@ def test_bits(size: int) -> None:
 
 
 TWINS = {
-    "an element that nobody computes": (r"(w\.share\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "an element that nobody computes": (r"(w\.share_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
     "a share begins late": (r"range\(first, last", "range(first + 1, last"),
     "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
     "the words of another array": (r"m\.read_i\((c\d+), 3\)", r"m.read_i(\1, 2)"),
@@ -84,7 +84,7 @@ def count(c: int, first: int, last: int) -> None:
 
 @njit(nogil=True)
 def shared(s: int, words: int, size: int) -> bool:
-    return crew.share(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+    return crew.share_large(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
