@@ -55,8 +55,8 @@ def _of_one_shape(
     _check_size(writer, links, held, sizes)
     stretched = [Value(writer.made_of(text), type_) for text, type_ in given]
     with writer.inside(f"if {differ}:"):
-        for text, _ in stretched:
-            writer.line(f"{text} = np.broadcast_to({text}, {layout.result(sizes)}).copy()")
+        for value in stretched:
+            writer.line(f"{value.text} = {arrays.stretched(writer, value, sizes)}")
     return sizes, stretched
 
 
