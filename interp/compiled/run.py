@@ -186,8 +186,7 @@ def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
 
 def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
-    if any(each.size >= LARGE for each in words.borrowed):
-        words.allow_crew(crew.begun())
+    _call_crew(words)
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended
@@ -201,6 +200,7 @@ def _watched(
     ready: Ready, words: Words, work: Callable[[], None], limits: Limits, waiter: Waiter
 ) -> TagloomError | None:
     """Run on a thread of its own, to the end, or to a limit, or Ctrl-C."""
+    _call_crew(words)
     failed: list[BaseException] = []
 
     def guarded() -> None:
@@ -226,15 +226,19 @@ def _watched(
 
 def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str | None:
     """Wait until a run has ended; why it is to end, if it has not. Meanwhile what it asks for is done."""
-    if any(each.size >= LARGE for each in words.borrowed):
-        words.allow_crew(crew.begun())
     while not waiter.is_over(thread, OFTEN):
         ringing = alarm.rings(0, None)
         if ringing is not None:
             return ringing
         if words.wants_crew:
-            words.allow_crew(crew.begun())
+            words.allow_crew(crew.soon())
     return "interrupt" if alarm.interrupt.pressed else None
+
+
+def _call_crew(words: Words) -> None:
+    """Have helpers at hand where there are large arrays; before anybody looks, since they may have to be compiled."""
+    if any(each.size >= LARGE for each in words.borrowed):
+        words.allow_crew(crew.begun())
 
 
 def _no_memory(ready: Ready) -> Exhausted:

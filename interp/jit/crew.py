@@ -269,6 +269,15 @@ def begun() -> int:
         return int(words.ctypes.data) if words[10] else 0
 
 
+def soon() -> int:
+    """The same without waiting: 0 while the threads are being started, by another thread."""
+    if os.getpid() in _begun:
+        return begun()
+    if not _lock.locked():
+        threading.Thread(target=begun, name="tagloom crew begins", daemon=True).start()
+    return 0
+
+
 def _crew(count: int) -> Any:
     words = np.zeros(_WORDS, np.int64)
     if not count:

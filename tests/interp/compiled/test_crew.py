@@ -125,6 +125,17 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
 
 
+@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers that have to be compiled keep nobody from looking at limits."""
+    monkeypatch.setattr(crew, "_begun", {})
+    right, may = crew._crew, threading.Event()
+    monkeypatch.setattr(crew, "_crew", lambda count: may.wait(20.0) and right(count))
+    assert [crew.soon(), crew.soon()] == [0, 0]
+    may.set()
+    assert crew.begun() and crew.soon() == crew.begun()
+
+
 def test_many_ask_at_once() -> None:
     """A crew is one run's at a time; whoever finds it at work computes alone."""
     given = arguments(3 * crew.LARGE)
