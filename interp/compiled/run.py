@@ -236,9 +236,10 @@ def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str |
 
 
 def _call_crew(words: Words) -> None:
-    """Have helpers at hand where there are large arrays; before anybody looks, since they may have to be compiled."""
-    if any(each.size >= LARGE for each in words.borrowed):
-        words.allow_crew(crew.begun())
+    """Have helpers at hand, if they are, or where there are large arrays; before anybody looks, since they may have to
+    be compiled."""
+    is_large = any(each.size >= LARGE for each in words.borrowed)
+    words.allow_crew(crew.begun() if is_large else crew.at_hand())
 
 
 def _no_memory(ready: Ready) -> Exhausted:

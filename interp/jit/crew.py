@@ -265,17 +265,20 @@ def begun() -> int:
     with _lock:
         if os.getpid() not in _begun:
             _begun[os.getpid()] = _crew(helpers())
-        words = _begun[os.getpid()]
-        return int(words.ctypes.data) if words[10] else 0
+    return at_hand()
+
+
+def at_hand() -> int:
+    """The same, and 0 where the threads have not been started."""
+    words = _begun.get(os.getpid())
+    return 0 if words is None or not words[10] else int(words.ctypes.data)
 
 
 def soon() -> int:
-    """The same without waiting: 0 while the threads are being started, by another thread."""
-    if os.getpid() in _begun:
-        return begun()
-    if not _lock.locked():
+    """The same, and another thread starts them."""
+    if os.getpid() not in _begun and not _lock.locked():
         threading.Thread(target=begun, name="tagloom crew begins", daemon=True).start()
-    return 0
+    return at_hand()
 
 
 def _crew(count: int) -> Any:
