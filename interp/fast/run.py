@@ -341,8 +341,9 @@ def run_fast(
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
+    spent: float = 0.0,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; how it ends is data.
+    """Run a graph whose rules have been checked; how it ends is data. `spent` are seconds that count as this run's.
 
     Raises Usage where the arguments do not fit, or an option is none.
     """
@@ -350,7 +351,7 @@ def run_fast(
     admitted = admit_arguments(graph, arguments)
     state = first_state(graph, admitted, schedule, seed, k, world)
     with keeping(keep, graph, admitted, schedule, seed, k) as kept:
-        return finished(state, schedule, until, limits_of(limits), structure, kept)
+        return finished(state, schedule, until, limits_of(limits), structure, kept, spent=spent)
 
 
 def finished(

@@ -11,7 +11,7 @@ array would be seven arguments of every call. The words of a state:
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
 7   the address of the function that has effects done
-8   the address of the words of a crew (crew.py); 0 where nobody helps
+8   the address of the words of a crew (crew.py); 0 where nobody helps, and WANTED where somebody should
 9+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
@@ -34,6 +34,7 @@ from .references import read_array, write_array
 
 TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
 DONE, FAILED, LEFT = 0, 1, 2
+WANTED = 1
 OPERANDS = 9
 SLOT = 66
 
