@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ...core.program import Node
 from ..jit.kernels import lane
-from ..jit.machine import FAILED, OPERANDS
+from ..jit.state import FAILED, OPERANDS
 from . import arrays
 from .arrays import Value
 from .layout import axes, element, numpy

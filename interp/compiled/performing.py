@@ -17,7 +17,7 @@ from ...core.program import Node
 from ...core.types import Type
 from ...core.value import Value
 from ...core.world import Failed, World
-from ..jit.machine import DONE, FAILED, LEFT
+from ..jit.state import DONE, FAILED, LEFT
 from .source import Trapping
 from .words import Words
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,16 +23,19 @@ from ...core.tag import ROOT
 from ...core.value import Value, admit, borrow
 from ...core.world import World
 from ..alarm import Alarm, interruptible, resident_lately
-from ..jit import crew
-from ..jit.crew import LARGE
+from ..jit import cache
+from ..jit.native import Unlinkable, native
 from ..jit.progress import compiling
+from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY
+from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from . import source
 from .brief import LONG, Straight, straight
 from .components import recurs
 from .ending import outcome_of
 from .performing import Performer, Waiter
-from .support import has_effects, supports
+from .support import has_effects, is_of_scalars, supports
 from .thread import STACK, Runner, running
 from .words import Words, write
 from .words import given as array_given
@@ -47,8 +51,9 @@ class Ready:
     """A program that has been compiled."""
 
     program: Program
-    text: Any
-    entry: Callable[..., None]
+    text: source.Text
+    entry: Callable[..., int]
+    is_of_scalars: bool
     recurs: bool
     acts: bool
     """Whether it has effects."""
@@ -56,7 +61,7 @@ class Ready:
     """What it takes, where sizes say that."""
 
 
-_ROOT = np.uint64(ROOT.key)
+_ROOT = int(np.uint64(ROOT.key).astype(np.int64))
 _ready: OrderedDict[int, Ready] = OrderedDict()
 _KEPT = 64
 _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
@@ -65,22 +70,30 @@ _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
 def prepared(program: Program) -> Ready:
     """The machine code of a program; that of the last programs is kept in memory, of all others on disk. Raises Usage
     where there is none."""
-    from ..jit import cache
-    from .source import text_of
-
     found = _ready.get(id(program))
     if found is None or found.program is not program:
         why = supports(program)
         if why is not None:
             raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
-        made = text_of(program)
         with compiling(program.entry):
-            module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        found = Ready(program, made, module.entry, recurs(program), has_effects(program), straight(program))
+            text, entry = _entry(program)
+        of_scalars, acts = is_of_scalars(program), has_effects(program)
+        found = Ready(program, text, entry, of_scalars, recurs(program), acts, straight(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
     return found
+
+
+def _entry(program: Program) -> tuple[source.Text, Callable[..., int]]:
+    """The text of a program, and what is compiled of it: where all is scalars, it is loaded without numba."""
+    name = program.entry if program.entry.isidentifier() else "main"
+    if is_of_scalars(program):
+        text = source.text_of(program, native=True)
+        with suppress(Unlinkable):
+            return text, native(name, "\n".join(text.lines), "entry", 5)
+    text = source.text_of(program)
+    return text, cache.load(name, "\n".join(text.lines)).entry
 
 
 def is_ready(program: Program) -> bool:
@@ -110,8 +123,6 @@ def run_compiled(
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    from ..jit import machine
-
     ready, limits = prepared(program), limits_of(limits)
     admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     deepest = min(limits.depth, DEEPEST)
@@ -127,7 +138,7 @@ def run_compiled(
         stopped = _watched(ready, words, work, limits, waiter)
     if stopped is not None:
         words.drop(program.main.results)
-    elif words.why == machine.ELSEWHERE:
+    elif words.why == ELSEWHERE:
         return None
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
@@ -155,11 +166,9 @@ def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -
 
 def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
     """The limit that generated code met."""
-    from ..jit import machine
-
-    if words.why == machine.DEPTH:
+    if words.why == DEPTH:
         return exhausted("nested calls and loops", "depth", min(limits.depth, DEEPEST))
-    if words.why == machine.STACK:
+    if words.why == NO_STACK:
         error = Exhausted(
             f"the run exceeds the {STACK:,} bytes of stack that engine compiled has for nested calls",
             rule="S12",
@@ -167,7 +176,7 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
         )
         error.limit = "depth"
         return error
-    if words.why == machine.MEMORY:
+    if words.why == MEMORY:
         function, node, _ = ready.text.trapping[words.node]
         node = node if isinstance(node, Node) else node.nodes[-1]
         name = f"{function}.{node.name}"
@@ -186,7 +195,7 @@ def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
 
 def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
-    _call_crew(words)
+    _call_crew(ready, words)
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended
@@ -200,7 +209,7 @@ def _watched(
     ready: Ready, words: Words, work: Callable[[], None], limits: Limits, waiter: Waiter
 ) -> TagloomError | None:
     """Run on a thread of its own, to the end, or to a limit, or Ctrl-C."""
-    _call_crew(words)
+    _call_crew(ready, words)
     failed: list[BaseException] = []
 
     def guarded() -> None:
@@ -231,13 +240,19 @@ def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str |
         if ringing is not None:
             return ringing
         if words.wants_crew:
+            from ..jit import crew
+
             words.allow_crew(crew.soon())
     return "interrupt" if alarm.interrupt.pressed else None
 
 
-def _call_crew(words: Words) -> None:
+def _call_crew(ready: Ready, words: Words) -> None:
     """Have helpers at hand, if they are, or where there are large arrays; before anybody looks, since they may have to
     be compiled."""
+    if ready.is_of_scalars:
+        return
+    from ..jit import crew
+
     is_large = any(each.size >= LARGE for each in words.borrowed)
     words.allow_crew(crew.begun() if is_large else crew.at_hand())
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from .. import image, opcode
 from ..jit.native import native
+from ..jit.progress import compiling
 from . import arms, registers, rows
 
 
@@ -55,7 +56,8 @@ class Variant(StrEnum):
 @cache
 def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
-    return native(variant, text(variant), "run", 3)
+    with compiling(f"the {variant}"):
+        return native(variant, text(variant), "run", 3)
 
 
 def text(variant: Variant = Variant.PLAIN) -> str:

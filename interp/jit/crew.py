@@ -48,11 +48,10 @@ from numba.np import arrayobj
 from . import cache, machine
 from .inner import inner, kernel
 from .memory import place
+from .state import LARGE, WANTED
 
 SHARE = 16_384
 """How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
-LARGE = 65_536
-"""From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
 _LOOKS = 200_000
 """How often a helper looks for work before it sleeps: for some 0.1 ms."""
 look: Any = machine.look
@@ -209,8 +208,8 @@ def share(s, part, words, count, size):  # type: ignore[no-untyped-def]
     well."""
     c = read_i(s, 8)
     if c == 0:
-        write(s, 8, machine.WANTED)
-    if c <= machine.WANTED or claim(c, 0, 1) == 0:
+        write(s, 8, WANTED)
+    if c <= WANTED or claim(c, 0, 1) == 0:
         return call(part, words, 0, count) == 0
     write(c, 3, 0)
     write(c, 4, part)

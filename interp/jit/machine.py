@@ -1,21 +1,5 @@
 """What generated code asks of the machine, and Python has no words for: words of memory by address, and its own stack.
-
-A state is a block of 64-bit words that generated code and whoever waits for it share, passed on as its address: an
-array would be seven arguments of every call. The words of a state:
-
-0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
-1   why, where it happened inside: TRAP, DEPTH, STACK, MEMORY, or ELSEWHERE, where only a machine with tokens goes on
-2   the number of the node where TRAP or MEMORY was
-3   how low the stack may go
-4   how many steps of the tag are noted
-5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
-6   the seed of random numbers
-7   the address of the function that has effects done
-8   the address of the words of a crew (crew.py); 0 where nobody helps, and WANTED where somebody should
-9+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
-
-A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
-that of its elements, and its sizes. Whoever finds an array there owns a reference.
+`state` says what is in the words that it shares with whoever waits for it.
 """
 
 from __future__ import annotations
@@ -31,12 +15,7 @@ from numba.extending import intrinsic
 from .inner import inner, kernel
 from .memory import peek, place
 from .references import read_array, write_array
-
-TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
-DONE, FAILED, LEFT = 0, 1, 2
-WANTED = 1
-OPERANDS = 9
-SLOT = 66
+from .state import TRAP
 
 _WORD = ir.IntType(64)
 _KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}

@@ -16,7 +16,8 @@ from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
 from tagloom.interp.jit import crew, kernels
-from tagloom.interp.jit.machine import WANTED, read_i, write
+from tagloom.interp.jit.machine import read_i, write
+from tagloom.interp.jit.state import WANTED
 
 
 @tl.function
@@ -56,8 +57,8 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program) -> source.Text:
-        made = right(program)
+    def wrong(program: Program, *, native: bool = False) -> source.Text:
+        made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"
         made.lines = lines

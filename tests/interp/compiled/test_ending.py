@@ -102,11 +102,11 @@ def test_seconds_between_copies() -> None:
 
 @tl.function
 def waiting(n: tl.int64) -> tl.int64:
-    """A loop, then a cell that is read before it is put."""
+    """A loop, then a cell that is read before it is put, which cell the loop says."""
     last = tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + 1), 0, 1)[1]
-    a = tl.cells(1, tl.int64)
-    got = a[0] + last
-    tl.put(a, 0, n)
+    a = tl.cells(2, tl.int64)
+    got = a[tl.where(last < 0, 1, 0)]
+    tl.put(tl.put(a, 0, n), 1, n)
     return got
 
 

@@ -104,5 +104,6 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
         text = inspect.getsource(vars(matrices)[name].py_func)
         exec(text.replace(right, wrong) if name == "_strips" else text, scope)
     x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
-    made = _wrapped(scope["product64"], float64)(np.zeros(9, np.int64).ctypes.data, x, y)
+    state = np.zeros(9, np.int64)
+    made = _wrapped(scope["product64"], float64)(state.ctypes.data, x, y)
     assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]
