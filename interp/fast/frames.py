@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
-from ..jit.memory import peek, poke
+from ..jit.memory import peek, poke, rare
 from .journal import note_closed
 from .registers import A, R
 
@@ -19,6 +19,8 @@ LOW = (1 << LOW_BITS) - 1
 PENDING = (1 << 32) - 1
 JOURNAL = False
 """Whether the machine keeps a journal: `load` leaves out what stands under it, or the question."""
+STAMPED = False
+"""Whether tokens know their waves, and activations may be given to other cores: the same."""
 
 
 def mixed(seed: Any, number: Any) -> Any:
@@ -53,6 +55,11 @@ def depth_of(mem: Any, frame: Any) -> Any:
 
 def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
     """A new frame for an activation of a site, below a frame."""
+    if STAMPED:
+        stub = peek(r, R.NEXT_STUB)
+        if rare(stub != 0):
+            poke(r, R.NEXT_STUB, 0)
+            return stub
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     row = site * SITE_WORDS
     scope = peek(sites, row + SITE.SCOPE)
@@ -88,6 +95,10 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
+        if STAMPED:
+            if rare(parent == 0):
+                closed_stub(r, mem, frame)
+                return
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
         if JOURNAL:
             note_closed(a, r, mem, frame, scope, header)
@@ -111,6 +122,13 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
         if (counts & PENDING) != 0:
             return
         frame = parent
+
+
+def closed_stub(r: Any, mem: Any, frame: Any) -> None:
+    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
+    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
+    poke(mem, frame + Header.WHEN, -1)
+    poke(r, R.CLOSED_STUBS, frame)
 
 
 def take(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:

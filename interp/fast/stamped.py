@@ -1,0 +1,105 @@
+"""The token store of one core of several: its tokens know in which wave they are delivered, and some of its frames are
+stubs, which stand for activations that another core has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.tag import Tag
+from ..image import NODE, SCOPE, SITE, Image, Words
+from ..opcode import Code
+from ..reference import Limits
+from .registers import STUB, WAVE, A, Mode, R
+from .rows import ROW, rows_of
+from .store import SLACK, Store
+
+
+class Stamped(Store):
+    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all."""
+
+    def __init__(self, image: Image, limits: Limits, shared: Words, cores: Sequence[Stamped]) -> None:
+        super().__init__(image, limits, Mode.YOUNGEST, seed=0, clocked=True, enough=0)
+        self.registers[R.CORE] = len(cores)
+        self.rows, self._shared, self._cores = rows_for_cores(image), shared, cores
+        self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)  # type: ignore[assignment]
+        self.waits = np.zeros(len(self.memory), np.int64)
+        self.waves = np.zeros(len(self.ring), np.int64)
+
+    def _found(self) -> Words:
+        found = super()._found()
+        found[[A.WAITS, A.WAVES]] = self.waits.ctypes.data, self.waves.ctypes.data
+        found[A.SHARED] = self._shared.ctypes.data
+        return found
+
+    def growth(self) -> int:
+        return 2 * super().growth()
+
+    def _grow_memory(self, factor: int) -> None:
+        super()._grow_memory(factor)
+        self.waits = np.concatenate([self.waits, np.zeros(len(self.memory) - len(self.waits), np.int64)])
+
+    def fit_ring(self, more: int) -> None:
+        places = (np.arange(len(self.waves)) + self.registers[R.HEAD]) & (len(self.waves) - 1)
+        super().fit_ring(more)
+        if len(self.waves) < len(self.ring):
+            waves = self.waves[places]
+            self.waves = np.zeros(len(self.ring), np.int64)
+            self.waves[: len(waves)] = waves
+
+    def is_stub(self, frame: int) -> bool:
+        return bool(self.memory[frame + self.image.header] < 0)
+
+    def frames(self) -> Iterator[int]:
+        """The frames of the open activations that this core has itself."""
+        frame = len(self.image.literals)
+        while frame < self.registers[R.TOP]:
+            is_stub, site = self.is_stub(frame), self.site_of(frame)
+            if not is_stub and self.memory[frame + 1] >= 0:
+                yield frame
+            scope = self.image.sites[site, SITE.SCOPE]
+            frame += self.image.largest if is_stub else int(self.image.scopes[scope, SCOPE.SIZE])
+
+    def tag(self, frame: int) -> Tag:
+        outermost = frame
+        while self.parent_of(outermost):
+            outermost = self.parent_of(outermost)
+        if self.is_stub(outermost) and outermost not in self.tags:
+            link = self.waits[outermost : outermost + len(STUB)]
+            self.tags[outermost] = self._cores[link[STUB.CORE]].tag(int(link[STUB.FRAME]))
+        return super().tag(frame)
+
+
+def rows_for_cores(image: Image) -> Words:
+    """The rows of an image, with results, which `plain` takes itself there, and with what may be given away: what each
+    argument sends one token to, so that whoever gets it knows how many have come."""
+    rows, nodes = rows_of(image).rows.copy(), image.nodes
+    code = nodes[:, NODE.CODE]
+    sends = nodes[:, NODE.SECOND] - nodes[:, NODE.FIRST]
+    others = np.unique(nodes[(code == Code.CALL) & (sends != 1), NODE.SITE])
+    gives = (code == Code.CALL) & ~np.isin(nodes[:, NODE.SITE], others)
+    rows[:, ROW.GIVES] = gives[rows[:, ROW.NUMBER]]
+    is_result = code[rows[:, ROW.NUMBER]] == Code.RESULT
+    rows[is_result, ROW.CODE] = Code.RESULT
+    return rows
+
+
+def is_shareable(image: Image) -> bool:
+    """Whether several cores can run this: words only, no bounds, and nothing that leaves the loop."""
+    return not image.is_bounded and not image.is_keyed and bool((rows_for_cores(image)[:, ROW.CODE] != Code.LEAVE).all())
+
+
+def profile(stores: Sequence[Stamped], begun: int) -> npt.NDArray[np.int64]:
+    """By wave, of a run that began with so many tokens: firings; tokens that were delivered; tokens that wait when it
+    is over; and how many there were at most, at any time."""
+    most = max(len(store.profile) for store in stores)
+    found = np.zeros((most + 1, len(WAVE)), np.int64)
+    for store in stores:
+        found[: len(store.profile)] += store.profile
+    delivered = np.concatenate([[begun], found[:-1, WAVE.SENT]])
+    waves = len(np.trim_zeros(delivered, "b"))
+    waiting = np.cumsum(delivered - found[:, WAVE.TAKEN])
+    alive = delivered + found[:, WAVE.SENT] + np.concatenate([[0], waiting[:-1]])
+    return np.stack([found[:, WAVE.FIRED], delivered, waiting, alive])[:, :waves]
