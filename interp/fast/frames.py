@@ -95,10 +95,9 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
-        if STAMPED:
-            if rare(parent == 0):
-                closed_stub(r, mem, frame)
-                return
+        if STAMPED and rare(parent == 0):
+            closed_stub(r, mem, frame)
+            return
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
         if JOURNAL:
             note_closed(a, r, mem, frame, scope, header)

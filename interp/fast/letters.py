@@ -13,6 +13,7 @@ from ..jit.memory import look, peek, poke, post
 from .registers import A, R
 from .shared import ALL, LETTER, MOST_LETTERS, ONE
 
+
 def line_of(core: Any) -> Any:
     """The line of a core."""
     return (1 + core) * LINE
@@ -38,7 +39,9 @@ def is_full(a: Any, receiver: Any) -> Any:
     return peek(c, ring + LINE) - look(c, ring) > MOST_LETTERS - 2
 
 
-def write_letter(a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any) -> None:
+def write_letter(
+    a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any
+) -> None:
     """Send a letter, for which there is room."""
     c, core = peek(a, A.SHARED), peek(peek(a, A.REGISTERS), R.CORE)
     ring = ring_of(c, core, receiver)

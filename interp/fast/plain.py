@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch, rare
 from ..opcode import FIRST, Code, first_trapping
-from .frames import JOURNAL, PENDING, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
+from .frames import JOURNAL, PENDING, STAMPED, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
 from .journal import note_plain, note_stay
-from .registers import A, Head, Options, R
+from .registers import WAVE, A, Head, Options, R
 from .rows import ROW
 
 if TYPE_CHECKING:

@@ -10,28 +10,25 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property
 
-import numpy as np
-
-from ...core.errors import TagloomError
 from ...core.frontend.structure import Structure
-from ..alarm import EVERY, Alarm, Interrupt, interruptible, resident
+from ...core.graph import Graph
+from ...core.world import World
+from ..alarm import Alarm, interruptible, resident
 from ..imaging import known_image
 from ..measure import Meter, Stats
 from ..outcome import Outcome, ending
-from ..reference import Limits, rung
-from ..series import Series
+from ..reference import Limits, Until, admit_arguments, first_state, limits_of, rung
 from ..state import State
-from .handover import results, waiting
+from .handover import results
 from .load import Variant, machine
 from .outside import Outside
 from .registers import R, Why
+from .run import Residue, run_fast
 from .shared import ALL, shared
-from .stamped import Stamped, is_shareable, profile
+from .stamped import Stamped, is_shareable, profile, stats_of
 from .takeover import from_state
 
 ENLIST = 48
@@ -42,11 +39,44 @@ BURSTS = 128
 """How many bursts go by between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
 REST = 50e-6
 """How many seconds an idle core sleeps between two looks at its letters."""
-MOST_CORES = 64
+
+
+AGAIN = "again"
+"""How a run on several cores ended that one core is to begin again."""
+
+
+def run_on_cores(
+    cores: int,
+    graph: Graph,
+    arguments: Sequence[object],
+    *,
+    schedule: str,
+    until: Until,
+    limits: Limits | None,
+    structure: Structure,
+    seed: int = 0,
+    k: int | None = None,
+    world: World | None = None,
+) -> Outcome:
+    """Run a graph whose rules have been checked, under `waves` until it is quiet; how it ends is data.
+
+    Raises Usage where the arguments do not fit.
+    """
+    admitted, began = admit_arguments(graph, arguments), time.monotonic()
+    state, most = first_state(graph, admitted, schedule, seed, k, world), limits_of(limits)
+    if is_shareable(known_image(graph, state.bounds)) and most.tokens < 2**31:
+        run = Several(state, most, cores)
+        run.go()
+        if run.is_good:
+            return run.outcome(structure)
+    return run_fast(
+        graph, admitted, schedule=schedule, until=until, limits=limits, structure=structure, seed=seed, k=k,
+        world=world, spent=time.monotonic() - began,
+    )  # fmt: skip
 
 
 class Several:
-    """A run on several cores, from its beginning on."""
+    """A run on several cores, from its beginning on; after so many bursts of the first, the others begin."""
 
     def __init__(self, state: State, limits: Limits, cores: int, *, burst: int = BURST, enlist: int = ENLIST) -> None:
         self._state, self._limits, self._enlist = state, limits, enlist
@@ -55,72 +85,123 @@ class Several:
         self.stores: list[Stamped] = []
         for _ in range(cores):
             self.stores.append(Stamped(image, limits, self.shared, self.stores))
-        from_state(self.stores[0], Outside(self.stores[0], state), state, Meter(state, clocked=False))
+        self._outside = Outside(self.stores[0], state)
+        from_state(self.stores[0], self._outside, state, Meter(state, clocked=False))
         self._begun = len(state.flight)
         self._threads: list[threading.Thread] = []
-        self._ended: str | None = None
+        self.ended: str | None = None
+        """How: "quiet", the limit that ended it from outside, or AGAIN."""
         self._failed: BaseException | None = None
 
-    def go(self, spent: float = 0.0) -> str:
-        """Go on until the run is over: "quiet", the limit that ended it from outside, or "again" where one core has to
-        tell how it ends."""
-        machine(Variant.STAMPED)
-        limits, first = self._limits, self.stores[0]
-        left = None if limits.seconds is None else max(0.0, limits.seconds - spent)
+    def go(self) -> None:
+        """Go on until the run is over."""
+        machine(Variant.STAMPED)  # which may take seconds to compile, the first time
         with interruptible() as interrupt:
-            alarm = Alarm(left, limits.bytes, interrupt)
+            alarm = Alarm(self._limits.seconds, self._limits.bytes, interrupt)
             try:
-                budget, looked = self._enlist, 0
-                while self._ended is None:
-                    self._end(alarm.rings(0, None))
-                    self._go(first, budget)
-                    if self.firings > limits.firings:
-                        self._end("again")
-                    if not self._threads:
-                        self._start()
-                    budget = BURSTS
+                self._lead(alarm)
             finally:
-                self._end("again")
+                self._end(AGAIN)
                 for thread in self._threads:
                     thread.join()
         if self._failed is not None:
             raise self._failed
-        return self._ended
 
-    def _start(self) -> None:
+    def _lead(self, alarm: Alarm) -> None:
+        """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""
+        bursts, looked = self._enlist, 0
+        while self.ended is None:
+            self._end(alarm.rings(0, None))
+            self._go(self.stores[0], bursts)
+            firings, bursts = self.firings, BURSTS
+            if firings > self._limits.firings:
+                self._end(AGAIN)
+            if firings > 2 * looked:
+                looked = firings
+                self._end(None if self._fits else AGAIN)
+            if not self._threads and self.ended is None:
+                self._enlist_others()
+
+    def _enlist_others(self) -> None:
         for store in self.stores[1:]:
             thread = threading.Thread(target=self._serve, args=(store,), name="tagloom core", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def _serve(self, store: Stamped) -> None:
+        """What another core does."""
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            while self._ended is None:
+            while self.ended is None:
                 self._go(store, BURSTS)
-        except BaseException as error:
+        except BaseException as error:  # whoever waits for the run is to know
             self._failed = error
-            self._end("again")
+            self._end(AGAIN)
 
-    def _go(self, store: Stamped, budget: int) -> None:
-        match Why(machine(Variant.STAMPED)(store.addresses(), budget, store.image.header)):
+    def _go(self, store: Stamped, bursts: int) -> None:
+        """Make so many bursts, or fewer, and do what stopped them."""
+        match Why(machine(Variant.STAMPED)(store.addresses(), bursts, store.image.header)):
             case Why.ROOM:
-                if resident() + store.growth() > self._limits.bytes:
-                    self._end("bytes")
-                else:
-                    store.grow()
+                self._grow(store)
             case Why.IDLE:
                 time.sleep(REST)
             case Why.QUIET:
                 self._end("quiet")
             case Why.LEAVE:
-                self._end("again")
+                self._end(AGAIN)
+
+    def _grow(self, store: Stamped) -> None:
+        if resident() + store.growth() > self._limits.bytes:
+            self._end("bytes")
+            return
+        try:
+            store.grow()
+        except MemoryError:
+            self._end(AGAIN)
 
     def _end(self, how: str | None) -> None:
-        if how is not None and self._ended is None:
-            self._ended = how
+        """All are to leave, if there is a reason; the first one counts."""
+        if how is not None and self.ended is None:
+            self.ended = how
             self.shared[ALL.STOP] = 1
 
     @property
     def firings(self) -> int:
         return sum(int(store.registers[R.FIRINGS]) for store in self.stores)
+
+    @property
+    def _fits(self) -> bool:
+        """Whether surely no wave that is over had more tokens than the limit allows: after each of its firings."""
+        return bool(profile(self.stores, self._begun)[3].max(initial=0) <= self._limits.tokens)
+
+    @cached_property
+    def is_good(self) -> bool:
+        """Whether the run is to be kept: where it is quiet, all that is left are results."""
+        if self.ended != "quiet":
+            return self.ended != AGAIN
+        pending = (R.LENGTH, R.WAITING, R.OPEN)
+        is_clean = not any(store.registers[list(pending)].any() for store in self.stores)
+        has_come = self.stores[0].registers[R.CAME] == len(self._state.graph.results)
+        return bool(is_clean and has_come and self.firings <= self._limits.firings and self._fits)
+
+    def stats(self) -> Stats:
+        """The measures so far."""
+        return stats_of(self.stores, self._begun)
+
+    def outcome(self, structure: Structure) -> Outcome:
+        """How it ended, where it is good."""
+        state, first = self._state, self.stores[0]
+        state.records.clear()
+        state.results = results(first)
+        return ending(
+            state,
+            self.stats(),
+            None if self.ended == "quiet" else rung(str(self.ended), self._limits),
+            "quiet",
+            left=Residue(self.stores, self._outside, state.bounds),
+            open_activations=sum(int(store.registers[R.OPEN]) for store in self.stores),
+            schedule="waves",
+            engine="fast",
+            structure=structure,
+            cores=1 + len(self._threads),
+        )

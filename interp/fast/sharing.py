@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
 from ..jit.memory import look, peek, poke, post, rare, swap
-from ..opcode import Code
 from .frames import PENDING, SITE_WORDS, closed, closed_stub, depth_of, opened, parent_of, site_of
 from .letters import is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
 from .registers import A, Options, R, STUB, Why
@@ -51,9 +50,8 @@ def run(a: Any, budget: Any, header: Any) -> Any:
         if peek(r, R.LENGTH):
             offer(a, r, mem, c, core, header)
             sure = min(room(a), peek(c, ALL.BURST))
-            if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH):
-                if not send(a, r, mem):
-                    return Why.LEAVE
+            if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH) and not send(a, r, mem):
+                return Why.LEAVE
         tell(a, r, mem)
         if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_STUBS) == 0:
             why = wait(a, r, c, core)
@@ -236,9 +234,7 @@ def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -
     poke(mem, stub + Header.COUNTS, peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) + 1)
     poke(mem, frame + Header.COUNTS, peek(mem, frame + Header.COUNTS) + 1)
     link(a, stub, other, theirs, 0, 0)
-    write_letter(
-        a, other, Letters.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, stub
-    )
+    write_letter(a, other, Letters.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, stub)
     poke(r, R.NEXT_STUB, stub)
     poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
     youngest(a, 1, header)

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from ...core.tag import Tag
 from ..image import NODE, SCOPE, SITE, Image, Words
+from ..measure import Stats
 from ..opcode import Code
 from ..reference import Limits
+from ..series import Series
 from .registers import STUB, WAVE, A, Mode, R
 from .rows import ROW, rows_of
 from .store import SLACK, Store
@@ -24,7 +26,7 @@ class Stamped(Store):
         super().__init__(image, limits, Mode.YOUNGEST, seed=0, clocked=True, enough=0)
         self.registers[R.CORE] = len(cores)
         self.rows, self._shared, self._cores = rows_for_cores(image), shared, cores
-        self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)  # type: ignore[assignment]
+        self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)
         self.waits = np.zeros(len(self.memory), np.int64)
         self.waves = np.zeros(len(self.ring), np.int64)
 
@@ -88,7 +90,9 @@ def rows_for_cores(image: Image) -> Words:
 
 def is_shareable(image: Image) -> bool:
     """Whether several cores can run this: words only, no bounds, and nothing that leaves the loop."""
-    return not image.is_bounded and not image.is_keyed and bool((rows_for_cores(image)[:, ROW.CODE] != Code.LEAVE).all())
+    return (
+        not image.is_bounded and not image.is_keyed and bool((rows_for_cores(image)[:, ROW.CODE] != Code.LEAVE).all())
+    )
 
 
 def profile(stores: Sequence[Stamped], begun: int) -> npt.NDArray[np.int64]:
@@ -103,3 +107,25 @@ def profile(stores: Sequence[Stamped], begun: int) -> npt.NDArray[np.int64]:
     waiting = np.cumsum(delivered - found[:, WAVE.TAKEN])
     alive = delivered + found[:, WAVE.SENT] + np.concatenate([[0], waiting[:-1]])
     return np.stack([found[:, WAVE.FIRED], delivered, waiting, alive])[:, :waves]
+
+
+def stats_of(stores: Sequence[Stamped], begun: int) -> Stats:
+    """The measures of a run that began with so many tokens: of what has fired, and, where it is over, of its waves."""
+    fired, delivered, waits, _ = profile(stores, begun)
+    registers = np.array([store.registers for store in stores])
+    firings, span = int(registers[:, R.FIRINGS].sum()), len(np.trim_zeros(fired, "b"))
+    counts = np.sum([store.counts for store in stores], axis=0)
+    opened = np.sum([store.begun for store in stores], axis=0)
+    return Stats(
+        firings=firings,
+        steps=int(registers[:, R.STEPS].sum()),
+        critical_path=span,
+        parallelism=firings / span if span else 0.0,
+        profile=Series(fired[:span]),
+        waiting=Series(waits),
+        largest_store=int(waits.max(initial=0)),
+        largest_flight=int(delivered.max(initial=0)),
+        deepest_tag=int(registers[:, R.DEEPEST].max()),
+        by_node=tuple(counts.tolist()),
+        opened={site: count for site, count in zip(stores[0].image.site_list, opened.tolist(), strict=True) if count},
+    )
