@@ -204,8 +204,7 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
             if STAMPED:
                 highest = max(highest, now + 1)
                 at = now * len(WAVE)
-                poke(profile, at + WAVE.FIRED, peek(profile, at + WAVE.FIRED) + 1)
-                poke(profile, at + WAVE.TAKEN, peek(profile, at + WAVE.TAKEN) + needs)
+                poke(profile, at + WAVE.FIRED, peek(profile, at + WAVE.FIRED) + (needs << 32) + 1)
                 poke(profile, at + WAVE.SENT, peek(profile, at + WAVE.SENT) + sent)
             if target != frame:
                 poke(mem, target + Header.COUNTS, peek(mem, target + Header.COUNTS) + sent + passed)

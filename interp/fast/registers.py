@@ -106,13 +106,12 @@ class A(IntEnum):
 
 
 class WAVE(IntEnum):
-    """The columns of the profile of a machine whose tokens know their waves: firings, and the tokens that these took
-    and sent."""
+    """The columns of the profile of a machine whose tokens know their waves."""
 
     FIRED = 0
-    TAKEN = 1
-    SENT = 2
-    SPARE = 3
+    """Firings; in the upper half the tokens that they took."""
+    SENT = 1
+    """The tokens that they sent."""
 
 
 class STUB(IntEnum):

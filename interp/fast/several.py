@@ -109,15 +109,15 @@ class Several:
 
     def _lead(self, alarm: Alarm) -> None:
         """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""
-        bursts, looked = self._enlist, 0
+        bursts, looked = self._enlist, 2**24
         while self.ended is None:
             self._end(alarm.rings(0, None))
             self._go(self.stores[0], bursts)
             firings, bursts = self.firings, BURSTS
             if firings > self._limits.firings:
                 self._end(AGAIN)
-            if firings > 2 * looked:
-                looked = firings
+            if firings > looked:
+                looked = 2 * firings
                 self._end(None if self._fits else AGAIN)
             if not self._threads and self.ended is None:
                 self._enlist_others()

@@ -1,4 +1,4 @@
-"""One core of several that run a program, in the part of Python that numba compiles: it delivers the tokens that it has,
+"""One core of several that run a program, in the part of Python that numba compiles: it delivers the tokens it has,
 gives activations to cores that ask for one, and asks where it has none.
 
 Each core has memory of its own, which no other reads. An activation that another core has is a stub: a frame whose bits
@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
-from ..jit.memory import look, peek, poke, post, rare, swap
+from ..jit.memory import look, peek, poke, post, swap
 from .frames import PENDING, SITE_WORDS, closed, closed_stub, depth_of, opened, parent_of, site_of
 from .letters import is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
-from .registers import A, Options, R, STUB, Why
+from .registers import STUB, A, Options, R, Why
 from .rows import ROW
 from .shared import ALL, LETTER, ONE, Letters
 
@@ -31,8 +31,10 @@ LOOKS = 2000
 """How often an idle core looks for letters before it sleeps."""
 OLDEST = 32
 """Among how many of the oldest tokens one is looked for that opens an activation, and how many are delivered, where
-there is none, to come to one."""
-PATIENT = 64
+there is none, to come to one; so often at most as TRIES says."""
+TRIES = 4
+PATIENT = 15
+"""After how many bursts at most it is tried again."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
@@ -210,14 +212,10 @@ def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
 def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
     """Give an activation to a core that asks for one; whether there was one."""
     position = found(a, r, mem, 0, min(OLDEST, peek(r, R.LENGTH)))
-    if position < 0:
-        for _ in range(OLDEST):
-            if peek(r, R.LENGTH) < 2 or room(a) < 1:
-                return False
-            raised(a, r, 0)
-            if youngest(a, 1, header) == 0:
-                return False
+    tries = TRIES
+    while position < 0 and tries > 0 and broaden(a, r, header):
         position = found(a, r, mem, max(0, peek(r, R.LENGTH) - 2 * OLDEST), peek(r, R.LENGTH))
+        tries -= 1
     if position < 0 or room(a) < 1:
         return False
     theirs = swap(c, line_of(other) + ONE.WANT, 0)
@@ -238,6 +236,17 @@ def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -
     poke(r, R.NEXT_STUB, stub)
     poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
     youngest(a, 1, header)
+    return True
+
+
+def broaden(a: Any, r: Any, header: Any) -> Any:
+    """Deliver some of the oldest tokens; whether all went well."""
+    for _ in range(OLDEST):
+        if peek(r, R.LENGTH) < 2 or room(a) < 1:
+            return False
+        raised(a, r, 0)
+        if youngest(a, 1, header) == 0:
+            return False
     return True
 
 

@@ -41,7 +41,9 @@ class Stamped(Store):
 
     def _grow_memory(self, factor: int) -> None:
         super()._grow_memory(factor)
-        self.waits = np.concatenate([self.waits, np.zeros(len(self.memory) - len(self.waits), np.int64)])
+        waits = np.zeros(len(self.memory), np.int64)
+        waits[: len(self.waits)] = self.waits
+        self.waits = waits
 
     def fit_ring(self, more: int) -> None:
         places = (np.arange(len(self.waves)) + self.registers[R.HEAD]) & (len(self.waves) - 1)
@@ -95,18 +97,23 @@ def is_shareable(image: Image) -> bool:
     )
 
 
+_HALF = 2**32 - 1
+
+
 def profile(stores: Sequence[Stamped], begun: int) -> npt.NDArray[np.int64]:
     """By wave, of a run that began with so many tokens: firings; tokens that were delivered; tokens that wait when it
     is over; and how many there were at most, at any time."""
-    most = max(len(store.profile) for store in stores)
-    found = np.zeros((most + 1, len(WAVE)), np.int64)
-    for store in stores:
-        found[: len(store.profile)] += store.profile
-    delivered = np.concatenate([[begun], found[:-1, WAVE.SENT]])
-    waves = len(np.trim_zeros(delivered, "b"))
-    waiting = np.cumsum(delivered - found[:, WAVE.TAKEN])
-    alive = delivered + found[:, WAVE.SENT] + np.concatenate([[0], waiting[:-1]])
-    return np.stack([found[:, WAVE.FIRED], delivered, waiting, alive])[:, :waves]
+    profiles = [store.profile[: store.registers[R.WAVES] + 1] for store in stores]
+    fired, taken, delivered = np.zeros((3, max(map(len, profiles)) + 1), np.int64)
+    for each in profiles:
+        fired[: len(each)] += each[:, WAVE.FIRED] & _HALF
+        taken[: len(each)] += each[:, WAVE.FIRED] >> 32 & _HALF
+        delivered[1 : len(each) + 1] += each[:, WAVE.SENT]
+    delivered[0] = begun
+    waiting = np.cumsum(delivered - taken)
+    alive = delivered + np.append(delivered[1:], 0)
+    alive[1:] += waiting[:-1]
+    return np.stack([fired, delivered, waiting, alive])[:, : len(np.trim_zeros(delivered, "b"))]
 
 
 def stats_of(stores: Sequence[Stamped], begun: int) -> Stats:
