@@ -112,7 +112,7 @@ class Several:
         bursts, looked = self._enlist, 2**24
         while self.ended is None:
             self._end(alarm.rings(0, None))
-            self._go(self.stores[0], bursts)
+            self.work(self.stores[0], bursts)
             firings, bursts = self.firings, BURSTS
             if firings > self._limits.firings:
                 self._end(AGAIN)
@@ -133,12 +133,12 @@ class Several:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while self.ended is None:
-                self._go(store, BURSTS)
+                self.work(store, BURSTS)
         except BaseException as error:  # whoever waits for the run is to know
             self._failed = error
             self._end(AGAIN)
 
-    def _go(self, store: Stamped, bursts: int) -> None:
+    def work(self, store: Stamped, bursts: int) -> None:
         """Make so many bursts, or fewer, and do what stopped them."""
         match Why(machine(Variant.STAMPED)(store.addresses(), bursts, store.image.header)):
             case Why.ROOM:
