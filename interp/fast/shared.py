@@ -62,7 +62,8 @@ class Letters(IntEnum):
 
 
 def shared(cores: int, burst: int) -> Words:
-    """The words for so many cores, as they begin."""
+    """The words for so many cores, as they begin: all but the first are idle."""
     words = np.zeros(LINE * (1 + cores + cores * cores * (2 + MOST_LETTERS)), np.int64)
     words[[ALL.CORES, ALL.BURST]] = cores, burst
+    words[2 * LINE + ONE.IDLE : (1 + cores) * LINE : LINE] = 1
     return words
