@@ -89,6 +89,10 @@ SUBJECTS = {
         ),
         ("tests/test_fast_laws.py", "tests/interp/fast", "tests/interp/test_image.py", "tests/interp/test_engine.py"),
     ),
+    "cores": Subject(
+        tuple(f"interp/fast/{name}.py" for name in ("plain", "letters", "sharing", "shared", "stamped", "several")),
+        ("tests/test_cores_laws.py",),
+    ),
     "language": Subject(
         (
             *("core/types.py", "core/value.py", "core/literals.py", "core/infer.py", "core/infer_graph.py"),

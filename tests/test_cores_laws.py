@@ -16,6 +16,7 @@ import pytest
 import tagloom as tl
 from acts_generator import act_cases
 from cores_laws import differing, wrong
+from cores_programs import fib, sums, tak
 from fast_laws import LIMITS, told
 from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
@@ -93,26 +94,6 @@ def test_corpus() -> None:
             given.append(found[0])
     assert len(given) > 20
     assert sum(count > 0 for count in given) > len(given) // 3
-
-
-@tl.function
-def fib(n: tl.int64) -> tl.int64:
-    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
-
-
-@tl.function
-def tak(x: tl.int64, y: tl.int64, z: tl.int64) -> tl.int64:
-    return tl.cond(y < x, lambda: tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y)), lambda: z)
-
-
-@tl.function
-def sums(n: tl.int64) -> tl.int64:
-    """Loops in a loop, each with a call in it."""
-
-    def inner(i: tl.int64) -> tl.int64:
-        return tl.while_loop(lambda j, s: j < n, lambda j, s: (j + 1, s * 3 + fib(i - j)), 0, 0)[1]
-
-    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + inner(i)), 0, 0)[1]
 
 
 @pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5])], ids=str)

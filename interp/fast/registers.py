@@ -55,6 +55,11 @@ class R(IntEnum):
     HURRY = 28
     GIVEN_AWAY = 29
     """How many activations others have got."""
+    SINCE = 30
+    """The firings when this core was given one last."""
+    PAUSE = 31
+    """How often it waits before it asks again, and LEFT, how often it still does."""
+    LEFT = 32
 
 
 class A(IntEnum):

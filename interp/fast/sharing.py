@@ -35,6 +35,8 @@ there is none, to come to one; so often at most as TRIES says."""
 TRIES = 4
 PATIENT = 15
 """After how many bursts at most it is tried again."""
+SMALL, LONG = 1000, 63
+"""Of how many firings an activation is worth its letters, and how many pauses of 0.1 ms are made at most."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
@@ -128,8 +130,8 @@ def read_letter(a: Any, r: Any, mem: Any, letter: Any, sender: Any, header: Any)
         poke(mem, to + Header.ABOVE, peek(letter, LETTER.AROUND))
         poke(mem, to + Header.WHEN, peek(letter, LETTER.DEPTH))
         poke(mem, to + Header.COUNTS, 0)
-        if peek(r, R.ASKING) == to:
-            poke(r, R.ASKING, 0)
+        poke(r, R.ASKING, 0)
+        began(r)
         child = opened(a, r, mem, to, peek(letter, LETTER.SITE), 0, header)
         link(a, to, sender, peek(letter, LETTER.FRAME), peek(letter, LETTER.HOME), child)
     elif kind == Letters.CLOSED:
@@ -142,6 +144,15 @@ def read_letter(a: Any, r: Any, mem: Any, letter: Any, sender: Any, header: Any)
             to, by = peek(peek(a, A.WAITS), to + STUB.CHILD), COMING
         poke(mem, to + Header.COUNTS, peek(mem, to + Header.COUNTS) + by)
         put(a, r, to << PORT_BITS | peek(letter, LETTER.PORT), peek(letter, LETTER.VALUE), peek(letter, LETTER.WAVE))
+
+
+def began(r: Any) -> None:
+    """An activation has come. Where the last one was small, longer and longer pauses are made before another is asked
+    for: a chain of calls, of which there is one at a time, would go from core to core."""
+    is_small = peek(r, R.FIRINGS) - peek(r, R.SINCE) < SMALL
+    poke(r, R.PAUSE, min(2 * peek(r, R.PAUSE) + 1, LONG) if is_small else 0)
+    poke(r, R.LEFT, peek(r, R.PAUSE))
+    poke(r, R.SINCE, peek(r, R.FIRINGS))
 
 
 def left_open(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
@@ -284,8 +295,9 @@ def raised(a: Any, r: Any, position: Any) -> None:
 
 def wait(a: Any, r: Any, c: Any, core: Any) -> Any:
     """Ask for an activation, and wait for letters for a while: BUDGET where some came, QUIET where all cores are."""
-    mine = line_of(core)
-    if peek(c, ALL.CORES) > 1 and peek(r, R.ASKING) == 0:
+    mine, is_late = line_of(core), peek(r, R.LEFT) == 0
+    poke(r, R.LEFT, max(peek(r, R.LEFT) - 1, 0))
+    if peek(c, ALL.CORES) > 1 and peek(r, R.ASKING) == 0 and is_late:
         poke(r, R.ASKING, new_stub(a, r, peek(a, A.MEMORY), Header.KEY))
         post(c, mine + ONE.WANT, peek(r, R.ASKING))
     post(c, mine + ONE.IDLE, 1)
