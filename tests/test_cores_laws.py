@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from acts_generator import act_cases
-from cores_laws import differing, wrong
+from cores_laws import differing, in_turns, wrong
 from cores_programs import fib, sums, tak
 from fast_laws import LIMITS, told
 from generator import Case, cases
@@ -30,6 +30,7 @@ from tagloom.core.program import Program
 from tagloom.core.text import parse
 from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import Value
+from tagloom.interp.event import Token
 from tagloom.interp.fast.registers import R
 from tagloom.interp.fast.several import Several
 from tagloom.interp.fast.stamped import is_shareable
@@ -107,6 +108,23 @@ def test_turns(function: tl.Function, arguments: list[int]) -> None:
         counts.append(given)
     assert min(counts) > 0
     assert sum(counts) > 60
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5])], ids=repr)
+def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
+    """What waits in the middle of a run are tokens that the reference delivers, under the same tags; and what has fired
+    is in the measures."""
+    events = function.run(*arguments, engine="reference", keep="events").events
+    delivered, around = {event.token for event in events}, 0
+    for seed in range(20):
+        run, given = in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
+        run.ended = run.ended or "interrupt"
+        out = run.outcome(flat(1))
+        assert len(out.residue) == len(list(out.residue))
+        assert {Token(*each[:4]) for each in out.residue} <= delivered
+        assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile or ())
+        around += bool(given and out.residue)
+    assert around > 3
 
 
 def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> Several:

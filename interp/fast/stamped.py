@@ -67,13 +67,28 @@ class Stamped(Store):
             frame += self.image.largest if is_stub else int(self.image.scopes[scope, SCOPE.SIZE])
 
     def tag(self, frame: int) -> Tag:
-        outermost = frame
-        while self.parent_of(outermost):
-            outermost = self.parent_of(outermost)
-        if self.is_stub(outermost) and outermost not in self.tags:
-            link = self.waits[outermost : outermost + len(STUB)]
-            self.tags[outermost] = self._cores[link[STUB.CORE]].tag(int(link[STUB.FRAME]))
+        """The tag of an activation: what is around it may be another core's."""
+        stubs: list[tuple[Stamped, int]] = []
+        store, top = self, self._outermost(frame)
+        while store.is_stub(top) and top not in store.tags:
+            stubs.append((store, top))
+            store, around = store._home(top)
+            top = store._outermost(around)
+        for store, stub in reversed(stubs):
+            home, around = store._home(stub)
+            store.tags[stub] = Store.tag(home, around)
         return super().tag(frame)
+
+    def _outermost(self, frame: int) -> int:
+        """Of what is around a frame in this store, the last that has no tag yet."""
+        while frame not in self.tags and self.parent_of(frame):
+            frame = self.parent_of(frame)
+        return frame
+
+    def _home(self, stub: int) -> tuple[Stamped, int]:
+        """What a stub stands for: the store of a core, and a frame there."""
+        core, frame = self.waits[[stub + STUB.CORE, stub + STUB.FRAME]].tolist()
+        return self._cores[core], frame
 
 
 def rows_for_cores(image: Image) -> Words:
