@@ -11,6 +11,7 @@ import numpy as np
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke, rare
 from .journal import note_closed
+from .letters import closed_stub
 from .registers import A, R
 
 SITE_WORDS = len(SITE)
@@ -121,13 +122,6 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
         if (counts & PENDING) != 0:
             return
         frame = parent
-
-
-def closed_stub(r: Any, mem: Any, frame: Any) -> None:
-    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
-    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
-    poke(mem, frame + Header.WHEN, -1)
-    poke(r, R.CLOSED_STUBS, frame)
 
 
 def take(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:

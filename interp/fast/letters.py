@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..image import LINE
+from ..image import LINE, LOW_BITS, Header
 from ..jit.memory import look, peek, poke, post
 from .registers import A, R
 from .shared import ALL, LETTER, MOST_LETTERS, ONE
+
+
+def closed_stub(r: Any, mem: Any, frame: Any) -> None:
+    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
+    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
+    poke(mem, frame + Header.WHEN, -1)
+    poke(r, R.CLOSED_STUBS, frame)
 
 
 def line_of(core: Any) -> Any:

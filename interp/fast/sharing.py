@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
 from ..jit.memory import look, peek, poke, post, swap
-from .frames import PENDING, SITE_WORDS, closed, closed_stub, depth_of, opened, parent_of, site_of
-from .letters import is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
+from .frames import PENDING, SITE_WORDS, closed, depth_of, opened, parent_of, site_of
+from .letters import closed_stub, is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
 from .registers import STUB, A, Options, R, Why
 from .rows import ROW
 from .shared import ALL, LETTER, ONE, Letters

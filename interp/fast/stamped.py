@@ -16,7 +16,7 @@ from ..reference import Limits
 from ..series import Series
 from .registers import STUB, WAVE, A, Mode, R
 from .rows import ROW, rows_of
-from .store import SLACK, Store
+from .store import SLACK, Store, power
 
 
 class Stamped(Store):
@@ -40,18 +40,21 @@ class Stamped(Store):
         return 2 * super().growth()
 
     def _grow_memory(self, factor: int) -> None:
+        waits = np.zeros(factor * len(self.memory), np.int64)
         super()._grow_memory(factor)
-        waits = np.zeros(len(self.memory), np.int64)
         waits[: len(self.waits)] = self.waits
         self.waits = waits
 
     def fit_ring(self, more: int) -> None:
-        places = (np.arange(len(self.waves)) + self.registers[R.HEAD]) & (len(self.waves) - 1)
+        r, length = self.registers, int(self.registers[R.LENGTH])
+        waves = np.zeros(max(len(self.ring), power(length + more + 1)), np.int64)
+        head, size = int(r[R.HEAD]), len(self.ring)
         super().fit_ring(more)
-        if len(self.waves) < len(self.ring):
-            waves = self.waves[places]
-            self.waves = np.zeros(len(self.ring), np.int64)
-            self.waves[: len(waves)] = waves
+        if len(self.ring) > size:
+            first = min(length, size - head)
+            waves[:first] = self.waves[head : head + first]
+            waves[first:length] = self.waves[: length - first]
+            self.waves = waves
 
     def is_stub(self, frame: int) -> bool:
         return bool(self.memory[frame + self.image.header] < 0)
