@@ -23,3 +23,14 @@ def sums(n: tl.int64) -> tl.int64:
         return tl.while_loop(lambda j, s: j < n, lambda j, s: (j + 1, s * 3 + fib(i - j)), 0, 0)[1]
 
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + inner(i)), 0, 0)[1]
+
+
+@tl.function
+def through(n: tl.int64) -> tl.int64:
+    return fib(n)
+
+
+@tl.function
+def twice(n: tl.int64) -> tl.int64:
+    """Results of calls are results of the function, which is called at two sites (S10)."""
+    return through(n) - 2 * through(n - 1)
