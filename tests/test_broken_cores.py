@@ -15,7 +15,6 @@ from cores_programs import fib, sums, tak, twice
 from pytest import MonkeyPatch
 from tagloom.interp.fast import load, several, stamped
 from tagloom.interp.fast.rows import ROW
-from tagloom.interp.fast.stamped import Stamped
 from tagloom.interp.image import Image, Words
 from tagloom.interp.reference import Limits
 
@@ -41,23 +40,12 @@ def in_python(said: str, how: Break) -> Any:
 
 def forgets_a_core(patch: MonkeyPatch) -> None:
     true = stamped.stats_of
-    patch.setattr(several, "stats_of", lambda stores, begun: true(stores[:1], begun))
+    patch.setattr(several, "stats_of", lambda stores, by_wave: true(stores[:1], by_wave))
 
 
 def forgets_profiles(patch: MonkeyPatch) -> None:
     true = stamped.profile
-    patch.setattr(stamped, "profile", lambda stores, begun: true(stores[-1:], begun))
-
-
-def grows_without_waves(patch: MonkeyPatch) -> None:
-    """When the ring grows, its tokens forget their waves."""
-    true = Stamped.fit_ring
-
-    def fit_ring(self: Stamped, more: int) -> None:
-        true(self, more)
-        self.waves[:] = 0
-
-    patch.setattr(Stamped, "fit_ring", fit_ring)
+    patch.setattr(several, "profile", lambda stores, begun: true(stores[-1:], begun))
 
 
 def gives_results(patch: MonkeyPatch) -> None:

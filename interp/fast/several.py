@@ -28,7 +28,7 @@ from .outside import Outside
 from .registers import R, Why
 from .run import Residue, run_fast
 from .shared import ALL, shared
-from .stamped import Stamped, is_shareable, profile, stats_of
+from .stamped import Profile, Stamped, is_shareable, profile, stats_of
 from .takeover import from_state
 
 ENLIST = 48
@@ -109,7 +109,7 @@ class Several:
 
     def _lead(self, alarm: Alarm) -> None:
         """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""
-        bursts, looked = self._enlist, 2**24
+        bursts, looked = self._enlist, 2**26
         while self.ended is None:
             self._end(alarm.rings(0, None))
             self.work(self.stores[0], bursts)
@@ -118,7 +118,7 @@ class Several:
                 self._end(AGAIN)
             if firings > looked:
                 looked = 2 * firings
-                self._end(None if self._fits else AGAIN)
+                self._end(None if self._fits(self._profile()) else AGAIN)
             if not self._threads and self.ended is None:
                 self._enlist_others()
 
@@ -169,10 +169,18 @@ class Several:
     def firings(self) -> int:
         return sum(int(store.registers[R.FIRINGS]) for store in self.stores)
 
-    @property
-    def _fits(self) -> bool:
-        """Whether surely no wave that is over had more tokens than the limit allows: after each of its firings."""
-        return bool(profile(self.stores, self._begun)[3].max(initial=0) <= self._limits.tokens)
+    def _profile(self) -> Profile:
+        """That of what has been done so far."""
+        return profile(self.stores, self._begun)
+
+    def _fits(self, by_wave: Profile) -> bool:
+        """Whether surely no wave had more tokens than the limit allows, after any of its firings."""
+        return by_wave.most_alive() <= self._limits.tokens
+
+    @cached_property
+    def _whole(self) -> Profile:
+        """That of the run, when it has ended."""
+        return self._profile()
 
     @cached_property
     def is_good(self) -> bool:
@@ -182,11 +190,11 @@ class Several:
         pending = (R.LENGTH, R.WAITING, R.OPEN)
         is_clean = not any(store.registers[list(pending)].any() for store in self.stores)
         has_come = self.stores[0].registers[R.CAME] == len(self._state.graph.results)
-        return bool(is_clean and has_come and self.firings <= self._limits.firings and self._fits)
+        return bool(is_clean and has_come and self.firings <= self._limits.firings and self._fits(self._whole))
 
     def stats(self) -> Stats:
-        """The measures so far."""
-        return stats_of(self.stores, self._begun)
+        """The measures of a run that has ended."""
+        return stats_of(self.stores, self._whole)
 
     def outcome(self, structure: Structure) -> Outcome:
         """How it ended, where it is good."""

@@ -4,9 +4,9 @@ stubs, which stand for activations that another core has."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.tag import Tag
 from ..image import NODE, SCOPE, SITE, Image, Words
@@ -115,30 +115,50 @@ def is_shareable(image: Image) -> bool:
     )
 
 
-_HALF = 2**32 - 1
+class Profile(NamedTuple):
+    """By wave, of what cores have done: firings; tokens that were delivered; tokens that wait when it is over."""
+
+    fired: Words
+    delivered: Words
+    waiting: Words
+
+    def most_alive(self) -> int:
+        """At least as many as there were tokens at once, after any step: those at the beginning of a wave, and all
+        that were sent in it."""
+        alive = self.delivered.copy()
+        alive[:-1] += self.delivered[1:]
+        alive[1:] += self.waiting[:-1]
+        return int(alive.max(initial=0))
 
 
-def profile(stores: Sequence[Stamped], begun: int) -> npt.NDArray[np.int64]:
-    """By wave, of a run that began with so many tokens: firings; tokens that were delivered; tokens that wait when it
-    is over; and how many there were at most, at any time."""
-    profiles = [store.profile[: store.registers[R.WAVES] + 1] for store in stores]
-    fired, taken, delivered = np.zeros((3, max(map(len, profiles)) + 1), np.int64)
-    for each in profiles:
-        fired[: len(each)] += each[:, WAVE.FIRED] & _HALF
-        taken[: len(each)] += each[:, WAVE.FIRED] >> 32 & _HALF
-        delivered[1 : len(each) + 1] += each[:, WAVE.SENT]
+def _length(numbers: Words) -> int:
+    """How many numbers there are but for zeros at the end, of which there are few."""
+    length = len(numbers)
+    while length and not numbers[length - 1]:
+        length -= 1
+    return length
+
+
+def profile(stores: Sequence[Stamped], begun: int) -> Profile:
+    """The profile of a run that began with so many tokens, and had fewer than 2**31 at once."""
+    rows = [store.profile[: store.registers[R.WAVES] + 1] for store in stores]
+    fired, delivered, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
     delivered[0] = begun
-    waiting = np.cumsum(delivered - taken)
-    alive = delivered + np.append(delivered[1:], 0)
-    alive[1:] += waiting[:-1]
-    return np.stack([fired, delivered, waiting, alive])[:, : len(np.trim_zeros(delivered, "b"))]
+    for each in rows:
+        halves = each.view(np.int32)
+        fired[: len(each)] += halves[:, 2 * WAVE.FIRED]
+        waiting[: len(each)] -= halves[:, 2 * WAVE.FIRED + 1]
+        delivered[1 : len(each) + 1] += each[:, WAVE.SENT]
+    waiting += delivered
+    np.cumsum(waiting, out=waiting)
+    waves = _length(delivered)
+    return Profile(fired[:waves], delivered[:waves], waiting[:waves])
 
 
-def stats_of(stores: Sequence[Stamped], begun: int) -> Stats:
-    """The measures of a run that began with so many tokens: of what has fired, and, where it is over, of its waves."""
-    fired, delivered, waits, _ = profile(stores, begun)
+def stats_of(stores: Sequence[Stamped], by_wave: Profile) -> Stats:
+    """The measures of what has fired, and, where a run is over, of its waves."""
     registers = np.array([store.registers for store in stores])
-    firings, span = int(registers[:, R.FIRINGS].sum()), len(np.trim_zeros(fired, "b"))
+    firings, span = int(registers[:, R.FIRINGS].sum()), _length(by_wave.fired)
     counts = np.sum([store.counts for store in stores], axis=0)
     opened = np.sum([store.begun for store in stores], axis=0)
     return Stats(
@@ -146,10 +166,10 @@ def stats_of(stores: Sequence[Stamped], begun: int) -> Stats:
         steps=int(registers[:, R.STEPS].sum()),
         critical_path=span,
         parallelism=firings / span if span else 0.0,
-        profile=Series(fired[:span]),
-        waiting=Series(waits),
-        largest_store=int(waits.max(initial=0)),
-        largest_flight=int(delivered.max(initial=0)),
+        profile=Series(by_wave.fired[:span]),
+        waiting=Series(by_wave.waiting),
+        largest_store=int(by_wave.waiting.max(initial=0)),
+        largest_flight=int(by_wave.delivered.max(initial=0)),
         deepest_tag=int(registers[:, R.DEEPEST].max()),
         by_node=tuple(counts.tolist()),
         opened={site: count for site, count in zip(stores[0].image.site_list, opened.tolist(), strict=True) if count},
