@@ -106,7 +106,7 @@ def run(
         "schedule": schedule,
         "until": until.value,
         "limits": _limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
-        "keep": "events" if keep is None and stats and as_document else keep,
+        "keep": "events" if keep is None and stats and as_document and cores is None else keep,
         "seed": seed,
         "k": k,
         "world": World(_aside) if as_document else World(),

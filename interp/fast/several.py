@@ -37,8 +37,9 @@ BURST = 4096
 """How many tokens a core delivers between two looks at what others want."""
 BURSTS = 128
 """How many bursts go by between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
-REST = 50e-6
-"""How many seconds an idle core sleeps between two looks at its letters."""
+REST, LONG_REST = 50e-6, 1e-3
+"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long, up
+to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
 
 
 AGAIN = "again"
@@ -144,11 +145,14 @@ class Several:
             case Why.ROOM:
                 self._grow(store)
             case Why.IDLE:
-                time.sleep(REST)
+                time.sleep(store.rest)
+                store.rest = min(2 * store.rest, LONG_REST)
+                return
             case Why.QUIET:
                 self._end("quiet")
             case Why.LEAVE:
                 self._end(AGAIN)
+        store.rest = REST
 
     def _grow(self, store: Stamped) -> None:
         if resident() + store.growth() > self._limits.bytes:

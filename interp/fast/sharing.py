@@ -29,10 +29,10 @@ NODE_BYTES = 8 * len(NODE)
 PORT_MASK = (1 << PORT_BITS) - 1
 LOOKS = 2000
 """How often an idle core looks for letters before it sleeps."""
-OLDEST = 32
-"""Among how many of the oldest tokens one is looked for that opens an activation, and how many are delivered, where
-there is none, to come to one; so often at most as TRIES says."""
-TRIES = 4
+OLDEST = 128
+"""Among how many of the oldest tokens one is looked for that opens an activation."""
+TRIES = 64
+"""How many are delivered at most to come to one."""
 PATIENT = 15
 """After how many bursts at most it is tried again."""
 SMALL, LONG = 1000, 63
@@ -222,11 +222,7 @@ def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
 
 def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
     """Give an activation to a core that asks for one; whether there was one."""
-    position = found(a, r, mem, 0, min(OLDEST, peek(r, R.LENGTH)))
-    tries = TRIES
-    while position < 0 and tries > 0 and broaden(a, r, header):
-        position = found(a, r, mem, max(0, peek(r, R.LENGTH) - 2 * OLDEST), peek(r, R.LENGTH))
-        tries -= 1
+    position = found(a, r, mem, header)
     if position < 0 or room(a) < 1:
         return False
     theirs = swap(c, line_of(other) + ONE.WANT, 0)
@@ -250,32 +246,46 @@ def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -
     return True
 
 
-def broaden(a: Any, r: Any, header: Any) -> Any:
-    """Deliver some of the oldest tokens; whether all went well."""
-    for _ in range(OLDEST):
-        if peek(r, R.LENGTH) < 2 or room(a) < 1:
-            return False
-        raised(a, r, 0)
+def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
+    """Which token opens an activation that may be given away, counted from the oldest; or -1. Where none does, some of
+    the outermost are delivered, to come to one. The only token there is stays here."""
+    for _ in range(TRIES):
+        if peek(r, R.LENGTH) < 2:
+            return -1
+        position = outermost(a, r, mem)
+        if position >= 0:
+            return position
+        if room(a) < 1:
+            return -1
+        raised(a, r, ~position)
         if youngest(a, 1, header) == 0:
-            return False
-    return True
-
-
-def found(a: Any, r: Any, mem: Any, first: Any, last: Any) -> Any:
-    """Among these tokens, counted from the oldest, the first one that opens an activation that may be given away; or
-    -1. The only token there is stays here."""
-    if peek(r, R.LENGTH) < 2:
-        return -1
-    mask = peek(a, A.RING_SIZE) - 1
-    for position in range(first, last):
-        token = peek(peek(a, A.RING), (peek(r, R.HEAD) + position & mask) << 1)
-        frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
-        if peek(row, ROW.GIVES) and peek(mem, frame + peek(row, ROW.STATE)) & peek(row, ROW.CLASH) == 0:
-            place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.PLACE)
-            is_open = place != 0 and peek(mem, frame + place) != 0
-            if not is_open and depth_of(mem, frame) < peek(peek(a, A.OPTIONS), Options.DEPTH):
-                return position
+            return -1
     return -1
+
+
+def outermost(a: Any, r: Any, mem: Any) -> Any:
+    """Of the oldest tokens that open an activation, the one of the least depth, counted from the oldest; or,
+    complemented, of all of them. Of loops in a loop it is one of that loop."""
+    ring, mask, head = peek(a, A.RING), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
+    least, at, least_opening, opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
+    for position in range(min(OLDEST, peek(r, R.LENGTH))):
+        token = peek(ring, (head + position & mask) << 1)
+        depth = depth_of(mem, token >> PORT_BITS)
+        if depth < least:
+            least, at = depth, position
+        if depth < least_opening and opens(a, mem, token):
+            least_opening, opening = depth, position
+    return opening if opening >= 0 else ~at
+
+
+def opens(a: Any, mem: Any, token: Any) -> Any:
+    """Whether a token opens an activation that may be given away."""
+    frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
+    if peek(row, ROW.GIVES) == 0 or peek(mem, frame + peek(row, ROW.STATE)) & peek(row, ROW.CLASH):
+        return False
+    place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.PLACE)
+    is_open = place != 0 and peek(mem, frame + place) != 0
+    return not is_open and depth_of(mem, frame) < peek(peek(a, A.OPTIONS), Options.DEPTH)
 
 
 def raised(a: Any, r: Any, position: Any) -> None:

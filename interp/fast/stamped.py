@@ -27,6 +27,8 @@ class Stamped(Store):
         self.registers[R.CORE] = len(cores)
         self.rows, self._shared, self._cores = rows_for_cores(image), shared, cores
         self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)
+        self.rest = 0.0
+        """How many seconds the core sleeps when it has nothing to do next."""
         self.waits = np.zeros(len(self.memory), np.int64)
         self.waves = np.zeros(len(self.ring), np.int64)
 
