@@ -38,8 +38,8 @@ BURST = 4096
 BURSTS = 128
 """How many bursts go by between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
 REST, LONG_REST = 50e-6, 1e-3
-"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long, up
-to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
+"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long,
+up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
 
 
 AGAIN = "again"

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ROW_BYTES = 8 * len(ROW)
 NODE_BYTES = 8 * len(NODE)
 PORT_MASK = (1 << PORT_BITS) - 1
-LOOKS = 2000
-"""How often an idle core looks for letters before it sleeps."""
+LOOKS = 16_000
+"""How often an idle core looks for letters before it sleeps: for longer than a burst takes."""
 OLDEST = 128
 """Among how many of the oldest tokens one is looked for that opens an activation."""
 TRIES = 64
@@ -243,7 +243,19 @@ def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -
     poke(r, R.NEXT_STUB, stub)
     poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
     youngest(a, 1, header)
+    if peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) > 1:
+        follow(a, r, mem, header)
     return True
+
+
+def follow(a: Any, r: Any, mem: Any, header: Any) -> None:
+    """Deliver some of the outermost tokens: other arguments of what was given away are among them, or soon will be."""
+    for _ in range(TRIES):
+        if peek(r, R.LENGTH) < 2 or room(a) < 1:
+            return
+        raised(a, r, ~outermost(a, r, mem, False))
+        if youngest(a, 1, header) == 0 and not send(a, r, mem):
+            return
 
 
 def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
@@ -252,7 +264,7 @@ def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
     for _ in range(TRIES):
         if peek(r, R.LENGTH) < 2:
             return -1
-        position = outermost(a, r, mem)
+        position = outermost(a, r, mem, True)
         if position >= 0:
             return position
         if room(a) < 1:
@@ -263,19 +275,22 @@ def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
     return -1
 
 
-def outermost(a: Any, r: Any, mem: Any) -> Any:
-    """Of the oldest tokens that open an activation, the one of the least depth, counted from the oldest; or,
-    complemented, of all of them. Of loops in a loop it is one of that loop."""
+def outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
+    """Of the oldest tokens that open an activation, if such are wanted, the one of the least depth, counted from the
+    oldest; or, complemented, of the others. Of loops in a loop it is one of that loop."""
     ring, mask, head = peek(a, A.RING), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
-    least, at, least_opening, opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
+    least, at, least_opening, found_opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
     for position in range(min(OLDEST, peek(r, R.LENGTH))):
         token = peek(ring, (head + position & mask) << 1)
         depth = depth_of(mem, token >> PORT_BITS)
-        if depth < least:
-            least, at = depth, position
-        if depth < least_opening and opens(a, mem, token):
-            least_opening, opening = depth, position
-    return opening if opening >= 0 else ~at
+        if depth >= least and depth >= least_opening:
+            continue
+        if not opens(a, mem, token):
+            if depth < least:
+                least, at = depth, position
+        elif depth < least_opening:
+            least_opening, found_opening = depth, position
+    return found_opening if opening and found_opening >= 0 else ~at
 
 
 def opens(a: Any, mem: Any, token: Any) -> Any:
