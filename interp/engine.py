@@ -139,7 +139,14 @@ def refusal(engine: str, subject: Subject, options: Options) -> str | None:
     return None
 
 
+def _no_numba() -> str | None:
+    off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return "the environment says NUMBA_DISABLE_JIT, and numba compiles nothing" if off else None
+
+
 def _no_fast(subject: Subject, options: Options) -> str | None:
+    if _no_numba() is not None:
+        return _no_numba()
     if subject.broken:
         return "the graph breaks rules"
     name = options.schedule
@@ -151,6 +158,8 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
 def _no_compiled(subject: Subject, options: Options) -> str | None:
     from .compiled.support import refused, supports
 
+    if _no_numba() is not None:
+        return _no_numba()
     if subject.program is None:
         return "it needs the program that a graph came from"
     if options.k is not None:
@@ -180,13 +189,23 @@ def _on_reference(subject: Subject, arguments: Sequence[object], options: Option
 
 
 def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    return _begun_on_fast(subject, arguments, options, 0.0)
+
+
+def _begun_on_fast(subject: Subject, arguments: Sequence[object], options: Options, spent: float) -> Outcome:
+    """As `fast`, after so many seconds that count as this run's."""
     from .fast.run import run_fast
 
+<<<<<<< HEAD
     if options.cores is not None:
         from .fast.several import run_on_cores
 
         return run_on_cores(options.cores, subject.graph, arguments, structure=subject.structure, **options.of_tokens())
     return run_fast(subject.graph, arguments, structure=subject.structure, keep=options.keep, **options.of_tokens())
+=======
+    asked = {"structure": subject.structure, "keep": options.keep, "spent": spent, **options.of_tokens()}
+    return run_fast(subject.graph, arguments, **asked)
+>>>>>>> main
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
@@ -194,12 +213,16 @@ def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options
     if f"{__package__}.compiled.run" not in sys.modules:
         with held_off():  # it imports numba
             import_module(f"{__package__}.compiled.run")
-    from .compiled.run import run_compiled
+    from .compiled.run import prepared, run_compiled
 
     assert subject.program is not None
+    prepared(subject.program)
+    began = time.monotonic()
     asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
     outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
-    return _on_fast(subject, arguments, options) if outcome is None else outcome
+    if outcome is None:
+        return _begun_on_fast(subject, arguments, options, time.monotonic() - began)
+    return outcome
 
 
 def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -10,6 +10,7 @@ import ctypes
 import time
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from ...core.ops.effect import formatted
 from ...core.program import Node
@@ -21,15 +22,39 @@ from .source import Trapping
 from .words import Words
 
 
-class Performer:
+class Thread(Protocol):
+    """A thread at work."""
+
+    def is_done(self, seconds: float) -> bool: ...
+
+
+class Waiter:
+    """Waits for a run that asks for nothing."""
+
+    trap: str | None = None
+    """Why the effect trapped that was asked for last."""
+
+    def end(self) -> None:
+        """The run is over: nobody is to wait for it any longer."""
+
+    def give_up(self) -> None:
+        """Nothing that is asked for from now on is done."""
+
+    def drop(self) -> None:
+        """Let go of what was asked for and not done."""
+
+    def is_over(self, thread: Thread, seconds: float) -> bool:
+        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+        return thread.is_done(seconds)
+
+
+class Performer(Waiter):
     """Performs what one run asks for."""
 
     def __init__(self, asking: Sequence[Trapping], words: Words, world: World) -> None:
         self.asking, self.words, self.world = asking, words, world
         self.asked = SimpleQueue[int | None]()
         self.answers = SimpleQueue[int]()
-        self.trap: str | None = None
-        """Why the effect trapped that was asked for last."""
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._ask)  # lives as long as this does
         words.perform_by(self._function)
 
@@ -38,22 +63,18 @@ class Performer:
         return self.answers.get()
 
     def end(self) -> None:
-        """The run is over: nobody is to wait for it any longer."""
         self.asked.put(None)
 
     def give_up(self) -> None:
-        """Nothing that is asked for from now on is done."""
         self.answers.put(LEFT)
 
     def drop(self) -> None:
-        """Let go of what was asked for and not done."""
         while not self.asked.empty():
             number = self.asked.get()
             if number is not None:
                 self._operands(self.asking[number].types)
 
-    def is_over(self, seconds: float) -> bool:
-        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+    def is_over(self, thread: Thread, seconds: float) -> bool:
         ends = time.monotonic() + seconds
         while True:
             try:

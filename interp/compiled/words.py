@@ -104,6 +104,11 @@ class Words:
     def allow_crew(self, address: int) -> None:
         self.state[8] = address
 
+    @property
+    def wants_crew(self) -> bool:
+        """Whether generated code has met a loop that is worth sharing, and had nobody to share it with."""
+        return bool(self.state[8] == machine.WANTED)
+
     def stop(self) -> None:
         """All is to be left."""
         self.state[0] = 1
@@ -129,6 +134,12 @@ class Words:
     def result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""
         return self._own(taken(self.results, machine.SLOT * at, type_))
+
+    def drop(self, types: Sequence[Type]) -> None:
+        """Let go of the results, if there are any."""
+        for at, type_ in enumerate(types):
+            if not type_.is_scalar and self.results[machine.SLOT * at]:
+                taken(self.results, machine.SLOT * at, type_)
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
