@@ -189,23 +189,19 @@ def _on_reference(subject: Subject, arguments: Sequence[object], options: Option
 
 
 def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
-    return _begun_on_fast(subject, arguments, options, 0.0)
+    if options.cores is None:
+        return _begun_on_fast(subject, arguments, options, 0.0)
+    from .fast.several import run_on_cores
+
+    return run_on_cores(options.cores, subject.graph, arguments, structure=subject.structure, **options.of_tokens())
 
 
 def _begun_on_fast(subject: Subject, arguments: Sequence[object], options: Options, spent: float) -> Outcome:
     """As `fast`, after so many seconds that count as this run's."""
     from .fast.run import run_fast
 
-<<<<<<< HEAD
-    if options.cores is not None:
-        from .fast.several import run_on_cores
-
-        return run_on_cores(options.cores, subject.graph, arguments, structure=subject.structure, **options.of_tokens())
-    return run_fast(subject.graph, arguments, structure=subject.structure, keep=options.keep, **options.of_tokens())
-=======
     asked = {"structure": subject.structure, "keep": options.keep, "spent": spent, **options.of_tokens()}
     return run_fast(subject.graph, arguments, **asked)
->>>>>>> main
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

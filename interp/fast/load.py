@@ -72,16 +72,10 @@ def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
 def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-<<<<<<< HEAD
-    parts = compiled(_FILES[variant], _COLUMNS, {"run"}, _Chosen(_TRUE[variant])).split("\n@njit\n")
+    parts = compiled(_FILES[variant], _COLUMNS, {"run"}, _Chosen(_TRUE[variant])).split("\n@inner\n")
     plain = next(part for part in parts if part.startswith("def plain("))
-    rest = "\n@njit\n".join(part for part in parts if part is not plain)
-    twice = [f"@njit\n{plain}".replace("def plain", f"def {name}").replace("YOUNGEST", told) for name, told in _PLAIN]
-=======
-    files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
-    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@inner\ndef plain(")
-    twice = [f"@inner\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
->>>>>>> main
+    rest = "\n@inner\n".join(part for part in parts if part is not plain)
+    twice = [f"@inner\n{plain}".replace("def plain", f"def {name}").replace("YOUNGEST", told) for name, told in _PLAIN]
     return "\n".join([arms.text(), _IMPORTS, rest, *twice])
 
 

@@ -343,11 +343,7 @@ def run_fast(
     world: World | None = None,
     spent: float = 0.0,
 ) -> Outcome:
-<<<<<<< HEAD
-    """Run a graph whose rules have been checked, on which so many seconds are spent; how it ends is data.
-=======
     """Run a graph whose rules have been checked; how it ends is data. `spent` are seconds that count as this run's.
->>>>>>> main
 
     Raises Usage where the arguments do not fit, or an option is none.
     """
