@@ -47,6 +47,7 @@ from .state import State, check_seed
 ENGINES = ("auto", "reference", "fast", "compiled", "cuda")
 VARIABLE = "TAGLOOM_ENGINE"
 """The environment variable that names the engine where nobody else does."""
+MOST_CORES = 64
 WARM = 50_000
 """How many firings the reference makes before `auto` asks a compiler: those of a third of a second, which is what
 numba takes to begin."""
@@ -75,6 +76,7 @@ class Options:
     k: int | None = None
     world: World | None = None
     account: bool = True
+    cores: int | None = None
 
     def of_tokens(self) -> dict[str, Any]:
         """Those that every machine with tokens takes."""
@@ -100,6 +102,7 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     check_until(options.until)
     check_seed(options.seed)
     schedule(options.schedule)
+    check_cores(name, options)
     if name == "auto":
         return _suited(subject, arguments, options)
     why = refusal(name, subject, options)
@@ -107,6 +110,21 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
         other = "reference" if _no_fast(subject, options) else "fast"
         raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
     return _RUN[name](subject, arguments, options)
+
+
+def check_cores(engine: str, options: Options) -> None:
+    """Raises Usage where several cores are asked for and cannot do what is asked for besides."""
+    cores = options.cores
+    if cores is None:
+        return
+    if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MOST_CORES:
+        raise Usage("a run is on some cores", required=f"an integer from 1 to {MOST_CORES}", got=repr(cores))
+    asked = {"engine": engine, "schedule": options.schedule, "until": options.until, "keep": options.keep}
+    wanted = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
+    for option, given in asked.items():
+        if given != wanted[option]:
+            required = f"{option}={wanted[option]!r}"
+            raise Usage("a run cannot have several cores so", required=required, got=f"{option}={given!r}")
 
 
 def refusal(engine: str, subject: Subject, options: Options) -> str | None:
@@ -171,7 +189,11 @@ def _on_reference(subject: Subject, arguments: Sequence[object], options: Option
 
 
 def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
-    return _begun_on_fast(subject, arguments, options, 0.0)
+    if options.cores is None:
+        return _begun_on_fast(subject, arguments, options, 0.0)
+    from .fast.several import run_on_cores
+
+    return run_on_cores(options.cores, subject.graph, arguments, structure=subject.structure, **options.of_tokens())
 
 
 def _begun_on_fast(subject: Subject, arguments: Sequence[object], options: Options, spent: float) -> Outcome:
