@@ -18,7 +18,7 @@ from ...core.value import Literal, Value
 from ..event import Event, Token
 from ..outcome import Outcome, Status, trap_of
 from .chains import Chain
-from .source import Text
+from .text import Text
 from .words import Words
 
 

@@ -18,7 +18,7 @@ from ...core.types import Type
 from ...core.value import Value
 from ...core.world import Failed, World
 from ..jit.state import DONE, FAILED, LEFT
-from .source import Trapping
+from .text import Trapping
 from .words import Words
 
 

@@ -36,6 +36,7 @@ from .components import recurs
 from .ending import outcome_of
 from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
+from .text import Text
 from .thread import STACK, Runner, running
 from .words import Words, write
 from .words import given as array_given
@@ -51,7 +52,7 @@ class Ready:
     """A program that has been compiled."""
 
     program: Program
-    text: source.Text
+    text: Text
     entry: Callable[..., int]
     is_of_scalars: bool
     recurs: bool
@@ -85,7 +86,7 @@ def prepared(program: Program) -> Ready:
     return found
 
 
-def _entry(program: Program) -> tuple[source.Text, Callable[..., int]]:
+def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
     """The text of a program, and what is compiled of it: where all is scalars, it is loaded without numba."""
     name = program.entry if program.entry.isidentifier() else "main"
     if is_of_scalars(program):

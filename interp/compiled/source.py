@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from ...core.mix import word_key
 from ...core.program import Node, Operand, Program, Region
-from ...core.tag import Site, site_key
+from ...core.tag import site_key
 from ...core.types import HandleType, Type
 from ...core.value import Literal
 from ..jit import kernels
@@ -33,6 +32,7 @@ from .chains import Chain, planned
 from .components import components, reaching, recur
 from .layout import Component
 from .support import draws, takes_long
+from .text import Text, Trapping
 
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
@@ -46,29 +46,6 @@ AGAIN = "again"
 """What a function calls itself."""
 STRIP = 4096
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
-
-
-class Trapping(NamedTuple):
-    """What can trap, or is an effect, in which function: a node, and the types of its operands; or some node of a
-    chain, and what of other nodes the chain uses."""
-
-    function: str
-    node: Node | Chain
-    types: tuple[Type, ...]
-
-
-@dataclass(slots=True)
-class Text:
-    """The text of a module, and what the numbers in it stand for."""
-
-    lines: list[str] = field(default_factory=list)
-    trapping: list[Trapping] = field(default_factory=list)
-    sites: list[Site] = field(default_factory=list)
-
-    @property
-    def operands(self) -> int:
-        """How many operands a trap has at most."""
-        return max((len(each.types) for each in self.trapping), default=0)
 
 
 def text_of(program: Program, *, native: bool = False) -> Text:

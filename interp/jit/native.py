@@ -115,7 +115,8 @@ def _prepare() -> None:
     for name in _C_FUNCTIONS:
         llvm.add_symbol(f"tagloom_{name}", _address(getattr(library, name)))
     for name in _NEVER:
-        llvm.add_symbol(name, _address(library.abort))
+        if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own
+            llvm.add_symbol(name, _address(library.abort))
 
 
 def _address(function: Any) -> int:

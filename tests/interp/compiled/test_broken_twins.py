@@ -31,6 +31,7 @@ from compiled_programs import (
 from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
+from tagloom.interp.compiled.text import Text
 from tagloom.interp.reference import Limits, admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
@@ -101,7 +102,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead, function, arguments = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program, *, native: bool = False) -> source.Text:
+    def wrong(program: Program, *, native: bool = False) -> Text:
         made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"

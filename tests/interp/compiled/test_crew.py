@@ -15,6 +15,7 @@ from numba import int64, njit, void
 from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
+from tagloom.interp.compiled.text import Text
 from tagloom.interp.jit import crew, kernels
 from tagloom.interp.jit.machine import read_i, write
 from tagloom.interp.jit.state import WANTED
@@ -57,7 +58,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program, *, native: bool = False) -> source.Text:
+    def wrong(program: Program, *, native: bool = False) -> Text:
         made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"

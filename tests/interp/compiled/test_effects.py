@@ -143,6 +143,7 @@ threading.Timer(0.3, press).start()
 outcome, said = test_effects.lines(test_effects.forever, 0)
 print(outcome.status, outcome.error.limit, time.monotonic() - pressed[0] < 0.3, len(said) > 10)
 slow = tl.function(lambda n: tl.callback(time.sleep, n, returns=tl.bool))
+slow.run(0, engine="compiled")
 for wait in (0.3, 0.6):
     threading.Timer(wait, press).start()
 try:

@@ -13,6 +13,7 @@ from tagloom.core.program import Program
 from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
 from tagloom.interp.compiled.chains import BLOCK, Chain, planned
+from tagloom.interp.compiled.text import Text
 from tagloom.interp.jit import crew
 from tagloom.interp.reference import admit_arguments
 
@@ -108,7 +109,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program, *, native: bool = False) -> source.Text:
+    def wrong(program: Program, *, native: bool = False) -> Text:
         made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"

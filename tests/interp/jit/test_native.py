@@ -82,3 +82,15 @@ def test_what_is_called_is_there(kept: Path) -> None:
     with pytest.raises(native.Unlinkable, match="NRT_"):
         native.native("trial", text, "run", 2)
     assert not (cache.cache_folder() / cache.key(text) / "trial.o").exists()
+
+
+def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
+    """Object code is given functions that end the process for those that raise; numba's own code is not."""
+    code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.jit import native\n"
+    code += "native.native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
+    code += "@numba.njit\ndef fails(x):\n    raise ValueError('so much', x)\n"
+    code += "try:\n    fails(3)\nexcept ValueError as error:\n    print(error.args)\n"
+    text = kept.parents[2] / "text.py"
+    text.write_text(TEXT)
+    ran = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True, check=True)
+    assert ran.stdout == "('so much', 3)\n"

@@ -1,0 +1,34 @@
+"""The text of a module, and what the numbers in it stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...core.program import Node
+from ...core.tag import Site
+from ...core.types import Type
+from .chains import Chain
+
+
+class Trapping(NamedTuple):
+    """What can trap, or is an effect, in which function: a node, and the types of its operands; or some node of a
+    chain, and what of other nodes the chain uses."""
+
+    function: str
+    node: Node | Chain
+    types: tuple[Type, ...]
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a module, and what the numbers in it stand for."""
+
+    lines: list[str] = field(default_factory=list)
+    trapping: list[Trapping] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+
+    @property
+    def operands(self) -> int:
+        """How many operands a trap has at most."""
+        return max((len(each.types) for each in self.trapping), default=0)
