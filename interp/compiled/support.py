@@ -81,7 +81,7 @@ def _reasons(program: Program) -> Iterator[str]:
 
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
-    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node):
+    if not (_is_written(node) or node.op in (*STRUCTURED, *_ACTS) or draws(node)):
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:
@@ -89,6 +89,13 @@ def _of_node(function: str, node: Node) -> Iterator[str]:
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MOST_WRITTEN:  # type: ignore[arg-type]
             yield f"it writes no literals of so many elements ({name})"
+
+
+def _is_written(node: Node) -> bool:
+    """Whether there is machine code for an op that computes."""
+    if node.op == "sum":
+        return not isinstance(node.attribute("axis"), tuple)
+    return node.op == "matmul" or (node.op in OPS and OPS[node.op].scalar is not None)
 
 
 def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
