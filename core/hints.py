@@ -42,7 +42,12 @@ _ATTRIBUTES = {
     "element": "element=float64",
     "shape": "shape=[2, 3]",
     "axis": "axis=0",
+    "axes": "axes=[1, 0]",
+    "descending": "descending=false",
     "keepdims": "keepdims=false",
+    "key": 'key="1:, 0"',
+    "shift": "shift=[1]",
+    "side": 'side="left"',
 }
 _ON_CELLS = ("put", "store", "get", "collect")
 ASTYPE = "convert one with astype"
@@ -59,7 +64,7 @@ def example(op: str) -> str:
     row = ROWS.get(op)
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
-    return f"as in `y = {op} {', '.join([*'abc'[: row.arity], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
+    return f"as in `y = {op} {', '.join([*'abc'[: row.arity or 2], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
 def meant(word: str, known: Collection[str], op: str = "") -> str | None:

@@ -58,7 +58,7 @@ def distribution(count: int) -> dict[str, float]:
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(cases())
+    @given(cases(arrays=True))
     def draw(case: Case) -> None:
         outcome = run_graph(lower(case.program), case.arguments, limits=Limits(firings=5_000))
         firings.append(outcome.firings)

@@ -19,9 +19,16 @@ def test_laws_hold_on_generated_programs(case: Case) -> None:
     assert list(violations(case)) == []
 
 
+@settings(max_examples=40)
+@given(cases(arrays=True))
+def test_laws_hold_on_programs_of_arrays(case: Case) -> None:
+    """The same, of programs that take arrays apart and put them together."""
+    assert list(violations(case)) == []
+
+
 @pytest.mark.heavy
 @settings(max_examples=600)
-@given(cases())
+@given(cases(arrays=True))
 @pytest.mark.timeout(1800)
 def test_laws_hold_on_many_generated_programs(case: Case) -> None:
     """The same, on more programs than a person waits for."""

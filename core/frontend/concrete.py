@@ -6,7 +6,7 @@ alone gives those.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..types import Type
 from ..value import Literal, literal
 from .operators import UFUNCS, Operators
 from .source import here
+from .structure import flatten, unflatten
 
 
 class Concrete(Operators):
@@ -51,7 +52,9 @@ class Concrete(Operators):
         plain = [np.asarray(each) if isinstance(each, Concrete) else each for each in operands]
         return getattr(function, method)(*plain, **options)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         """The elements for another library, which may not write to them unless they are a copy."""
         if stream is not None:
             raise Usage("the cpu has no streams", where=here(), got=repr(stream))
@@ -102,8 +105,12 @@ class Concrete(Operators):
         raise Usage("arrays do not change", where=here(), hint=hint)
 
 
-def like(operands: Any, value: Any) -> Any:
+def like(operands: Sequence[Any], value: Any) -> Any:
     """A value that was computed of these: a concrete array where one of them is."""
-    if isinstance(value, tuple):
-        return tuple(like(operands, each) for each in value)
     return Concrete(literal(value)) if any(isinstance(each, Concrete) for each in operands) else value
+
+
+def all_like(arguments: Sequence[Any], value: Any) -> Any:
+    """The same of nested values."""
+    given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value)
+    return unflatten(structure, [like(given, leaf) for leaf in leaves])

@@ -17,7 +17,7 @@ from ..types import Shape, Type
 from .source import here
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the Python Array API standard that `__array_namespace__` may be asked for; the last is what is kept."""
+"""The versions of the Python Array API standard that may be asked for; the last is the one that is kept."""
 CPU = "cpu"
 """The only device."""
 UFUNCS: dict[np.ufunc, str] = {

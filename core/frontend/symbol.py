@@ -32,6 +32,7 @@ def _concrete_needed(symbol: Symbol, what: str, hint: str) -> Invalid:
 
 _NUMPY_HINT = "use tagloom's function of that name, as in tl.sqrt(x)"
 
+
 class Symbol(Operators):
     """A value that will be known when the program runs. Operators make nodes of the program under trace."""
 
@@ -66,7 +67,9 @@ class Symbol(Operators):
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
     __len__ = _refused("len()", "a size that is known stands in x.shape; of cells, it is what tl.cells was given")
-    __setitem__ = _refused("assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put")
+    __setitem__ = _refused(
+        "assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put"
+    )
 
     def __getitem__(self, key: Any) -> Any:
         """`cells[i]`, or elements of an array."""

@@ -73,9 +73,9 @@ def count(x: Type, axis: object) -> int | None:
 
 def static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
     """Sizes that an attribute says; raises Invalid for anything else."""
-    if isinstance(shape, tuple) and len(shape) <= MOST_AXES:
-        if all(type(size) is int and lowest <= size < 2**63 for size in shape):
-            return shape
+    fits = isinstance(shape, tuple) and len(shape) <= MOST_AXES
+    if isinstance(shape, tuple) and fits and all(type(size) is int and lowest <= size < 2**63 for size in shape):
+        return shape
     required = f"sizes, as in shape=[2, 3], {MOST_AXES} at most"
     raise Invalid("this is no shape", required=required, got=said(shape))
 

@@ -82,7 +82,7 @@ def _masked(x: Type, mask: Type) -> Type:
         raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first")
     have, over = sizes(x), sizes(mask)
     alike = all(None in (size, other) or size == other for size, other in zip(have, over, strict=False))
-    if not 0 < len(over) <= len(have) or not alike:
+    if len(over) > len(have) or not alike:
         message = f"a mask of shape {words(over)} does not fit shape {words(have)}"
         raise Invalid(message, required="the sizes of the first axes", got=f"{x} and {mask}")
     return Type(x.dtype, (None, *have[len(over) :]))
@@ -139,7 +139,7 @@ op(
     "index",
     arity=1,
     types=_static,
-    numpy=lambda x, key: np.asarray(x)[read_key(key)],
+    numpy=lambda x, key: np.asarray(x).__getitem__(read_key(key)),
     attributes=("key",),
     shape=None,
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
@@ -153,7 +153,7 @@ op(
     "take",
     arity=2,
     types=_taken,
-    numpy=lambda x, indices, axis: np.take(x, *_places(indices), axis=axis),
+    numpy=lambda x, indices, axis: np.take(x, _places(indices)[0], axis=axis),
     attributes=("axis",),
     shape=None,
     alike=(0, 1),
@@ -169,7 +169,7 @@ op(
     "take_along_axis",
     arity=2,
     types=_taken_along,
-    numpy=lambda x, indices, axis: _take_along(x, *_places(indices), axis),
+    numpy=lambda x, indices, axis: _take_along(x, _places(indices)[0], axis),
     attributes=("axis",),
     shape=None,
     alike=(0, 1),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import re
+from types import EllipsisType
 from typing import TypeAlias
 
 from ..errors import Invalid
 from ..types import Type
 from .axes import Sizes, check_rank, sizes, words
 
-Entry: TypeAlias = "int | slice | None | type[Ellipsis]"  # type: ignore[valid-type]
+Entry: TypeAlias = int | slice | EllipsisType | None
 Key: TypeAlias = tuple[Entry, ...]
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-_REQUIRED = "integers, slices, None and ..., as in key=\"1:, ..., None, -1\""
+_REQUIRED = 'integers, slices, None and ..., as in key="1:, ..., None, -1"'
 
 
 def write_key(key: Key) -> str:
@@ -79,7 +80,7 @@ def indexed(x: Type, key: Key) -> Sizes:
             continue
         if isinstance(entry, slice):
             made.append(_sliced(have[axis], entry))
-        else:
+        elif isinstance(entry, int):
             _check_inside(entry, axis, have)
         axis += 1
     return check_rank(tuple(made))

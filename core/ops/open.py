@@ -27,7 +27,7 @@ def _range(*operands: Type) -> Type:
 
 def _steps(start: Any, stop: Any, step: Any) -> int:
     """How many numbers there are from start, before stop."""
-    numbers = [np.asarray(each).item() for each in (start, stop, step)]
+    numbers: list[Any] = [np.asarray(each).item() for each in (start, stop, step)]
     if all(type(each) is int for each in numbers):
         return len(range(*numbers))
     return max(0, math.ceil((numbers[1] - numbers[0]) / numbers[2]))
@@ -103,8 +103,8 @@ op(
     doc="""The numbers start, start + step, start + 2 step, ... that come before `stop`, along one axis. How many, the
 run decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
 
->>> tl.arange(2, 8, 3).tolist()
-[2, 5]
+>>> tl.arange(2, 8, 3)
+asarray([2, 5], dtype=int64)
 """,
 )
 op(

@@ -41,12 +41,12 @@ def _broadcast_like(x: Type, y: Type) -> Type:
 
 def _reshaped(x: Type, shape: object) -> Type:
     numbers(x)
-    wanted: Sizes = static_sizes(shape, -1)
+    wanted = static_sizes(shape, -1)
     if wanted.count(-1) > 1:
         raise Invalid("only one size is left to be found", required="-1 at most once", got=said(shape))
-    have, others = count(x, None), math.prod(size for size in wanted if size != -1)  # type: ignore[misc]
+    have, others = count(x, None), math.prod([size for size in wanted if size != -1])
     rest = None if have is None else have // others if others else 0
-    made = tuple(rest if size == -1 else size for size in wanted)
+    made: Sizes = tuple(rest if size == -1 else size for size in wanted)
     if have is not None and (math.prod(made) != have or (-1 in wanted and others == 0)):  # type: ignore[arg-type]
         message = f"shape {words(x.shape or ())} does not become {words(wanted)}"
         raise Invalid(message, required=f"a shape of {have} elements", got=said(shape))
@@ -94,7 +94,7 @@ def _concatenated(*operands: Type, axis: object) -> Type:
         known = {size for size in along if size is not None}
         if number != at and len(known) > 1:
             raise _no_row(operands, at)
-        total = None if None in along else sum(along)  # type: ignore[arg-type]
+        total = None if None in along else sum(along)
         made.append(total if number == at else next(iter(known), None))
     return Type(promoted(operands), tuple(made))
 

@@ -97,7 +97,7 @@ def elements(x: Any, axis: Any = None) -> Any:
     if type_.shape is not None:
         along = [type_.shape[at] for at in (range(len(type_.shape)) if axes is None else axes_of(axes, x))]
         if None not in along:
-            return math.prod(along)  # type: ignore[arg-type]
+            return math.prod(along)
     if axes is None:
         return apply("size", x, axis=None)
     found = [apply("size", x, axis=each) for each in axes]
@@ -108,6 +108,14 @@ def check_dtype(dtype: Any) -> None:
     """Refuse what is no dtype; None is one that is left open."""
     if not (dtype is None or isinstance(dtype, DType)):
         raise Usage("this is no dtype", where=here(), required="as in dtype=tl.float64", got=repr(dtype))
+
+
+def check_numeric(x: Any) -> None:
+    """Refuse what no numbers are."""
+    type_ = type_of(x)
+    if type_.dtype.kind not in "iuf":
+        what, hint = "these are no numbers", "convert with tl.astype(x, tl.int64)"
+        raise Invalid(what, rule="V4", where=here(), required="an integer or a float dtype", got=type_, hint=hint)
 
 
 def astype(x: Any, dtype: DType | None) -> Any:

@@ -1,4 +1,4 @@
-"""Creation: arrays of constants and ranges. Outside of a trace they are concrete; in one they are part of the program."""
+"""Creation: arrays of constants and ranges, concrete ones outside of a trace; in one they are part of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
 from ..tracing import current, number_of, to_operand
-from .common import astype, check_dtype, elements, rank_of, shape_of, static_shape, type_of, whole
+from .common import astype, check_dtype, check_numeric, elements, rank_of, shape_of, static_shape, type_of, whole
 from .manipulation import broadcast_arrays, expanded
 
 MOST_WRITTEN = 64
@@ -123,17 +123,16 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     asarray([2, 5], dtype=int64)
     """
     check_device(device)
+    check_numeric(zeros((), dtype=dtype))
     bounds = [number_of(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
     if not all(type(each) in (int, float) for each in bounds):
         return astype(apply("arange", *bounds), dtype)
-    if all(type(each) is int for each in bounds):
-        count = len(range(*bounds)) if bounds[2] else 0
+    numbers = _of_one_kind(bounds)
+    count = _count(numbers)
+    if current() is None or count <= MOST_WRITTEN:
+        made = asarray(_plain("arange", *numbers))
     else:
-        count = _steps(*bounds)
-    if bounds[2] and (current() is None or count <= MOST_WRITTEN):
-        made = asarray(_plain("arange", *_of_one_kind(bounds)))
-    else:
-        made = apply("reshape", apply("arange", *bounds), shape=(count,))
+        made = apply("reshape", apply("arange", *numbers), shape=(count,))
     return astype(made, dtype)
 
 
@@ -141,10 +140,11 @@ def _of_one_kind(bounds: list[Any]) -> list[Any]:
     return list(map(float, bounds)) if float in map(type, bounds) else bounds
 
 
-def _steps(start: float, stop: float, step: float) -> int:
+def _count(numbers: list[Any]) -> int:
+    start, stop, step = numbers
     if not (step and math.isfinite((stop - start) / step)):
         raise Usage("arange without an end", where=here(), got=f"{start}, {stop}, {step}")
-    return max(0, math.ceil((stop - start) / step))
+    return len(range(start, stop, step)) if type(step) is int else max(0, math.ceil((stop - start) / step))
 
 
 def linspace(
@@ -166,7 +166,7 @@ def linspace(
     count = whole(num, "num")
     if count < 0:
         raise Usage("fewer than no numbers", where=here(), required="num from 0 up", got=num)
-    wide = dtypes.float64 if dtype is None or not dtype.kind == "f" else dtype
+    wide = dtypes.float64 if dtype is None or dtype.kind != "f" else dtype
     first, last = (astype(asarray(each), wide) for each in (number_of(start), number_of(stop)))
     steps = count - 1 if endpoint else count
     places = astype(arange(count), wide)
@@ -231,5 +231,3 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         return asarray(np.from_dlpack(x))
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
         raise Usage("this array cannot be taken over by DLPack", where=here(), got=f"{error}") from None
-
-

@@ -61,7 +61,7 @@ def _dtype_of(it: Any) -> DType:
     return it if isinstance(it, DType) else type_of(it).dtype
 
 
-def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the standard's name
+def finfo(type: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype, or of an array's.
 
     >>> finfo(dtypes.float32).bits
@@ -70,11 +70,11 @@ def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the standard's name
     dtype = _dtype_of(type)
     if dtype.kind != "f":
         raise Usage("finfo is of floats", where=here(), required="float32 or float64", got=repr(dtype))
-    of = np.finfo(dtype.numpy.type)  # type: ignore[arg-type]
+    of: Any = np.finfo(dtype.numpy.name)
     return FloatInfo(of.bits, float(of.eps), float(of.max), float(of.min), float(of.smallest_normal), dtype)
 
 
-def iinfo(type: Any, /) -> IntegerInfo:  # noqa: A002 - the standard's name
+def iinfo(type: Any, /) -> IntegerInfo:
     """The limits of an integer dtype, or of an array's.
 
     >>> iinfo(dtypes.int8).max
@@ -155,7 +155,7 @@ class NamespaceInfo:
         return {repr(each): each for each in dtypes.ALL if kind is None or isdtype(each, kind)}
 
 
-def __array_namespace_info__() -> NamespaceInfo:
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
     """What the standard asks of a library about itself."""
     return NamespaceInfo()
 

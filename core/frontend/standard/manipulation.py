@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import Invalid, Usage
 from ...ops.key import write_key
-from ...types import join_shapes
+from ...types import Shape, join_shapes
 from ..api import apply
 from ..source import here
 from .common import axes_of, axis_of, rank_of, shape_of, static_shape, type_of, whole, wholes
@@ -33,7 +33,7 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
     """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides."""
-    given = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
+    given: list[Shape] = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
     try:
         return join_shapes(given) or ()
     except Invalid as error:
@@ -161,4 +161,3 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
         raise Invalid("how many there are is not known", rule="V4", where=here(), got=type_of(x), hint=hint)
     return tuple(apply("index", x, key=write_key((*[slice(None)] * at, k))) for k in range(size))
-

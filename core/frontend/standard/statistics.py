@@ -10,7 +10,18 @@ from ...errors import Usage
 from ...ops.key import write_key
 from ..api import apply
 from ..source import here
-from .common import astype, axis_of, check_dtype, elements, only_axis, shape_of, static_axis, type_of, whole
+from .common import (
+    astype,
+    axis_of,
+    check_dtype,
+    check_numeric,
+    elements,
+    only_axis,
+    shape_of,
+    static_axis,
+    type_of,
+    whole,
+)
 from .creation import full
 from .manipulation import concat
 
@@ -30,6 +41,7 @@ def prod(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: b
 def _before(x: Any, dtype: DType | None) -> Any:
     """What is to be added as another dtype: converted first, but that integers are added in 64 bits all the same."""
     check_dtype(dtype)
+    check_numeric(x)
     return x if dtype is None or (dtype.is_integer and type_of(x).dtype.is_integer) else astype(x, dtype)
 
 
@@ -123,6 +135,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     along = axis_of(axis, x)
     if whole(n, "n") < 0:
         raise Usage("fewer than no differences", where=here(), required="n from 0 up", got=n)
+    check_numeric(x)
     parts = [each for each in (prepend, x, append) if each is not None]
     made = concat(parts, axis=along) if len(parts) > 1 else x
     before = [slice(None)] * along
