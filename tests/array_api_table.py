@@ -41,7 +41,8 @@ def rows() -> Iterator[str]:
     yield "|---|---|---|---|"
     for row in OPS.values():
         if row.scalar is None:
-            yield f"| `{row.name}` | {_operands(row)} | {' '.join(f'`{each}`' for each in row.attributes)} | {_said(row)} |"
+            attributes = " ".join(f"`{each}`" for each in row.attributes)
+            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_said(row)} |"
 
 
 def _operands(row: Op) -> str:

@@ -27,14 +27,16 @@ def _range(*operands: Type) -> Type:
 
 def _steps(start: Any, stop: Any, step: Any) -> int:
     """How many numbers there are from start, before stop."""
-    numbers: list[Any] = [np.asarray(each).item() for each in (start, stop, step)]
+    numbers = [np.asarray(each).item() for each in (start, stop, step)]
     if all(type(each) is int for each in numbers):
         return len(range(*numbers))
-    return max(0, math.ceil((numbers[1] - numbers[0]) / numbers[2]))
+    start, stop, step = map(float, numbers)
+    return max(0, int(np.ceil((stop - start) / step)))
 
 
 def _endless(start: Any, stop: Any, step: Any) -> bool:
-    return not np.isfinite([start, stop, step]).all() or not step or not np.isfinite((stop - start) / step)
+    with np.errstate(all="ignore"):
+        return not step or not np.isfinite(np.divide(np.subtract(stop, start, dtype=float), step))
 
 
 def _arange(start: Any, stop: Any, step: Any) -> Any:

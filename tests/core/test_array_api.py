@@ -73,8 +73,8 @@ def _default(ours: list[Any], by_name: dict[str, Any], theirs: list[Any], each: 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_answers(group: str) -> None:
-    """Every call on operands of every dtype, empty ones, those of no axes and those that broadcast among them, gives the
-    judge's dtypes, shapes and values, and is refused where the judge refuses it."""
+    """Every call on operands of every dtype, empty ones, those of no axes and those that broadcast among them, gives
+    the judge's dtypes, shapes and values, and is refused where the judge refuses it."""
     different = [call for call in calls() if call.group == group and not alike(answer(strict, call), answer(tl, call))]
     assert [str(call) for call in different if call.text not in EXPLAINED] == []
 
