@@ -55,18 +55,13 @@ class Concrete(Operators):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        """The elements for another library, which may not write to them unless they are a copy."""
+        """A copy of the elements for another library, since it may write to them."""
         if stream is not None:
             raise Usage("the cpu has no streams", where=here(), got=repr(stream))
-        return self._lent().__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.asarray(self).__dlpack_device__()
-
-    def _lent(self) -> Any:
-        """An array that DLPack takes: before version 1.0 it cannot say of one that it is not to be written to."""
-        array = np.asarray(self)
-        return array if array.flags.writeable else array.copy()
 
     def _number(self, what: str) -> Any:
         value = self._tagloom_literal.value

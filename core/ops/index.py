@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,9 @@ def _joined(*shapes: Any) -> Any:
         raise
 
 
-def _gathered(x: Type, *indices: Type) -> Type:
+def _gathered(*operands: Type) -> Type:
+    _check_some(operands, 2, "an array, and an index for each of its first axes")
+    x, *indices = operands
     numbers(x)
     numbers(*indices, kinds="iu")
     if not 0 < len(indices) <= len(sizes(x)):
@@ -57,7 +60,14 @@ def _gathered(x: Type, *indices: Type) -> Type:
     return Type(x.dtype, check_rank((*where, *sizes(x)[len(indices) :])))
 
 
-def _scattered(x: Type, values: Type, *indices: Type) -> Type:
+def _check_some(operands: Sequence[Type], fewest: int, required: str) -> None:
+    if len(operands) < fewest:
+        raise Invalid("too few operands", required=required, got=len(operands))
+
+
+def _scattered(*operands: Type) -> Type:
+    _check_some(operands, 3, "an array, values, and an index for each of its first axes")
+    x, values, *indices = operands
     numbers(x, values)
     place = _gathered(x, *indices)
     if promoted((x, values)) is not x.dtype:
@@ -71,9 +81,9 @@ def _scattered(x: Type, values: Type, *indices: Type) -> Type:
     return x
 
 
-def _added(x: Type, values: Type, *indices: Type) -> Type:
-    numbers(x, kinds="iuf")
-    return _scattered(x, values, *indices)
+def _added(*operands: Type) -> Type:
+    numbers(*operands[:1], kinds="iuf")
+    return _scattered(*operands)
 
 
 def _masked(x: Type, mask: Type) -> Type:

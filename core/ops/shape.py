@@ -196,7 +196,8 @@ _moved(
     _concatenated,
     lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     ("axis",),
-    """Arrays one after another along an axis (attribute `axis`; None: their elements, in order). Sizes along the others
+    """Arrays one after another along an axis (attribute `axis`; the function takes None, too: their
+elements, in order). Sizes along the others
 are the same: else it traps. Dtypes promote.
 
 >>> tl.concat([[1, 2], [3]]).tolist()
