@@ -98,3 +98,13 @@ def test_the_page_has_the_table() -> None:
     """docs/ops.md says how much is there, group by group, and what differs."""
     page = array_api_table.PAGE.read_text(encoding="utf-8")
     assert array_api_table.with_tables(page) == page
+
+
+def test_the_example_of_the_page_runs() -> None:
+    """What docs/ops.md shows happens, and gives what its comments say."""
+    code = array_api_table.PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    known: dict[str, Any] = {}
+    exec(code, known)
+    said = [line.split("  # ") for line in code.splitlines() if "  # asarray(" in line]
+    assert [repr(eval(text, known)) for text, _ in said] == [wanted for _, wanted in said]
+    assert known["centred"](known["x"]).shape == (2, 2)

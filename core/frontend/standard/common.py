@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from ...dtypes import DType
 from ...errors import Invalid, Usage
@@ -36,10 +39,10 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
 
 def whole(number: Any, what: str) -> int:
     """A static integer; raises Usage for anything else."""
-    try:
-        return operator.index(number)
-    except TypeError:
-        raise Usage(f"{what} is no integer", where=here(), required="an integer", got=repr(number)) from None
+    if not isinstance(number, bool | np.bool_):
+        with suppress(TypeError):
+            return operator.index(number)
+    raise Usage(f"{what} is no integer", where=here(), required="an integer", got=repr(number))
 
 
 def wholes(numbers: Any, what: str) -> tuple[int, ...]:
