@@ -74,6 +74,7 @@ from .core.frontend.functions import (
     where,
 )
 from .core.frontend.operators import Operators as _Operators
+from .core.frontend.standard import linalg
 from .core.frontend.standard.creation import (
     arange,
     asarray,
@@ -112,6 +113,7 @@ from .core.frontend.standard.indexing import (
     take,
     take_along_axis,
 )
+from .core.frontend.standard.linalg import tensordot, vecdot
 from .core.frontend.standard.manipulation import (
     broadcast_arrays,
     broadcast_shapes,
@@ -277,6 +279,7 @@ __all__ = [
     "isdtype",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "load_run",
     "log",
@@ -341,6 +344,7 @@ __all__ = [
     "take",
     "take_along_axis",
     "tanh",
+    "tensordot",
     "tile",
     "to_json",
     "tril",
@@ -358,6 +362,7 @@ __all__ = [
     "unstack",
     "value_counts",
     "var",
+    "vecdot",
     "where",
     "while_loop",
     "write_json",

@@ -36,6 +36,9 @@ _EXAMPLES = {
     "print": 'p = print a, text="a is {}"',
     "callback": 'y = callback a, function="f", returns=float64',
     "breakpoint": "b = breakpoint p",
+    "gather": "y = gather a, i, j",
+    "scatter": "y = scatter a, v, i",
+    "scatter_add": "y = scatter_add a, v, i",
 }
 _ATTRIBUTES = {
     "dtype": "dtype=float64",
@@ -44,10 +47,14 @@ _ATTRIBUTES = {
     "axis": "axis=0",
     "axes": "axes=[1, 0]",
     "descending": "descending=false",
+    "full_matrices": "full_matrices=false",
     "keepdims": "keepdims=false",
     "key": 'key="1:, 0"',
+    "mode": 'mode="reduced"',
+    "offset": "offset=0",
     "shift": "shift=[1]",
     "side": 'side="left"',
+    "upper": "upper=false",
 }
 _ON_CELLS = ("put", "store", "get", "collect")
 ASTYPE = "convert one with astype"

@@ -72,9 +72,7 @@ NOT_YET = [
     "sinh",
     "square",
     "tan",
-    "tensordot",
     "trunc",
-    "vecdot",
 ]
 
 
@@ -109,6 +107,7 @@ def operands(xp: Any, dtype: dtypes.DType) -> dict[str, Any]:
     shapes = {
         "s": of[3], "v": of[:3], "w": of[[3, 1, 3]], "m": of[:6].reshape(2, 3), "t": of.reshape(2, 2, 3),
         "n": of[:0], "z": of[:0].reshape(0, 3), "c": of[6:9].reshape(1, 3),
+        "p": of[[6, 7, 7, 4]].reshape(2, 2), "q": of[[3, 7, 0, 6]].reshape(2, 2),
         "i": np.array([1, 0, 1]), "j": np.array([0, 0]), "b": np.array([True, False, True]),
         "k": np.array([[True, False, True], [False, False, True]]),
     }  # fmt: skip

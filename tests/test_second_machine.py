@@ -36,7 +36,7 @@ from tagloom.interp.reference import Limits, run_graph
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 782, 213
+RUN, LEFT_OUT = 782, 227
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
@@ -104,7 +104,7 @@ def test_how_much_of_the_corpus_it_runs() -> None:
     assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
     readme = " ".join((FILES[0].parent / "README.md").read_text().split())
     semantics = " ".join((FILES[0].parents[2] / "docs" / "semantics.md").read_text().split())
-    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT} that are run, and leaves out {LEFT_OUT}" in readme
+    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT:,} that are run, and leaves out {LEFT_OUT}" in readme
     assert f"of the corpus it runs {RUN} cases, and leaves out the {LEFT_OUT} that have them" in semantics
 
 

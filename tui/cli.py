@@ -356,6 +356,19 @@ def explain(
     print(listing() if rule is None else explained(rule))
 
 
+@app.command()
+def ops(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, all in a line each.")
+    ] = None,
+) -> None:
+    """Say what an op takes and makes."""
+    from .ops import described
+    from .ops import listing as every
+
+    print(every() if name is None else described(name))
+
+
 def _complain(error: TagloomError) -> None:
     error.excerpt = error.excerpt or line_of_text(error)
     print(words(error), file=sys.stderr)

@@ -10,11 +10,11 @@ from typing import Any
 from .. import ops
 from ..op import OPS, lookup
 from .api import apply
-from .standard import creation, datatypes, indexing, manipulation, searching, statistics
+from .standard import creation, datatypes, indexing, linalg, manipulation, searching, statistics
 
 _OPERANDS = ("x", "y", "z")
 assert ops.__all__, "importing the families declares the ops"
-for module in (creation, datatypes, indexing, manipulation, searching, statistics):
+for module in (creation, datatypes, indexing, linalg, manipulation, searching, statistics):
     for name, function in vars(module).items():
         if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:
             function.__doc__ = function.__doc__ or OPS[name].doc
@@ -60,6 +60,6 @@ log = _function("log")
 sin = _function("sin")
 cos = _function("cos")
 tanh = _function("tanh")
-matmul = _function("matmul")
+matmul = linalg.matmul
 where = _function("where")
 identity = _function("identity")

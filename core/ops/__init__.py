@@ -1,12 +1,28 @@
 """The families of ops, in the order in which documents list them. A family is a file of rows."""
 
-from . import arithmetic, cells, compare, effect, index, linalg, math, open, order, random, reduce, select, shape
+from . import (
+    arithmetic,
+    cells,
+    compare,
+    effect,
+    factor,
+    index,
+    linalg,
+    math,
+    open,
+    order,
+    random,
+    reduce,
+    select,
+    shape,
+)
 
 __all__ = [
     "arithmetic",
     "cells",
     "compare",
     "effect",
+    "factor",
     "index",
     "linalg",
     "math",

@@ -102,8 +102,8 @@ op(
     numpy=_arange,
     shape=None,
     undefined=Undefined(_endless, "arange without an end", "iuf"),
-    doc="""The numbers start, start + step, start + 2 step, ... that come before `stop`, along one axis. How many, the
-run decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
+    doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
+decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
 
 >>> tl.arange(2, 8, 3)
 asarray([2, 5], dtype=int64)

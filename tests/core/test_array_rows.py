@@ -22,7 +22,7 @@ from tagloom.core.value import Value, admit, same
 
 ROWS = [row for row in OPS.values() if row.scalar is None]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3))
+SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3))
 SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
 
 

@@ -1886,3 +1886,79 @@ def different(x: Any) -> Any:
     inverse = np.array([which[at] for at in range(len(flat))], np.int64).reshape(x.shape)
     counts = [list(which.values()).count(k) for k in range(len(values))]
     return np.array(values), np.array(first, np.int64), inverse, np.array(counts, np.int64)
+
+
+# Linear algebra of diagonal matrices, and of such as can be done by hand
+
+
+def of_diagonal(x: Any) -> list[float]:
+    """The diagonal of a square matrix that has nothing else."""
+    if x.shape[0] != x.shape[1]:
+        raise Trap(f"shape {x.shape} is no square matrix")
+    return [float(x[k, k]) for k in range(len(x))]
+
+
+@program("arrays_factored")
+def determinants(x: Any) -> Any:
+    value = math.prod(of_diagonal(x))
+    return value, math.copysign(1.0, value), math.log(abs(value))
+
+
+def inverses(x: Any) -> list[float]:
+    diagonal = of_diagonal(x)
+    if x[0, 0] * x[-1, -1] == (x[0, -1] * x[-1, 0] if len(x) > 1 else 0.0):
+        raise Trap("the matrix is singular")
+    return [1 / value for value in diagonal]
+
+
+@program("arrays_factored", "inverse")
+def inverse_of_two(x: Any) -> Any:
+    """By elimination with the last row first: a zero of a negative number is negative."""
+    one, other = inverses(x)
+    return np.array([[one, 0.0], [0.0 / other, other]])
+
+
+@program("arrays_factored")
+def solution(a: Any, b: Any) -> Any:
+    if len(a) != len(b):
+        raise Trap(f"shapes {a.shape} and {b.shape} make no equations")
+    return np.array([number * float(value) for number, value in zip(inverses(a), b, strict=True)], np.float32)
+
+
+@program("arrays_factored", "triangle")
+def root_of_two(x: Any) -> Any:
+    """Of [[a, b], [b, c]]: the root of a, b over that, and the root of what is left of c."""
+    (a, b), (_, c) = x.tolist()
+    rest = c - b * b / a
+    if rest <= 0:
+        raise Trap("the matrix is not positive definite")
+    lower = np.array([[math.sqrt(a), 0.0], [b / math.sqrt(a), math.sqrt(rest)]])
+    return lower, lower.T
+
+
+@program("arrays_factored", "columns")
+def one_column(x: Any) -> Any:
+    length = math.sqrt(sum(float(number) ** 2 for number in x.ravel()))
+    return np.abs(x) / length, np.array([[length]])
+
+
+@program("arrays_factored")
+def symmetric(x: Any) -> Any:
+    diagonal = of_diagonal(x)
+    places = order(diagonal)
+    return np.array(sorted(diagonal)), np.array([[float(k == place) for place in places] for k in range(len(x))])
+
+
+@program("arrays_factored")
+def singular(x: Any) -> Any:
+    """Of a matrix with one number in each row and column."""
+    rows = [(abs(row[k]), i, k) for i, row in enumerate(x.tolist()) for k in range(2) if row[k]]
+    found = sorted(rows, reverse=True)
+    left = np.array([[float(i == row) for _, row, _ in found] for i in range(2)])
+    right = np.array([[float(k == column) for k in range(2)] for _, _, column in found])
+    return left, np.array([value for value, _, _ in found]), right
+
+
+@program("arrays_factored")
+def above(x: Any) -> Any:
+    return np.array([row[k + 1] for k, row in enumerate(x.tolist()) if k + 1 < len(row)], np.int64)

@@ -113,12 +113,12 @@ def check_dtype(dtype: Any) -> None:
         raise Usage("this is no dtype", where=here(), required="as in dtype=tl.float64", got=repr(dtype))
 
 
-def check_numeric(x: Any) -> None:
+def check_numeric(*arrays: Any) -> None:
     """Refuse what no numbers are."""
-    type_ = type_of(x)
-    if type_.dtype.kind not in "iuf":
-        what, hint = "these are no numbers", "convert with tl.astype(x, tl.int64)"
-        raise Invalid(what, rule="V4", where=here(), required="an integer or a float dtype", got=type_, hint=hint)
+    for type_ in map(type_of, arrays):
+        if type_.dtype.kind not in "iuf":
+            what, hint = "these are no numbers", "convert with tl.astype(x, tl.int64)"
+            raise Invalid(what, rule="V4", where=here(), required="an integer or a float dtype", got=type_, hint=hint)
 
 
 def astype(x: Any, dtype: DType | None) -> Any:
