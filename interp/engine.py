@@ -104,7 +104,8 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
         return _suited(subject, arguments, options)
     why = refusal(name, subject, options)
     if why is not None:
-        raise Usage(f"engine {name} cannot run this", got=why, hint='engine="reference" runs everything')
+        other = "reference" if _no_fast(subject, options) else "fast"
+        raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
     return _RUN[name](subject, arguments, options)
 
 

@@ -34,11 +34,12 @@ class Kept:
         """Who is shown each event."""
         return [*([] if self.events is None else [self.events.append]), *([self.log.event] if self.log else [])]
 
-    def said(self, steps: int) -> dict[str, Any]:
-        """What the outcome of a run of so many steps says of it."""
+    def said(self, steps: int, window: Sequence[Event] | None = None) -> dict[str, Any]:
+        """What the outcome of a run of so many steps says of it; a `window`, where there is one, has the events."""
         if self.events is None:
             return {"log": self.path}
-        return {"kept": tuple(self.events), "first_kept": steps - len(self.events), "log": self.path}
+        kept = tuple(self.events) if window is None else window
+        return {"kept": kept, "first_kept": steps - len(kept), "log": self.path}
 
     def ended(self, outcome: Outcome) -> Outcome:
         """The last line of a log."""

@@ -71,7 +71,8 @@ class Outcome(Drawn):
     engine: str
     schedule: str
     error: TagloomError | None
-    kept: tuple[Event, ...] | None = field(default=None, repr=False)
+    kept: Sequence[Event] | None = field(default=None, repr=False)
+    """Of the last ones a sequence that is made, from the end backwards, when it is looked at."""
     first_kept: int = 0
     """How many steps were made before the first event that is kept: 0 where all are, or none."""
     trapped: tuple[Event, ...] = field(default=(), repr=False)
@@ -110,7 +111,7 @@ class Outcome(Drawn):
         return any(cells.SECOND_PUT in str(event.trap) for event in self.trapped)
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> Sequence[Event]:
         """The run, step by step, or of `keep=N` its end: the first of these is that of step `first_kept`, counted from
         0. Raises Usage if none were kept."""
         if self.kept is None and self.log is not None:
@@ -120,7 +121,7 @@ class Outcome(Drawn):
         return self.kept
 
     @property
-    def _whole(self) -> tuple[Event, ...]:
+    def _whole(self) -> Sequence[Event]:
         """All events; raises Usage where only the last ones were kept."""
         if self.first_kept:
             got = f"the last {len(self.events):,}, from step {self.first_kept:,} on"

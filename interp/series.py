@@ -1,16 +1,33 @@
-"""Numbers of a run, one a wave, that are Python's only when somebody looks at them: there may be millions."""
+"""What a run leaves behind in millions, and is made Python's only when somebody looks at it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+Item = TypeVar("Item", covariant=True)
 
-class Series(Sequence[int]):
-    """A tuple of integers that is kept as an array: it equals that tuple, and looks and hashes like it.
+
+class Tupled(Sequence[Item]):
+    """A sequence that equals the tuple of what is in it, and looks and hashes like it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, tuple | Tupled) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Series(Tupled[int]):
+    """Numbers of a run, one a wave, that are kept as an array; NumPy gets it without a copy, and may not write to it.
 
     Whoever makes one leaves the array as it is.
 
@@ -22,6 +39,11 @@ class Series(Sequence[int]):
 
     def __init__(self, numbers: npt.NDArray[np.integer[Any]]) -> None:
         self._numbers = numbers
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        given = self._numbers.view()
+        given.flags.writeable = False
+        return np.array(given, dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -37,12 +59,6 @@ class Series(Sequence[int]):
         return iter(self._numbers.tolist())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Series):
-            return np.array_equal(self._numbers, other._numbers)
-        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+        return np.array_equal(self._numbers, other._numbers) if isinstance(other, Series) else super().__eq__(other)
 
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
+    __hash__ = Tupled.__hash__

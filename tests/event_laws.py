@@ -3,6 +3,7 @@ lines of a log."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import islice, zip_longest
@@ -50,7 +51,7 @@ def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> I
     begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
     count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
     yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
-    yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count)
+    yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count, dice)
     yield from written(graph, case, name, limits, begin, pauses(dice))
 
 
@@ -93,16 +94,29 @@ def whole(
 
 def last(
     graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None],
-    count: int,
+    count: int, dice: Random,
 ) -> Iterator[str]:  # fmt: skip
-    """The last events are the last of the reference's, wherever the run pauses."""
+    """The last events are the last of the reference's, wherever the run pauses, those included that were kept when it
+    was taken over; and in whatever order they are looked at."""
     keeper = Last(count)
     run = begun(graph, case, name, limits, begin, keeper)
     done = begin
     for pause in steps:
         run.go(pause)
         done = len(wanted) if pause is None else min(done + pause, len(wanted))
-        yield from compared(f"{name}, {count} from {begin}", wanted[begin:done][-count:], list(keeper.events()))
+        before = deque(wanted[:begin], maxlen=count)
+        got, there = keeper.window(before), wanted[:done][-count:]
+        yield from looked(f"{name}, {count} from {begin}", there, got, dice)
+        yield from compared(f"{name}, {count} from {begin}", there, got)
+
+
+def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:
+    """A window that is looked at here and there is what it is as a whole."""
+    for _ in range(min(len(wanted), 3)):
+        place, other = dice.randrange(-len(wanted), len(wanted)), dice.randrange(-len(wanted), len(wanted))
+        part = slice(place, other, dice.choice((None, 2, -1)))
+        yield from compared(f"{said}, {place}", [wanted[place]], [got[place]])
+        yield from compared(f"{said}, {part}", wanted[part], got[part])
 
 
 def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]) -> Iterator[str]:

@@ -107,6 +107,14 @@ def later(true_without: Any) -> Any:
     return lambda page, steps: true_without(page, steps + 1)
 
 
+def late(true_events: Any) -> Any:
+    return lambda self, step: true_events(self, step + 1)
+
+
+def alone(true_window: Any) -> Any:
+    return lambda self, before=(): true_window(self)
+
+
 def forwards(true_links: Any) -> Any:
     """What a frame said when it was closed last, and not first."""
 
@@ -133,6 +141,8 @@ def at_once(true_let_go: Any) -> Any:
 
 TWINS = (
     patched("the last but one are kept", keeping, "_without", later),
+    patched("a window skips a step", keeping.Window, "_events", late),
+    patched("a window forgets what was before", keeping.Last, "window", alone),
     patched("pages go too early", keeping.Last, "_forget", hasty),
     patched("tags are read from memory", keeping, "links", lambda true: lambda pages: {}),
     patched("links are read forwards", keeping, "links", forwards),

@@ -7,6 +7,7 @@ as `fast`, which does one firing after another.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
-from ..alarm import Interrupt, interruptible, resident
+from ..alarm import interruptible, resident
 from ..fast.registers import Options, R
 from ..fast.run import Clock, Fast
 from ..fast.store import FACTOR
@@ -80,27 +81,29 @@ class Waves:
     def go(self) -> TagloomError | None:
         """Go on until the run is over; what stopped it, if that was no ending of its own."""
         store, registers = self.fast.store, self.fast.store.registers
+        began = time.monotonic()
         with interruptible() as interrupt:
-            ringing = self._go(Clock(self._limits, interrupt), interrupt)
+            ringing = self._go(Clock(self._limits, interrupt))
         self._here()
         store.sweep()
         if ringing is not None:
             return rung(ringing, self._limits)
+        self.fast.spent = time.monotonic() - began
         return self.fast.go() if registers[R.LENGTH] else None
 
     def outcome(self, stopped: TagloomError | None, structure: Structure) -> Outcome:
         """How it ended."""
         return replace(self.fast.outcome(stopped, structure), engine="cuda")
 
-    def _go(self, clock: Clock, interrupt: Interrupt) -> str | None:
+    def _go(self, clock: Clock) -> str | None:
         """Waves, until none is left, one traps, or a limit is near; which alarm rang before that."""
         store = self.fast.store
-        while store.registers[R.LENGTH] and not self._is_near():
-            ringing = "interrupt" if interrupt.pressed else clock.rings(store)
+        while store.registers[R.LENGTH]:
+            ringing = clock.rings(store)
             if ringing is not None:
                 return ringing
-            if not self.wave():
-                break
+            if self._is_near() or not self.wave():
+                return clock.rings(store)
         return None
 
     def _is_near(self) -> bool:

@@ -27,10 +27,11 @@ TOKEN, VALUE, TARGET, FIRST, OUT, SECOND, OUT_SECOND, FIRED_WORDS, STAYED_WORDS 
         Noted.FIRED_WORDS, Noted.STAYED_WORDS,
     ),
 )  # fmt: skip
-KIND, FIRED, GIVEN, ENDS, OPENED, IS_HELD, OUTPUTS, OTHERS, SHIFT = map(
+KIND, FIRED, CLOSED, GIVEN, ENDS, OPENED, IS_HELD, OUTPUTS, OTHERS, SHIFT = map(
     int,
     (
-        Head.KIND, Item.FIRED, Head.GIVEN, Head.ENDS, Head.OPENED, Head.IS_HELD, Head.OUTPUTS, Head.OTHERS, Head.SHIFT,
+        Head.KIND, Item.FIRED, Item.CLOSED, Head.GIVEN, Head.ENDS, Head.OPENED, Head.IS_HELD, Head.OUTPUTS, Head.OTHERS,
+        Head.SHIFT,
     ),
 )  # fmt: skip
 _new: Any = tuple.__new__
@@ -68,28 +69,22 @@ class Tags(dict[int, Tag]):
         return self._links.get(frame) or self._store.link(frame)
 
 
-def links(pages: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """What the frames said that were open before these pages, and are not after them: found backwards, since frames are
-    used again."""
+def links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
+    """What the frames said that were open before these pages, and are not after them; the last page comes first, since
+    frames are used again."""
     found: dict[int, tuple[int, int]] = {}
-    changes = [
-        (words[at + Noted.FRAME], (words[at + Noted.ABOVE], words[at + Noted.WHEN]))
-        if words[at] & Head.KIND == Item.CLOSED
-        else (words[at + Noted.TARGET], None)
-        for words in pages
-        for at in items(words)
-        if words[at] & Head.KIND == Item.CLOSED or _opens(words[at])
-    ]
-    for frame, link in reversed(changes):
-        if link is None:
-            found.pop(frame, None)
-        else:
-            found[frame] = link
+    for words in backwards:
+        for at in reversed([at for at in items(words) if _changes(words[at])]):
+            if words[at] & KIND == FIRED:
+                found.pop(words[at + TARGET], None)
+            else:
+                found[words[at + Noted.FRAME]] = words[at + Noted.ABOVE], words[at + Noted.WHEN]
     return found
 
 
-def _opens(head: int) -> bool:
-    return head & KIND == FIRED and head & OPENED != 0
+def _changes(head: int) -> bool:
+    """Whether an item that begins so opens an activation, or closes one."""
+    return head & OPENED != 0 if head & KIND == FIRED else head & KIND == CLOSED
 
 
 def items(words: Sequence[int]) -> Iterator[int]:

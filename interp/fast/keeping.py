@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, overload
 
 from ..event import Event
 from ..image import Words
+from ..series import Tupled
 from .events import Page, Reader, Tags, is_step, items, links
 from .outside import Outside, Said
 from .registers import Head, R
@@ -28,6 +31,14 @@ class Keeper(ABC):
     @abstractmethod
     def turn(self) -> None:
         """The page is full: keep what is on it, and give the machine another one."""
+
+    def _torn_off(self, page: Words | None) -> tuple[Words, list[Said], list[int]]:
+        """What is on the page, what was said of it, and the objects that are dead but for it; the machine goes on with
+        this page."""
+        store, outside = self.store, self.outside
+        found = store.turn(page), outside.said, store.dying or []
+        outside.said, store.dying = [], []
+        return found
 
     def rest(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
         """The machine pauses: what is on the page may be asked for."""
@@ -58,13 +69,11 @@ class _Reading(Keeper):
         self._reader = Reader(store, outside.rules, tags)
 
     def turn(self) -> None:
-        store, outside = self.store, self.outside
-        words, said, dying = store.turn(store.journal).tolist(), outside.said, store.dying or []
-        outside.said, store.dying = [], []
+        words, said, dying = self._torn_off(self.store.journal)
         with _no_collection():
-            for event in self._reader.events(Page(words, said)):
+            for event in self._reader.events(Page(words.tolist(), said)):
                 self._see(event)
-        store.release(dying)
+        self.store.release(dying)
 
     def rest(self) -> None:
         self.turn()
@@ -98,11 +107,10 @@ class Last(Keeper):
         self._began = self._turned = int(store.registers[R.STEPS])
 
     def turn(self) -> None:
-        store, outside = self.store, self.outside
-        page = store.journal
-        words = store.turn(self._forget())
-        self._pages.append(_Written(words, page, outside.said, store.dying or [], self._turned))
-        outside.said, store.dying, self._turned = [], [], int(store.registers[R.STEPS])
+        page = self.store.journal
+        words, said, dying = self._torn_off(self._forget())
+        self._pages.append(_Written(words, page, said, dying, self._turned))
+        self._turned = int(self.store.registers[R.STEPS])
 
     def _forget(self) -> Words | None:
         """Let go of the pages before the last events; one of them, which may be written again."""
@@ -116,27 +124,86 @@ class Last(Keeper):
             unused = gone.page
         return unused
 
-    def events(self) -> list[Event]:
+    def events(self) -> tuple[Event, ...]:
         """The last events, up to where the run is now."""
+        return tuple(self.window())
+
+    def window(self, before: Collection[Event] = ()) -> Window:
+        """The same, made when they are looked at, which is to be before the run goes on; `before` are those that were
+        kept when it was taken over."""
         self._forget()
-        store, outside = self.store, self.outside
-        pages = [Page(page.words.tolist(), page.said) for page in self._pages]
-        pages.append(Page(store.journal[: store.registers[R.NOTED]].tolist(), outside.said))
-        begins = self._pages[0].steps if self._pages else self._turned
-        pages[0] = _without(pages[0], max(int(store.registers[R.STEPS]) - self._count - begins, 0))
-        with _no_collection():
-            reader = Reader(store, outside.rules, Tags(store, links(page.words for page in pages)))
-            return [event for page in pages for event in reader.events(page)]
+        store, end = self.store, int(self.store.registers[R.STEPS])
+        page = _Written(store.journal[: store.registers[R.NOTED]], store.journal, self.outside.said, [], self._turned)
+        first = max(end - self._count, self._began)
+        gone = max(len(before) + end - first - self._count, 0)
+        return Window(store, self.outside, tuple(before)[gone:], [*self._pages, page], first)
 
 
-def _without(page: Page, steps: int) -> Page:
+class Window(Tupled[Event]):
+    """The last events of a run, as words until somebody looks at them. As many are made as that takes, from the end
+    backwards, and kept; where Ctrl-C ends that, they are made when somebody looks again."""
+
+    def __init__(
+        self, store: Store, outside: Outside, before: tuple[Event, ...], pages: list[_Written], first: int
+    ) -> None:
+        """From the step `first` on, which is on the first page; `before` it were others."""
+        self._store, self._outside, self._pages, self._first = store, outside, pages, first
+        self._before = before
+        self._length = len(before) + int(store.registers[R.STEPS]) - first
+        self._made: tuple[Event, ...] = ()
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, at: int) -> Event: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, at: int | slice) -> Event | tuple[Event, ...]:
+        if isinstance(at, slice):
+            places = range(self._length)[at]
+            made = self._since(min(places, default=self._length))
+            return tuple(made[place - self._length] for place in places)
+        place = range(self._length)[at]
+        return self._since(place)[place - self._length]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._since(0))
+
+    def _since(self, place: int) -> tuple[Event, ...]:
+        """The events from a place on, and maybe more: at least as many are made as there were, or to walk from the last
+        to the first would go through the journal each time."""
+        missing = self._length - len(self._made)
+        if place < missing:
+            begin = max(min(place, missing - len(self._made)), 0)
+            with _no_collection():
+                self._made = (*self._before[begin:missing], *self._between(begin, missing), *self._made)
+        if len(self._made) == self._length:
+            self._pages = []
+        return self._made
+
+    def _between(self, begin: int, end: int) -> Iterator[Event]:
+        """The events from a place up to another, those of `before` left out."""
+        begin, end = max(begin - len(self._before), 0), max(end - len(self._before), 0)
+        return islice(self._events(self._first + begin), end - begin)
+
+    def _events(self, step: int) -> Iterator[Event]:
+        """The events from a step on."""
+        at = bisect_right(self._pages, step, key=lambda page: page.steps) - 1
+        pages = [_without(self._pages[at], step - self._pages[at].steps), *self._pages[at + 1 :]]
+        known = links(page.words.tolist() for page in reversed(pages))
+        reader = Reader(self._store, self._outside.rules, Tags(self._store, known))
+        for page in pages:
+            yield from reader.events(Page(page.words.tolist(), page.said))
+
+
+def _without(page: _Written, steps: int) -> _Written:
     """A page without its first steps."""
-    given = 0
-    for at in items(page.words):
-        head = page.words[at]
-        if is_step(head):
+    given, words = 0, page.words.tolist()
+    for at in items(words):
+        if is_step(words[at]):
             if steps == 0:
-                return Page(page.words[at:], page.said[given:])
+                return page._replace(words=page.words[at:], said=page.said[given:])
             steps -= 1
-            given += bool(head & Head.GIVEN)
-    return Page([], [])
+            given += bool(words[at] & Head.GIVEN)
+    return page._replace(words=page.words[:0], said=[])

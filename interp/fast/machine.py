@@ -86,6 +86,27 @@ def run(a: Any, budget: Any, header: Any) -> Any:
     return why
 
 
+def entered(mem: Any, frame: Any, node: Any) -> Any:
+    """The activation that another argument, or another variable of a loop, has opened already, or 0."""
+    place = peek(node, NODE.PLACE)
+    return peek(mem, frame + place) if place else 0
+
+
+def opened_by(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, header: Any) -> Any:
+    """A new activation for a call, an entry of a loop or a next_iteration that fires in this frame, which is told."""
+    site, place = peek(node, NODE.SITE), peek(node, NODE.PLACE)
+    if code == Code.CALL:
+        target = opened(a, r, mem, frame, site, 0, header)
+    else:
+        target = opened(a, r, mem, parent_of(mem, frame), site, iteration_of(mem, frame) + 1, header)
+        if header > Header.BUSY:
+            poke(mem, target + Header.OLDER, frame)
+            poke(mem, frame + Header.NEWER, target)
+    if place:
+        poke(mem, frame + place, target)
+    return target
+
+
 def far(a: Any, budget: Any) -> Any:
     """How many of so many steps surely fit into all arrays, and meet no limit."""
     o, r = peek(a, A.OPTIONS), peek(a, A.REGISTERS)
@@ -96,7 +117,8 @@ def far(a: Any, budget: Any) -> Any:
 
 
 def general(a: Any, budget: Any, header: Any) -> Any:
-    """`run`, of any tokens."""
+    """`run`, of any tokens. Sending, and letting go, are written out: as functions of their own a firing of a bounded
+    loop takes 37 ns instead of 27."""
     o, r, mem, ring = peek(a, A.OPTIONS), peek(a, A.REGISTERS), peek(a, A.MEMORY), peek(a, A.RING)
     nodes, ports, edges, codes = peek(a, A.NODES), peek(a, A.PORTS), peek(a, A.EDGES), peek(a, A.CODES)
     counts, given, profile = peek(a, A.COUNTS), peek(a, A.GIVEN), peek(a, A.PROFILE)
@@ -191,18 +213,14 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                     if operand(mem, frame, peek(port, PORT.B)) == 0:
                         begin, end = end, peek(node, NODE.END)
                 elif code == Code.CALL:
-                    after, target = 1, 0
-                    if peek(node, NODE.PLACE):
-                        target = peek(mem, frame + peek(node, NODE.PLACE))
+                    after, target = 1, entered(mem, frame, node)
                     if target == 0 and depth_of(mem, frame) >= depth_limit:
                         why = Why.DEPTH
                         break
                 elif code == Code.RETURN:
                     target = parent_of(mem, frame)
                 elif code == Code.NEXT:
-                    after, target = 1, 0
-                    if peek(node, NODE.PLACE):
-                        target = peek(mem, frame + peek(node, NODE.PLACE))
+                    after, target = 1, entered(mem, frame, node)
                     if target == 0 and depth_of(mem, frame) > depth_limit:
                         why = Why.DEPTH
                         break
@@ -255,19 +273,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                             outputs = 2 if code == Code.EXIT else 1
                         flags += outputs << Head.OUTPUTS
                     if target == 0:
-                        if code == Code.CALL:
-                            target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
-                        else:
-                            parent, iteration = (
-                                parent_of(mem, frame),
-                                iteration_of(mem, frame) + 1,
-                            )
-                            target = opened(a, r, mem, parent, peek(node, NODE.SITE), iteration, header)
-                            if bounded:
-                                poke(mem, target + Header.OLDER, frame)
-                                poke(mem, frame + Header.NEWER, target)
-                        if peek(node, NODE.PLACE):
-                            poke(mem, frame + peek(node, NODE.PLACE), target)
+                        target = opened_by(a, r, mem, frame, node, code, header)
                     if JOURNAL:
                         note_firing(
                             a, r, mem, node, port, token, value, position, flags, target,

@@ -33,7 +33,7 @@ from ..reference import (
     rung,
 )  # fmt: skip
 from ..script import seed_of
-from ..series import Series
+from ..series import Series, Tupled
 from ..state import State
 from .handover import held_tokens, results, to_state, waiting
 from .keeping import Keeper, Last
@@ -208,7 +208,7 @@ class Fast:
         return False
 
     def _grow(self) -> None:
-        if self._keeper is not None and self.store.is_page_full():
+        if self._keeper is not None and self.store.has_room():
             self._keeper.turn()
             return
         if resident() + self.store.growth() > self.limits.bytes:
@@ -293,7 +293,7 @@ class Clock:
         return self._alarm.rings(0 if is_due else 1, None)
 
 
-class Residue(Sequence[Waiting]):
+class Residue(Tupled[Waiting]):
     """What a run left waiting, made when somebody looks at it: it may be millions of tokens."""
 
     def __init__(self, store: Store, outside: Outside, bounds: Mapping[Site, int]) -> None:
@@ -328,12 +328,6 @@ class Residue(Sequence[Waiting]):
     def __iter__(self) -> Iterator[Waiting]:
         return iter(self._all)
 
-    def __eq__(self, other: object) -> bool:
-        return self._all == tuple(other) if isinstance(other, Sequence) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._all)
-
 
 def run_fast(
     graph: Graph,
@@ -367,6 +361,6 @@ def finished(
     keeper = keeper_of(kept, known_image(state.graph, state.bounds))
     run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
-    if isinstance(keeper, Last) and kept.events is not None:
-        kept.events.extend(keeper.events())
-    return kept.ended(replace(run.outcome(stopped, structure), **kept.said(int(run.store.registers[R.STEPS]))))
+    window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
+    said = kept.said(int(run.store.registers[R.STEPS]), window)
+    return kept.ended(replace(run.outcome(stopped, structure), **said))

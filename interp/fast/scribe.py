@@ -202,10 +202,8 @@ class Scribe(Keeper):
             self._tags = grown
 
     def turn(self) -> None:
-        store, outside = self.store, self.outside
-        words, said = store.turn(store.journal), outside.said
-        store.release(store.dying or [])
-        outside.said, store.dying = [], []
+        words, said, dying = self._torn_off(self.store.journal)
+        self.store.release(dying)
         if len(words):
             self._write(words, said)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...core.tag import ROOT, Tag
 from ...core.types import Type
 from ...core.value import Value
+from ..alarm import machine_memory
 from ..image import (
     COMING,
     DEEPEST,
@@ -37,10 +38,11 @@ Number = TypeVar("Number", np.int32, np.int64)
 SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
-"""How many times as large an array gets: the system gives memory when it is used, and so a large one saves copies."""
-SMALL, LEAP = 2**26, 16
+"""How many times as large an array gets where there is no room for more."""
+SMALL, LEAP = 2**22, 16
 """Below how many bytes one gets so many times as large: fib(28) under waves, which ends with 44 MB, spends 0.1 ns a
-firing on copies, and not 1."""
+firing on copies, and not 1. From there on it gets all the room that it may ever need: the system gives memory when it
+is used, and to copy a gigabyte takes seconds, in which nobody sees Ctrl-C."""
 MOST = 2**62
 """The largest limit that a word takes; no run gets there."""
 PAGE = 2**17
@@ -57,6 +59,8 @@ class Store:
     def __init__(self, image: Image, limits: Limits, mode: Mode, *, seed: int, clocked: bool, enough: int) -> None:
         self.image = image
         graph = image.graph
+        self._most = min(limits.bytes, machine_memory())
+        """The bytes that an array may ever have."""
         self.options = np.zeros(len(Options), np.int64)
         self.options[[Options.MODE, Options.SEED]] = mode, np.uint64(seed).astype(np.int64)
         self.options[[Options.FIRINGS, Options.TOKENS]] = min(limits.firings, MOST), min(limits.tokens, MOST)
@@ -161,6 +165,10 @@ class Store:
         self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
         self._stops, self._moved = nodes, True
 
+    def has_room(self) -> bool:
+        """Whether nothing is nearly full, the journal left out."""
+        return next(self._small(), None) is None
+
     def growth(self) -> int:
         """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
         return sum(array.nbytes for array in self._small())
@@ -168,15 +176,23 @@ class Store:
     def grow(self) -> None:
         """Make what is nearly full larger."""
         for array in self._small():
-            factor = LEAP if array.nbytes < SMALL else FACTOR
-            if array is self.memory:
-                self._grow_memory(factor)
-            elif array is self.ring:
-                self.fit_ring((factor - 1) * len(self.ring))
-            elif array is self.profile:
-                self._grow_profile(factor)
-            else:
-                self._grow_held(factor)
+            if array.nbytes < SMALL:
+                self._grow(array, LEAP)
+                continue
+            try:
+                self._grow(array, max(FACTOR, self._most // array.nbytes))
+            except MemoryError:  # the system promises no more than it has
+                self._grow(array, FACTOR)
+
+    def _grow(self, array: npt.NDArray[Any], factor: int) -> None:
+        if array is self.memory:
+            self._grow_memory(factor)
+        elif array is self.ring:
+            self.fit_ring((factor - 1) * len(self.ring))
+        elif array is self.profile:
+            self._grow_profile(factor)
+        else:
+            self._grow_held(factor)
 
     def _grow_memory(self, factor: int) -> None:
         grown = _aligned(factor * len(self.memory))
@@ -208,9 +224,11 @@ class Store:
         size = _power(length + int(r[R.HOLDING]) + more + 1)
         if size <= len(self.ring):
             return
-        places = (np.arange(length) + r[R.HEAD]) & (len(self.ring) - 1)
+        head = int(r[R.HEAD])
+        first = min(length, len(self.ring) - head)
         ring = np.empty((size, 2), np.int64)
-        ring[:length] = self.ring[places]
+        ring[:first] = self.ring[head : head + first]
+        ring[first:length] = self.ring[: length - first]
         self.ring, r[R.HEAD] = ring, 0
         self._moved = True
 
@@ -308,12 +326,6 @@ class Store:
         if not self._moved:  # all others are where they were: to ask each takes 40 us
             self._addresses[[A.JOURNAL, A.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
-
-    def is_page_full(self) -> bool:
-        """Whether a step may not fit into the journal."""
-        r, options = self.registers, self.options
-        bound = int(r[R.OPEN] * options[Options.CLOSING] + r[R.HOLDING] * Noted.RELEASED_WORDS)
-        return self.dying is not None and len(self.journal) - r[R.NOTED] - bound < options[Options.NOTING]
 
     def release(self, dead: Iterable[int]) -> None:
         """Let go of objects of which no journal speaks any more."""

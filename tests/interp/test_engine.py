@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
+from tagloom.core.value import same
 from tagloom.interp import engine
 
 WARM = 300
@@ -131,8 +133,11 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
 )
 def test_refusals(name: str, options: dict[str, Any], why: str) -> None:
     """An engine that cannot do what is asked of it says so before it starts."""
-    with pytest.raises(tl.Usage, match=why):
+    with pytest.raises(tl.Usage, match=why) as raised:
         fib.run(5, engine=name, **options)
+    other = str(raised.value).partition('hint: engine="')[2].partition('"')[0]
+    assert fib.run(5, engine=other, **options).value == fib(5)
+    assert other == ("reference" if name == "fast" else "fast")
 
 
 @pytest.mark.parametrize("option", [{"seed": -1}, {"seed": 2**64}, {"seed": 1.5}, {"until": "x"}, {"schedule": "LIFO"}])
@@ -144,3 +149,17 @@ def test_what_is_no_option_is_none_on_any_engine(option: dict[str, Any]) -> None
             fib.run(1, engine=name, **option)
         said.add(str(caught.value))
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("name", ["fast", "compiled"])
+def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
+    """A float32 is the float64 that it equals on the way; both are NaN, which is one value, on every engine."""
+
+    @tl.function
+    def kept(x: tl.float32) -> tl.float32:
+        return tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), 0, x)[1]
+
+    signalling, quiet = np.array([0x7FA00001, 0x7FE00001], np.uint32).view(np.float32)
+    got, wanted = kept.run(signalling, engine=name).value, kept.run(signalling, engine="reference").value
+    assert type(got) is np.float32 and np.array(got).view(np.uint32) == np.array(quiet).view(np.uint32)
+    assert same(got, wanted)

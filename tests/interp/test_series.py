@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.interp.series import Series
@@ -24,3 +25,17 @@ def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int
     assert all(type(number) is int and number == made[at] for at, number in enumerate(made))
     assert copy.deepcopy(made) == some == pickle.loads(pickle.dumps(made))
     assert made != list(some)
+
+
+@given(NUMBERS)
+def test_numpy_gets_the_array_itself(some: tuple[int, ...]) -> None:
+    """Without a copy it may not be written to; a copy is whoever's asks for it, of the dtype that is wanted."""
+    numbers = np.array(some, np.int32)
+    made = Series(numbers)
+    seen, copied, cast = np.asarray(made), np.array(made), np.asarray(made, np.float64)
+    assert (seen.base is numbers or not some) and seen.dtype == np.int32 and not seen.flags.writeable
+    assert copied.flags.writeable and not np.shares_memory(copied, numbers) and cast.dtype == np.float64
+    assert all(np.array_equal(array, numbers) for array in (seen, copied, cast))
+    assert np.asarray(made, copy=False).base is not None
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(made, np.float64, copy=False)

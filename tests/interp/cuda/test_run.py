@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -55,6 +56,11 @@ def drawn(n: tl.float64) -> tl.float64:
     return n + tl.uniform()
 
 
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
 def test_results_and_measures() -> None:
     """A run ends with the results and all the measures of the reference: firings by node, critical path, profiles."""
     wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
@@ -99,6 +105,21 @@ def test_traps() -> None:
 def test_limits_are_exact(limits: tl.Limits) -> None:
     """Where a limit is met within a wave, the run ends as on the reference, at the same firing."""
     assert told(fib.run(5, engine="cuda", limits=limits)) == told(fib.run(5, engine="reference", limits=limits))
+
+
+def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S12: the clock does not begin anew where a run goes on as `fast`."""
+
+    def slow(self: Waves) -> bool:
+        time.sleep(0.4)
+        return False
+
+    endless.run(1, engine="fast", limits=Limits(firings=1))
+    monkeypatch.setattr(Waves, "wave", slow)
+    begun = time.monotonic()
+    out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
+    assert out.firings > 0 and 0.5 <= time.monotonic() - begun < 0.8
 
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [

@@ -9,14 +9,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
 from acts_generator import Witness
 from fast_laws import Asked, begun, differences
-from fast_programs import endless, flood, parking, printing
+from fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.alarm import resident
+from tagloom.interp.fast import store
 from tagloom.interp.reference import Limits
 from tagloom.interp.series import Series
 
@@ -190,6 +192,29 @@ print({runs})
 def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
     """Whatever the limits, the schedule, the bound and where to stop: the process lives, and the outcome is whole."""
     assert in_a_process(FUZZED.format(seed=seed, runs=runs), 3000.0) == [str(runs)]
+
+
+@pytest.mark.parametrize("name", ["waves", "lifo"])
+@pytest.mark.parametrize("promised", [2**62, 2**28])
+def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large arrays get all the room that they may need, so that no copy keeps Ctrl-C waiting; where the system does not
+    promise so much, they get less, and more later."""
+    copied, true_grow, true_aligned = [0], store.Store.grow, store._aligned
+
+    def grow(self: store.Store) -> None:
+        copied.append(self.growth())
+        true_grow(self)
+
+    def aligned(words: int) -> Any:
+        if 8 * words > promised:
+            raise MemoryError
+        return true_aligned(words)
+
+    monkeypatch.setattr(store.Store, "grow", grow)
+    monkeypatch.setattr(store, "_aligned", aligned)
+    out = triangle.run(400_000, engine="fast", schedule=name, limits=Limits(depth=10**6))
+    assert (out.value, out.stats.deepest_tag) == (400_000 * 400_001 // 2, 400_000)
+    assert max(copied) < (store.LEAP * store.SMALL if promised == 2**62 else promised)
 
 
 DEEP = """

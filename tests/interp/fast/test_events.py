@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from tagloom.core.text import parse
 from tagloom.interp import engine
 from tagloom.interp.event import Event
 from tagloom.interp.fast import load, store
+from tagloom.interp.fast.events import Reader
 from tagloom.interp.fast.keeping import Last
 from tagloom.interp.fast.run import Fast, Stops
 from tagloom.interp.reference import Limits, drive, first_state
@@ -158,6 +162,44 @@ def test_a_window_says_where_it_lies() -> None:
 def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
     out = fib.run(2, keep=2**64, engine=machine)
     assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
+
+
+def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is words until somebody looks; then as many events are made as that takes, and each once."""
+    made, true_events = [0], Reader.events
+
+    def counted(self: Reader, page: Any) -> Iterator[Event]:
+        for event in true_events(self, page):
+            made[0] += 1
+            yield event
+
+    monkeypatch.setattr(Reader, "events", counted)
+    out = fib.run(12, keep=3000, engine="fast")
+    assert (len(out.events), made) == (3000, [0])
+    last = out.events[-1]
+    assert (out.events[-10:][-1] is last, made) == (True, [10])
+    wanted = fib.run(12, keep="events", engine="reference").events[-3000:]
+    assert told(list(reversed(out.events))) == told(wanted[::-1])
+    assert (out.events == wanted, hash(out.events) == hash(wanted), repr(out.events) == repr(wanted)) == (True,) * 3
+    assert (made, out.events[-1] is last) == ([3000], True)
+    with pytest.raises(IndexError):
+        out.events[3000]
+
+
+def test_ctrl_c_while_a_window_is_made() -> None:
+    """It is an ordinary KeyboardInterrupt, and loses nothing: who looks again gets all."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        out = fib.run(18, keep=10**6, engine="fast")
+        last = out.events[-1]
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            list(out.events)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wanted = fib.run(18, keep="events", engine="reference").events
+    assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(wanted), True)
+    assert told(out.events) == told(wanted)
 
 
 def test_arrays_go_with_their_events() -> None:
