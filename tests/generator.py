@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -38,8 +39,9 @@ ARRAYS = (
     Type(dtypes.int64, (None,)),
     Type(dtypes.bool, (3,)),
     Type(dtypes.bool, (None,)),
+    Type(dtypes.float64, (3, 3)),
 )
-"""What a program of arrays has besides: indices, masks, and what the run decides the sizes of."""
+"""What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
 PALETTES: tuple[tuple[Type, ...], ...] = (
     (),
     (Type(dtypes.int8), Type(dtypes.uint8)),
@@ -66,9 +68,15 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
     scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in _numbers(type_.dtype)])
     if type_.is_scalar:
         return scalars
-    sizes = st.sampled_from((3, 3, 3, 3, 1, 2)) if None in (type_.shape or ()) else st.just(3)
-    lists = sizes.flatmap(lambda size: st.lists(scalars, min_size=size, max_size=size))
-    return lists.map(lambda numbers: admit(np.array(numbers, type_.dtype.numpy)))
+    open_ = st.sampled_from((3, 3, 3, 3, 1, 2))
+    shapes = st.tuples(*(open_ if size is None else st.just(size) for size in type_.shape or ()))
+    return shapes.flatmap(lambda shape: _array(scalars, shape, type_.dtype))
+
+
+def _array(scalars: st.SearchStrategy[Any], shape: tuple[int, ...], dtype: dtypes.DType) -> st.SearchStrategy[Any]:
+    size = math.prod(shape)
+    lists = st.lists(scalars, min_size=size, max_size=size)
+    return lists.map(lambda numbers: admit(np.array(numbers, dtype.numpy).reshape(shape)))
 
 
 def _numbers(dtype: dtypes.DType) -> list[Any]:
