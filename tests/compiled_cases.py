@@ -8,9 +8,11 @@ from generator import Case, cases
 from hypothesis import strategies as st
 from scalar_cases import scalar_cases
 
+SCALARS = "scalars"
+"""The kind that numba compiles in a third of a second; of all others a program takes one to three."""
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(exact=True),
-    "scalars": scalar_cases(),
+    SCALARS: scalar_cases(),
     "cells": act_cases(exact=True, without=frozenset({"effects"}), early=False),
     "cells that are read early": act_cases(exact=True, without=frozenset({"effects"}), early=True),
     "cells that are put twice": act_cases(exact=True, without=frozenset({"effects"}), twice=True),

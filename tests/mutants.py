@@ -82,12 +82,31 @@ SUBJECTS = {
     "fast": Subject(
         (
             *("interp/image.py", "interp/imaging.py", "interp/opcode.py"),
-            *(
-                f"interp/fast/{name}.py"
-                for name in ("machine", "frames", "holding", "store", "outside", "takeover", "handover", "run")
-            ),
+            *(f"interp/fast/{name}.py" for name in ("machine", "frames", "holding", "plain", "rows", "registers")),
+            *(f"interp/fast/{name}.py" for name in ("arms", "load", "store", "outside", "takeover", "handover", "run")),
         ),
         ("tests/test_fast_laws.py", "tests/interp/fast", "tests/interp/test_image.py", "tests/interp/test_engine.py"),
+    ),
+    "events": Subject(
+        tuple(f"interp/fast/{name}.py" for name in ("events", "journal", "keeping", "scribe", "lines", "ink")),
+        ("tests/test_event_laws.py", "tests/interp/fast/test_events.py"),
+    ),
+    "compiled": Subject(
+        (
+            *(f"interp/compiled/{name}.py" for name in ("source", "arrays", "cells", "chains", "fused", "layout")),
+            *(f"interp/compiled/{name}.py" for name in ("components", "counting", "effects", "performing", "products")),
+            *(f"interp/compiled/{name}.py" for name in ("ending", "run", "thread", "words", "support")),
+        ),
+        tuple(
+            f"tests/interp/compiled/test_{name}.py"
+            for name in ("ending", "cells", "effects", "borrowing", "chains", "crew", "agreement")
+        ),
+    ),
+    "jit": Subject(
+        tuple(
+            f"interp/jit/{name}.py" for name in ("cache", "crew", "draws", "kernels", "machine", "native", "products")
+        ),
+        ("tests/interp/jit", "tests/interp/compiled/test_crew.py", "tests/interp/compiled/test_cells.py"),
     ),
     "language": Subject(
         (
@@ -196,8 +215,9 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _code(item)
 
 
-def dies(mutant: Mutant, tests: Sequence[str]) -> bool:
-    """Whether a test fails, or hangs, on the package with this change."""
+def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
+    """Whether a test fails, or hangs, on the package with this change. What is compiled is kept in one folder for all
+    mutants, under keys of all that it is made of: none gets what is another's."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder) / "tagloom"
         shutil.copytree(
@@ -210,9 +230,10 @@ def dies(mutant: Mutant, tests: Sequence[str]) -> bool:
             "PYTHONPATH": folder,
             "PYTHONDONTWRITEBYTECODE": "1",
             "HYPOTHESIS_PROFILE": "mutants",
+            "TAGLOOM_CACHE": compiled,
         }
         try:
-            run = subprocess.run(command, cwd=package, env=environment, capture_output=True, timeout=400, check=False)
+            run = subprocess.run(command, cwd=package, env=environment, capture_output=True, timeout=1200, check=False)
         except subprocess.TimeoutExpired:
             return True
         if run.returncode not in (0, 1, 2):
@@ -223,13 +244,13 @@ def dies(mutant: Mutant, tests: Sequence[str]) -> bool:
 def main(count: int, seed: int, name: str) -> int:
     """Test a sample of mutants; 0 if at least nine of ten die, and the package as it is does not."""
     files, tests = SUBJECTS[name]
-    if dies(Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests):
-        print("the tests fail, or do not run, on the package as it is")
-        return 1
     every = [mutant for file in files for mutant in mutants(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        died = list(pool.map(lambda mutant: dies(mutant, tests), chosen))
+    with tempfile.TemporaryDirectory() as compiled, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        if dies(Mutant(files[0], 0, "", "", (ROOT / files[0]).read_text()), tests, compiled):
+            print("the tests fail, or do not run, on the package as it is")
+            return 1
+        died = list(pool.map(lambda mutant: dies(mutant, tests, compiled), chosen))
     for mutant, dead in zip(chosen, died, strict=True):
         if not dead:
             before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))

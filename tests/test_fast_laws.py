@@ -34,32 +34,32 @@ def check(case: Case, dice: Random) -> None:
     """Two schedules in full, and some runs with limits: what a person waits for."""
     schedules = ("waves", dice.choice(SCHEDULES[1:]))
     assert list(violations(case, schedules, handovers=HANDOVERS)) == []
-    assert list(inexact(case, dice, 3)) == []
-    assert list(in_step(case, dice.choice(SCHEDULES), 200)) == []
+    assert list(inexact(case, dice, 2)) == []
+    assert list(in_step(case, dice.choice(SCHEDULES), 60)) == []
 
 
-@settings(max_examples=25, phases=[Phase.generate])
+@settings(max_examples=80, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs(case: Case, dice: Random) -> None:
     """Same results, traps, residue and measures as the reference; every limit ends it at the same step (S1 to S12)."""
     check(case, dice)
 
 
-@settings(max_examples=15, phases=[Phase.generate])
+@settings(max_examples=40, phases=[Phase.generate])
 @given(act_cases(bounded=False), DICE)
 def test_programs_with_acts(case: Case, dice: Random) -> None:
     """The same where programs have cells, effects and random numbers (S13 to S15)."""
     check(case, dice)
 
 
-@settings(max_examples=15, phases=[Phase.generate])
+@settings(max_examples=40, phases=[Phase.generate])
 @given(act_cases(), DICE)
 def test_programs_with_bounds(case: Case, dice: Random) -> None:
     """The same where bounds hold tokens (S16)."""
     check(case, dice)
 
 
-@settings(max_examples=15, phases=[Phase.generate])
+@settings(max_examples=40, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
     """The same where nothing is left to the loop for plain words."""
@@ -72,14 +72,14 @@ def test_plain_programs_in_general(case: Case, dice: Random) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_many_programs(kind: str) -> None:
-    """The same of 500 programs of each kind, under all schedules, handed over at four moments, with ten ways to ask."""
+    """The same of 500 programs of each kind, handed over at four moments, with five ways to ask."""
 
     @settings(max_examples=500)
     @given(PROGRAMS[kind], DICE)
     def hold(case: Case, dice: Random) -> Any:
-        assert list(violations(case)) == []
-        assert list(inexact(case, dice, 10)) == []
-        assert list(in_step(case, dice.choice(SCHEDULES), 1_000)) == []
+        assert list(violations(case, ("waves", dice.choice(SCHEDULES[1:])))) == []
+        assert list(inexact(case, dice, 5)) == []
+        assert list(in_step(case, dice.choice(SCHEDULES), 300)) == []
 
     hold()
 

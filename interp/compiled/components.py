@@ -43,9 +43,14 @@ def components(program: Program) -> list[tuple[Function, ...]]:
     return found
 
 
+def recur(members: tuple[Function, ...]) -> bool:
+    """Whether the functions of a component may call themselves, by way of others or not."""
+    return len(members) > 1 or members[0].name in callees(members[0])
+
+
 def recurs(program: Program) -> bool:
-    """Whether a function may call itself, by way of others or not."""
-    return any(len(members) > 1 or members[0].name in callees(members[0]) for members in components(program))
+    """Whether any function may."""
+    return any(map(recur, components(program)))
 
 
 def reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:

@@ -30,7 +30,7 @@ from ..jit.machine import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
 from . import arrays, cells, counting, effects, fused, layout, products
 from .arrays import Value
 from .chains import Chain, planned
-from .components import components, reaching
+from .components import components, reaching, recur
 from .layout import Component
 from .support import draws, takes_long
 
@@ -40,8 +40,10 @@ from numba.types import Array, Tuple, void
 from {__package__.rpartition(".")[0]}.jit import crew as w, draws as d, loops as n, machine as m, products as p
 from {__package__.rpartition(".")[0]}.jit import references as r
 """
+AGAIN = "again"
+"""What a function calls itself."""
 STRIP = 4096
-_OPTIONS = 'cache=True, error_model="numpy", nogil=True'
+_OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 
 
 class Trapping(NamedTuple):
@@ -145,7 +147,7 @@ class _Writer:
         outside, indent = self.made.lines, self.indent
         self.made.lines, self.indent = [], 1
         yield name, words
-        head = [f"@njit(void(int64, int64, int64), {_OPTIONS})", f"def {name}({words}, first, last):"]
+        head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
         outside[self.begin : self.begin] = [*head, *self.made.lines]
         self.made.lines, self.indent = outside, indent
 
@@ -169,7 +171,9 @@ class _Writer:
         own, self.begin = self.own, len(self.made.lines)
         slots = [f"x{at}" for at in range(len(own.parameters))]
         hidden = ["s", "left", *["key"] * own.keyed, *["which"] * (len(own.members) > 1)]
-        self.made.lines += [f"@njit({own.signature}, {_OPTIONS})", f"def {own.name}({', '.join([*hidden, *slots])}):"]
+        if recur(own.members):
+            self.made.lines.append(f"{AGAIN} = m.again({own.signature})")
+        self.made.lines += [f"@kernel({own.signature}, cache=True)", f"def {own.name}({', '.join([*hidden, *slots])}):"]
         for number, member in enumerate(own.members):
             self.function = member.name
             wanted = layout.slots(parameter.type for parameter in member.body.parameters)
@@ -326,7 +330,8 @@ class _Writer:
         wanted = layout.slots(parameter.type for parameter in callee.body.parameters)
         slots = layout.filled(texts, wanted, component.parameters)
         name = self.fresh()
-        self.line(f"{name} = {component.name}({', '.join([*hidden, *slots])})")
+        called = AGAIN if component is self.own else component.name
+        self.line(f"{name} = {called}({', '.join([*hidden, *slots])})")
         with self.inside("if m.read_i(s, 0) != 0:"):
             self.leave(f"m.note(s, {self.site(node)}, 0)", notes=True)
         places = layout.places(layout.slots(callee.results), component.results)

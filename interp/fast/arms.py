@@ -20,13 +20,13 @@ def text() -> str:
 
 
 def _functions() -> Iterator[str]:
-    yield "@njit"
+    yield "@inner"
     yield "def compute(code, a, b, c):"
     yield from _cases((FIRST + n, _computed(arm)) for n, arm in enumerate(arms()))
-    yield "@njit"
+    yield "@inner"
     yield "def cast(code, a):"
     yield from _cases((n, _cast(dtype)) for n, dtype in enumerate(CASTS) if dtype is not None)
-    yield "@njit"
+    yield "@inner"
     yield "def traps(code, a, b):"
     trapping = arms()[first_trapping() - FIRST :]
     yield from _cases((first_trapping() + n, _traps(arm)) for n, arm in enumerate(trapping))

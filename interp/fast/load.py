@@ -62,8 +62,8 @@ def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
     files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
-    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@njit\ndef plain(")
-    twice = [f"@njit\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
+    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@inner\ndef plain(")
+    twice = [f"@inner\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
     return "\n".join([arms.text(), _IMPORTS, rest, *twice])
 
 
@@ -78,7 +78,7 @@ def compiled(
     trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
     body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in nodes), known)
-    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entries)})\()", "@njit\ndef ", body)
+    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entries)})\()", "@inner\ndef ", body)
 
 
 class _Chosen(ast.NodeTransformer):

@@ -34,12 +34,13 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import int64, njit, types
+from numba import int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from . import cache, machine
+from .inner import inner, kernel
 from .memory import place
 
 SHARE = 16_384
@@ -151,14 +152,13 @@ def _c_function(name: str) -> Any:
 if sys.platform != "win32":
     _read, _write = _c_function("read"), _c_function("write")
 else:
-    _read = _write = njit(lambda file, address, count: int64(0))
+    _read = _write = inner(lambda file, address, count: int64(0))
 
 address: Any = _address
 call: Any = _call
-_jit: Any = njit(error_model="numpy", nogil=True)
 
 
-@_jit
+@kernel
 def _work(c):  # type: ignore[no-untyped-def]
     """Take shares until there are none."""
     part, words, count = read_i(c, 4), read_i(c, 5), read_i(c, 6)
@@ -169,7 +169,7 @@ def _work(c):  # type: ignore[no-untyped-def]
         first = add(c, 3, SHARE)
 
 
-@_jit
+@kernel
 def serve(c):  # type: ignore[no-untyped-def]
     """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
     byte = np.empty(1, np.int64)
@@ -180,7 +180,7 @@ def serve(c):  # type: ignore[no-untyped-def]
         add(c, 2, -1)
 
 
-@_jit
+@kernel
 def share(c, part, words, count):  # type: ignore[no-untyped-def]
     """Compute a loop with the crew, if it is large and the crew is free, else here."""
     if count < LARGE or c == 0 or claim(c, 0, 1) == 0:
@@ -205,7 +205,7 @@ def share(c, part, words, count):  # type: ignore[no-untyped-def]
 _TEXT = f"""\
 from numba import int64, njit, void
 from {__package__} import crew
-@njit(void(int64), cache=True, error_model="numpy", nogil=True)
+@njit(void(int64), cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 def serve(c):
  crew.serve(c)
 """

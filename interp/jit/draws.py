@@ -10,14 +10,13 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, njit, uint64
+from numba import float64, int64, uint64
 
 from . import machine, opaque
+from .inner import kernel
 
-_jit: Any = njit(error_model="numpy", nogil=True)
 
-
-@_jit
+@kernel
 def splitmix64(seed, number):  # type: ignore[no-untyped-def]
     z = seed + (number + uint64(1)) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -25,24 +24,24 @@ def splitmix64(seed, number):  # type: ignore[no-untyped-def]
     return z ^ (z >> uint64(31))
 
 
-@_jit
+@kernel
 def child(key, site, iteration):  # type: ignore[no-untyped-def]
     """The key of a tag, from that of its parent."""
     return splitmix64(key ^ site, uint64(iteration))
 
 
-@_jit
+@kernel
 def base(seed, node, key):  # type: ignore[no-untyped-def]
     """The key of a draw; its element i has splitmix64(base, i)."""
     return splitmix64(key ^ node, seed)
 
 
-@_jit
+@kernel
 def _unit(word, more):  # type: ignore[no-untyped-def]
     return float64((word >> uint64(11)) + more) * 2.0**-53
 
 
-@_jit
+@kernel
 def uniform(key):  # type: ignore[no-untyped-def]
     return _unit(splitmix64(key, uint64(0)), uint64(0))
 
@@ -51,14 +50,14 @@ _high_product: Any = machine.high_product
 _log, _cos = opaque.log, opaque.cos
 
 
-@_jit
+@kernel
 def normal(key):  # type: ignore[no-untyped-def]
     one = _unit(splitmix64(key, uint64(0)), uint64(1))
     other = _unit(splitmix64(key, uint64(1)), uint64(0))
     return sqrt(-2.0 * _log(one)) * _cos(2.0 * pi * other)
 
 
-@_jit
+@kernel
 def integers(key, low, high):  # type: ignore[no-untyped-def]
     """A number from `low` below `high`, which is more."""
     size = uint64(high) - uint64(low)
@@ -70,7 +69,7 @@ def integers(key, low, high):  # type: ignore[no-untyped-def]
         number += uint64(1)
 
 
-@_jit
+@kernel
 def permutation(key, size):  # type: ignore[no-untyped-def]
     numbers = np.arange(size)
     for last in range(size - 1, 0, -1):

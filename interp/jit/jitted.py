@@ -14,10 +14,9 @@ from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from numba import njit
-
 from ...core.ops import guarded
 from . import opaque
+from .inner import kernel
 from .kernels import functions
 
 _FUNCTIONS = functions()
@@ -39,7 +38,7 @@ def jitted(function: Callable[..., Any]) -> Any:
         return getattr(opaque, function.__name__)
     assert isinstance(function, FunctionType)
     copied = FunctionType(function.__code__, _names(function), function.__name__, function.__defaults__)
-    return njit(error_model="numpy", nogil=True)(copied)
+    return kernel(copied)
 
 
 def _names(function: FunctionType) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import int32, int64, njit, types
+from numba import int32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from .inner import inner
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
@@ -83,16 +85,16 @@ def _advise() -> Any:
     """madvise, where there is one."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is None:
-        return njit(lambda address, size, advice: int32(0))
+        return inner(lambda address, size, advice: int32(0))
     llvm.add_symbol("tagloom_madvise", ctypes.cast(library.madvise, ctypes.c_void_p).value)
     called = types.ExternalFunction("tagloom_madvise", int32(int64, int64, int32))
-    return njit(lambda address, size, advice: called(address, size, advice))
+    return inner(lambda address, size, advice: called(address, size, advice))
 
 
 _madvise = _advise()
 
 
-@njit(nogil=True)
+@inner
 def advise(array: Any) -> None:
     """Tell the system of an array that is about to be written for the first time."""
     if array.nbytes >= _HUGE:

@@ -20,13 +20,15 @@ that of its elements, and its sizes. Whoever finds an array there owns a referen
 
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from typing import Any
 
 from llvmlite import ir
-from numba import float64, int64, njit, types, uint64
+from numba import float64, int64, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .inner import inner, kernel
 from .memory import peek, place
 from .references import read_array, write_array
 
@@ -124,6 +126,26 @@ def stack(typing: Any) -> Any:
     return int64(), build
 
 
+def again(signature: Any) -> Any:
+    """The function that is being compiled, which has this signature: it calls itself. By its name, numba would infer
+    all of its types again for every such call."""
+
+    def typed(typing: Any, *arguments: Any) -> Any:
+        return signature, build
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        status, result = context.call_conv.call_function(
+            builder, builder.function, signature.return_type, signature.args, arguments
+        )
+        with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
+            context.call_conv.return_status_propagate(builder, status)
+        return result
+
+    names = ["typing", *(f"x{at}" for at in range(len(signature.args)))]
+    typed.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
+    return intrinsic(typed)
+
+
 @intrinsic
 def high_product(typing: Any, one: Any, other: Any) -> Any:
     """The upper 64 bits of a product."""
@@ -140,7 +162,7 @@ _write: Any = write
 _read_i: Any = read_i
 
 
-@njit(error_model="numpy", nogil=True)
+@kernel
 def leave(s: int, why: int, node: int) -> None:
     """All is to be left."""
     _write(s, 1, why)
@@ -148,7 +170,7 @@ def leave(s: int, why: int, node: int) -> None:
     _write(s, 0, 1)
 
 
-@njit(error_model="numpy", nogil=True)
+@kernel
 def note(s: int, site: int, iteration: int) -> None:
     """A step of the tag of a trap, while it is left."""
     if _read_i(s, 1) == TRAP:
@@ -158,4 +180,4 @@ def note(s: int, site: int, iteration: int) -> None:
         _write(s, 4, count + 1)
 
 
-read_b: Any = njit(lambda base, index: _read_i(base, index) != 0)
+read_b: Any = inner(lambda base, index: _read_i(base, index) != 0)

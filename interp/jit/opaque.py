@@ -13,7 +13,9 @@ from math import copysign, inf, isinf, nan, pi, sqrt
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import float64, njit, types
+from numba import float64, types
+
+from .inner import inner
 
 __all__ = ["copysign", "cos", "exp", "inf", "isinf", "log", "nan", "pi", "pow", "sin", "sqrt", "tanh"]
 
@@ -24,8 +26,8 @@ def _opaque(name: str, arity: int) -> Any:
     llvm.add_symbol(symbol, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     called = types.ExternalFunction(symbol, float64(*[float64] * arity))
     if arity == 1:
-        return njit(lambda x: called(x))
-    return njit(lambda x, y: called(x, y))
+        return inner(lambda x: called(x))
+    return inner(lambda x, y: called(x, y))
 
 
 exp = _opaque("exp", 1)

@@ -6,14 +6,14 @@ The order of additions is free: rows of the registry say how far results may be 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-_jit: Any = njit(error_model="numpy", nogil=True)
+from .inner import kernel
 
-_in_any_order: Any = njit(error_model="numpy", nogil=True, fastmath={"reassoc"})
+_in_any_order: Any = partial(kernel, fastmath={"reassoc"})
 
 
 @_in_any_order
@@ -25,7 +25,7 @@ def total(x, zero):  # type: ignore[no-untyped-def]
     return sum_
 
 
-@_jit
+@kernel
 def along(x, wide):  # type: ignore[no-untyped-def]
     """Sums along the middle one of three axes."""
     made = np.zeros((x.shape[0], x.shape[2]), wide)
@@ -36,7 +36,7 @@ def along(x, wide):  # type: ignore[no-untyped-def]
     return made
 
 
-@_jit
+@kernel
 def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
     """The product of two matrices of integers, modulo what the dtype holds."""
     made = np.zeros((x.shape[0], y.shape[1]), dtype)
@@ -47,7 +47,7 @@ def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
     return made
 
 
-@_jit
+@kernel
 def of_floats(x, y, dtype):  # type: ignore[no-untyped-def]
     """The product of two matrices of one dtype of floats; where there is nothing to add, zeros."""
     if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:

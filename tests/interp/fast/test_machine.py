@@ -186,7 +186,7 @@ def test_programs_of_the_papers(name: str) -> None:
 def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
     """What takes the reference minutes has the result and the calls that its file expects, on the fast machine."""
     function, *arguments = row["run"]
-    limits = Limits(firings=row.get("max_firings", 10**11))
+    limits = Limits(firings=row.get("max_firings", 10**11), tokens=10**9)
     out = getattr(papers(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
     assert out.status == row.get("status", "Returned")
     assert (out.results[0] if out.single else out.results) == row["result"]
