@@ -11,7 +11,12 @@ from pathlib import Path
 
 import tagloom as tl
 from array_api import GROUPS, LEFT_OUT, NOT_YET, alike, answer, calls, strict
+from array_rows import attributes as attributes_of
+from tagloom.core import dtypes
 from tagloom.core.op import OPS, Op
+from tagloom.core.program import Node, Var
+from tagloom.core.types import Type
+from tagloom.interp.compiled.support import left_to_python
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
 BY_ELEMENTS = [row.name for row in OPS.values() if row.scalar is not None]
@@ -37,16 +42,22 @@ def missing() -> Iterator[str]:
 
 def rows() -> Iterator[str]:
     """The rows that do not compute element by element."""
-    yield "| op | operands | attributes | meaning |"
-    yield "|---|---|---|---|"
+    yield "| op | operands | attributes | on `compiled` | meaning |"
+    yield "|---|---|---|---|---|"
     for row in OPS.values():
         if row.scalar is None:
             attributes = " ".join(f"`{each}`" for each in row.attributes)
-            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_said(row)} |"
+            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_done_by(row)} | {_said(row)} |"
 
 
 def _operands(row: Op) -> str:
     return "any number" if row.arity is None else str(row.arity)
+
+
+def _done_by(row: Op) -> str:
+    nodes = [Node(row.name, (), (Var("y", Type(dtypes.int64)),), attributes=given) for given in attributes_of(row)]
+    left = set(map(left_to_python, nodes))
+    return {(True,): "NumPy", (False,): "machine code"}.get(tuple(left), "machine code; of several axes NumPy")
 
 
 def _said(row: Op) -> str:

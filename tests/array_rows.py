@@ -28,10 +28,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "side": ("left", "right"),
 }
 _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
-    **{
-        (name, "axis"): _AXES
-        for name in ("sum", "prod", "max", "min", "argmax", "argmin", "all", "any", "size", "roll")
-    },
+    **{(name, "axis"): (*_AXES, (0,)) for name in ("sum", "prod", "max", "min", "all", "any")},
+    **{(name, "axis"): _AXES for name in ("argmax", "argmin", "size")},
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
     ("broadcast_to", "shape"): ((3,), (2, 3)),

@@ -29,7 +29,7 @@ from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from .components import recurs
 from .ending import outcome_of
 from .performing import Performer
-from .support import has_effects, supports
+from .support import has_effects, leaves, supports
 from .thread import STACK, Runner, runner
 from .words import Words, write
 from .words import given as array_given
@@ -50,6 +50,8 @@ class Ready:
     recurs: bool
     acts: bool
     """Whether it has effects."""
+    leaves: bool
+    """Whether it has ops that are left to Python."""
     shares: bool
     """Whether it has loops that may be shared out over cores."""
 
@@ -74,7 +76,7 @@ def prepared(program: Program) -> Ready:
         with compiling(program.entry):
             module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
         shares = any("w.share" in line for line in made.lines)
-        found = Ready(program, made, module.entry, recurs(program), has_effects(program), shares)
+        found = Ready(program, made, module.entry, recurs(program), has_effects(program), leaves(program), shares)
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -123,7 +125,8 @@ def run_compiled(
             write(given, at, value, parameter.type.dtype)
         else:
             arrays.append(array_given(value, parameter.type))
-    performer = Performer(ready.text.trapping, words, world or World()) if ready.acts else None
+    asks = ready.acts or ready.leaves
+    performer = Performer(ready.text.trapping, words, world or World()) if asks else None
     stopped = _run(ready, words, given, arrays, deepest, limits, performer)
     if stopped is None and words.why == machine.ELSEWHERE:
         return None
@@ -202,6 +205,8 @@ def _run(
             thread.close() if ready.recurs else thread.keep()
             if performer is not None:
                 performer.drop()
+    if performer is not None and performer.raised is not None:
+        raise Crash("an op raised", where=ready.program.entry) from performer.raised
     if failed and isinstance(failed[0], MemoryError):
         return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
     if failed:

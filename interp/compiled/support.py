@@ -53,12 +53,24 @@ def draws(node: Node) -> bool:
     return node.op in ACTS and ACTS[node.op].draw is not None
 
 
+def left_to_python(node: Node) -> bool:
+    """Whether there is no machine code for an op that computes."""
+    if node.op not in OPS or OPS[node.op].scalar is not None or node.op == "matmul":
+        return False
+    return node.op != "sum" or isinstance(node.attribute("axis"), tuple)
+
+
+def leaves(program: Program) -> bool:
+    """Whether something of a program is left to Python, besides effects."""
+    return any(left_to_python(node) for function in program.reachable() for node in function.body.walk())
+
+
 def takes_long(node: Node) -> bool:
     """Whether a node may take so long that whoever waits wants to be heard right after it; loops over elements look
     themselves."""
     if draws(node):
         return not node.results[0].type.is_scalar
-    return node.op in ("matmul", "sum", "cells", "collect")
+    return node.op in ("matmul", "sum", "cells", "collect") or left_to_python(node)
 
 
 def _ops(program: Program) -> set[str]:
@@ -81,7 +93,7 @@ def _reasons(program: Program) -> Iterator[str]:
 
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
-    if not (_is_written(node) or node.op in (*STRUCTURED, *_ACTS) or draws(node)):
+    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node):
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:
@@ -89,13 +101,6 @@ def _of_node(function: str, node: Node) -> Iterator[str]:
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MOST_WRITTEN:  # type: ignore[arg-type]
             yield f"it writes no literals of so many elements ({name})"
-
-
-def _is_written(node: Node) -> bool:
-    """Whether there is machine code for an op that computes."""
-    if node.op == "sum":
-        return not isinstance(node.attribute("axis"), tuple)
-    return node.op == "matmul" or (node.op in OPS and OPS[node.op].scalar is not None)
 
 
 def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:

@@ -10,9 +10,9 @@ array would be seven arguments of every call. The words of a state:
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
-7   the address of the function that has effects done
+7   the address of the function that has effects done, and ops that there is no machine code for
 8   the address of the words of a crew (crew.py); 0 where nobody helps
-9+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
+9+  the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
@@ -33,7 +33,7 @@ from .memory import peek, place
 from .references import read_array, write_array
 
 TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
-DONE, FAILED, LEFT = 0, 1, 2
+DONE, FAILED, LEFT, LARGE = 0, 1, 2, 3
 OPERANDS = 9
 SLOT = 66
 
@@ -94,7 +94,7 @@ def taken(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
 
 @intrinsic
 def perform(typing: Any, base: Any, number: Any) -> Any:
-    """Have the effect done that has this number; DONE, FAILED, or LEFT where all is to be left."""
+    """Have done what has this number: DONE, FAILED, LEFT where all is to be left, LARGE where its result would be."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])

@@ -3,6 +3,7 @@ programs on every engine that runs them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "Gaussian filter": (array_programs.gaussian_filter, [DICE.normal(size=(6, 5))]),
     "principal components": (array_programs.principal_components, [DICE.normal(size=(12, 3)) * [3.0, 1.0, 0.1]]),
 }
-ENGINES = ("reference", "fast")
+ENGINES = ("reference", "fast", "compiled")
 each_program = pytest.mark.parametrize("name", PROGRAMS)
 
 
@@ -43,8 +44,13 @@ def test_concrete(name: str) -> None:
     assert near(made, program(*arguments)) and all(isinstance(each, Concrete) for each in several(made))
 
 
-@each_program
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        pytest.param(name, engine, marks=[pytest.mark.heavy] * (engine == "compiled" and name != "Gaussian filter"))
+        for name, engine in itertools.product(PROGRAMS, ENGINES)
+    ],
+)
 def test_traced(name: str, engine: str) -> None:
     """Traced, it is a program that gives the same on every engine."""
     program, arguments = PROGRAMS[name]

@@ -69,6 +69,8 @@ def wrong(row: Op) -> Iterator[str]:
         if said is not None:
             continue
         made = kernel(row, types, result, more)(*given_)
+        if isinstance(made, np.ndarray) and not (made.flags.c_contiguous and not made.flags.writeable):
+            yield f"{row.name} of {types}, {more} makes no value in its one form"
         if not (result.admits(type_of(made)) and early.admits(type_of(made)) and same(made, admit(made))):
             yield f"{row.name} of {types}, {more} makes {type_of(made)}, and says {result}, {early}"
         if not same(kernel(row, list(map(opened, types)), early, more)(*given_), made):
