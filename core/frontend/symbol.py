@@ -65,6 +65,8 @@ class Symbol(Operators):
     __int__ = _refused("int()", "write tl.astype(x, tl.int64)")
     __float__ = _refused("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
     __index__ = _refused("range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element")
+    __complex__ = _refused("complex()", "there are no complex dtypes")
+    __dlpack__ = __dlpack_device__ = _refused("DLPack", "return it from the function, and take it over then")
     __iter__ = _refused("iterating, or unpacking,", "loop with tl.while_loop")
     __len__ = _refused("len()", "a size that is known stands in x.shape; of cells, it is what tl.cells was given")
     __setitem__ = _refused(

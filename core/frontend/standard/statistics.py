@@ -119,15 +119,13 @@ def _so_far(op: str, x: Any, axis: int | None, dtype: DType | None, first: int |
     made = astype(apply(op, _before(x, dtype), axis=along), dtype)
     if first is None:
         return made
-    one = apply("index", made, key=write_key((*[slice(None)] * along, slice(0, 1))))
-    if shape_of(made)[along] == 0:
-        sizes = [1 if at == along else size for at, size in enumerate(shape_of(made))]
-        return full(tuple(sizes), first, dtype=type_of(made).dtype)
-    return concat([apply("broadcast_like", _number(first, made), one), made], axis=along)
-
-
-def _number(number: int, like: Any) -> Any:
-    return full((), number, dtype=type_of(like).dtype)
+    sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(made)))
+    dtype = type_of(made).dtype
+    if None in sizes:  # a sum has size 1 along its axis, whatever is there
+        before = apply("broadcast_like", full((), first, dtype=dtype), apply("sum", made, axis=along, keepdims=True))
+    else:
+        before = full(sizes, first, dtype=dtype)
+    return concat([before, made], axis=along)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
