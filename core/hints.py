@@ -54,6 +54,7 @@ _ATTRIBUTES = {
     "offset": "offset=0",
     "shift": "shift=[1]",
     "side": 'side="left"',
+    "strides": "strides=[1, 1]",
     "upper": "upper=false",
 }
 _ON_CELLS = ("put", "store", "get", "collect")

@@ -26,6 +26,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "shape": ((3,), (1, 3), (-1,)),
     "shift": ((1,), (-2,)),
     "side": ("left", "right"),
+    "strides": ((1,), (2,)),
 }
 _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
     **{(name, "axis"): (*_AXES, (0,)) for name in ("sum", "prod", "max", "min", "all", "any")},
@@ -33,6 +34,7 @@ _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
     ("broadcast_to", "shape"): ((3,), (2, 3)),
+    ("windows", "shape"): ((1,), (2,)),
 }
 
 

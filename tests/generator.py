@@ -117,6 +117,8 @@ _WIDE = (*(8, 7, 9) * 4, 1)
 _LONG = (*(24, 20, 30) * 4, 1)
 """Fuel for helpers that call twice, and once: a few hundred firings."""
 _DIVISORS = ("floor_divide", "remainder", "pow")
+_COUNTS = {"arange": (0, 1, 2), "repeat": (1,)}
+"""Operands that say how many elements are made: few."""
 
 
 class Case:
@@ -197,6 +199,8 @@ class Writer:
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
+        for place in _COUNTS.get(name, ()):
+            operands[place] = apply("remainder", operands[place], 5)
         if self.exact and OPS[name].bound:
             operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
         try:

@@ -41,6 +41,7 @@ from ..viz.collapse import LARGEST
 from .begin import Options, Start
 from .debug import debug as debugged
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
+from .ops import ops
 from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
@@ -356,17 +357,7 @@ def explain(
     print(listing() if rule is None else explained(rule))
 
 
-@app.command()
-def ops(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, all in a line each.")
-    ] = None,
-) -> None:
-    """Say what an op takes and makes."""
-    from .ops import described
-    from .ops import listing as every
-
-    print(every() if name is None else described(name))
+app.command("ops")(ops)
 
 
 def _complain(error: TagloomError) -> None:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Annotated
+
+import typer
 
 from ..core.act import ROWS, Act, Row
 from ..core.errors import Usage
 from ..core.hints import example
 
 _WIDTH = 100
+
+
+def ops(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, all in a line each.")
+    ] = None,
+) -> None:
+    """Say what an op takes and makes."""
+    print(listing() if name is None else described(name))
 
 
 def listing() -> str:

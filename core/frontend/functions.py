@@ -10,11 +10,11 @@ from typing import Any
 from .. import ops
 from ..op import OPS, lookup
 from .api import apply
-from .standard import creation, datatypes, indexing, linalg, manipulation, searching, statistics
+from .standard import creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics
 
 _OPERANDS = ("x", "y", "z")
 assert ops.__all__, "importing the families declares the ops"
-for module in (creation, datatypes, indexing, linalg, manipulation, searching, statistics):
+for module in (creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics):
     for name, function in vars(module).items():
         if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:
             function.__doc__ = function.__doc__ or OPS[name].doc

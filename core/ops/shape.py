@@ -13,7 +13,7 @@ from ..attribute import said
 from ..errors import Invalid
 from ..op import op
 from ..types import Shape, Type, join_shapes
-from .axes import Sizes, axes_of, axis_of, count, numbers, sizes, static_sizes, words
+from .axes import Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, words
 from .rules import promoted
 
 
@@ -102,6 +102,26 @@ def _concatenated(*operands: Type, axis: object) -> Type:
 def _no_row(operands: Sequence[Type], axis: int) -> Invalid:
     message = f"shapes {words(*(each.shape or () for each in operands))} do not concatenate along axis {axis}"
     return Invalid(message, required="as many axes, of the same sizes but along that one", got=list(map(str, operands)))
+
+
+def _windowed(x: Type, shape: object, strides: object) -> Type:
+    numbers(x)
+    wide, steps = static_sizes(shape, 1), static_sizes(strides, 1)
+    have = sizes(x)
+    if len(wide) != len(steps) or len(wide) > len(have):
+        required = f"as many strides as sizes, {len(have)} at most"
+        raise Invalid("windows of other axes", required=required, got=f"{said(shape)} and {said(strides)}")
+    kept, along = have[: len(have) - len(wide)], have[len(have) - len(wide) :]
+    if any(size is not None and size < width for size, width in zip(along, wide, strict=True)):
+        message = f"no window of shape {words(wide)} fits into shape {words(have)}"
+        raise Invalid(message, required="windows that are no larger", got=x)
+    places = (None if n is None else (n - w) // s + 1 for n, w, s in zip(along, wide, steps, strict=True))
+    return Type(x.dtype, check_rank((*kept, *places, *wide)))
+
+
+def _windows(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    every: Any = np.lib.stride_tricks.sliding_window_view(x, shape, tuple(range(-len(shape), 0)))
+    return every[(..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(shape))]
 
 
 def _size(x: Type, axis: object) -> Type:
@@ -202,6 +222,19 @@ are the same: else it traps. Dtypes promote.
 
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]
+""",
+)
+_moved(
+    "windows",
+    1,
+    _windowed,
+    _windows,
+    ("shape", "strides"),
+    """Every part of the shape `shape` along the last axes, `strides` apart: as many axes more, for what is in each.
+Convolutions are products with these, and pooling the largest or the mean of each. Traps where none fits.
+
+>>> tl.windows([1, 2, 3, 4], (2,), strides=(2,)).tolist()
+[[1, 2], [3, 4]]
 """,
 )
 _moved(

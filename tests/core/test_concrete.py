@@ -100,6 +100,15 @@ def test_like_begets_like() -> None:
     traced function too, nested as it is."""
     plain = (tl.add(1, 2), tl.add([1, 2], 3), tl.sum(np.ones(3)), tl.mean([1.0, 3.0]), tl.take([1, 2], [0]))
     assert [type(each) for each in plain] == [int, np.ndarray, float, float, np.ndarray]
+    square = [[1.0, 2.0], [3.0, 4.0]]
+    made_with = (tl.tril(square), tl.zeros_like(square), tl.cumulative_sum([1], include_initial=True), tl.pad([1], 1))
+    made_with += (
+        tl.one_hot([1], 3),
+        tl.segment_sum([1], [0], 2),
+        tl.linalg.pinv(square),
+        tl.linalg.matrix_power(square, 0),
+    )
+    assert {type(each) for each in made_with} == {np.ndarray}
     x = tl.asarray([1.0, 2.0])
     for made in (
         tl.add(x, 1.0),

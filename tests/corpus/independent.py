@@ -1962,3 +1962,10 @@ def singular(x: Any) -> Any:
 @program("arrays_factored")
 def above(x: Any) -> Any:
     return np.array([row[k + 1] for k, row in enumerate(x.tolist()) if k + 1 < len(row)], np.int64)
+
+
+@program("arrays_in_shape", "pieces")
+def pairs_in_rows(x: Any) -> Any:
+    if x.shape[1] < 2:
+        raise Trap(f"no window of shape (2,) fits into shape {x.shape}")
+    return np.array([[row[k : k + 2] for k in range(0, len(row) - 1, 2)] for row in x], np.int64)

@@ -113,6 +113,11 @@ def check_dtype(dtype: Any) -> None:
         raise Usage("this is no dtype", where=here(), required="as in dtype=tl.float64", got=repr(dtype))
 
 
+def number(value: Any, dtype: DType) -> Any:
+    """A number of a dtype, which is no concrete array: what is made with it is like what else it is made of."""
+    return dtype.numpy.type(value)
+
+
 def check_numeric(*arrays: Any) -> None:
     """Refuse what no numbers are."""
     for type_ in map(type_of, arrays):

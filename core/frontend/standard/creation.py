@@ -13,12 +13,12 @@ from ...errors import Usage
 from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
-from ..concrete import Concrete
+from ..concrete import Concrete, like
 from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
 from ..tracing import current, number_of, to_operand
-from .common import astype, check_dtype, check_numeric, elements, rank_of, shape_of, static_shape, type_of, whole
+from .common import astype, check_dtype, elements, number, rank_of, shape_of, static_shape, type_of, whole
 from .manipulation import broadcast_arrays, expanded
 
 MOST_WRITTEN = 64
@@ -93,10 +93,10 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device:
     """An array of the shape of another, and of its dtype unless `dtype` says another, of one number."""
     check_device(device)
     type_ = type_of(x)
-    value = asarray(number_of(fill_value), dtype=dtype or type_.dtype)
+    value = like([x], astype(number_of(fill_value), dtype or type_.dtype))
     if type_.shape is None or None in type_.shape:
         return apply("broadcast_like", value, x)
-    return full(type_.shape, value)
+    return apply("broadcast_to", value, shape=type_.shape) if type_.shape else value
 
 
 def zeros_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
@@ -123,17 +123,29 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     asarray([2, 5], dtype=int64)
     """
     check_device(device)
-    check_numeric(zeros((), dtype=dtype))
+    if dtype is not None and dtype.kind == "b":
+        raise Usage("a range is of numbers", where=here(), required="an integer or a float dtype", got=repr(dtype))
     bounds = [number_of(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
     if not all(type(each) in (int, float) for each in bounds):
         return astype(apply("arange", *bounds), dtype)
-    numbers = _of_one_kind(bounds)
+    return astype(_concrete(_range(_of_one_kind(bounds))), dtype)
+
+
+def _concrete(value: Any) -> Any:
+    return value if isinstance(value, Symbol) else asarray(value)
+
+
+def _range(numbers: list[Any]) -> Any:
+    """A range of Python's numbers: NumPy's array where it is short, or computed at once, else a symbolic value."""
     count = _count(numbers)
     if current() is None or count <= MOST_WRITTEN:
-        made = asarray(_plain("arange", *numbers))
-    else:
-        made = apply("reshape", apply("arange", *numbers), shape=(count,))
-    return astype(made, dtype)
+        return _plain("arange", *numbers)
+    return apply("reshape", apply("arange", *numbers), shape=(count,))
+
+
+def counting(count: Any) -> Any:
+    """The numbers from 0 below a count, which may be symbolic; no concrete array."""
+    return _range([0, count, 1]) if type(count) is int else apply("arange", 0, count, 1)
 
 
 def _of_one_kind(bounds: list[Any]) -> list[Any]:
@@ -186,26 +198,32 @@ def eye(
              [0., 1.]], dtype=float64)
     """
     check_device(device)
-    rows, columns = arange(*static_shape(n_rows)), arange(*static_shape(n_rows if n_cols is None else n_cols))
-    ones_ = apply("equal", rows[:, None] + whole(k, "k"), columns[None, :])
-    return astype(ones_, dtype or dtypes.float64)
+    (rows,), (columns,) = static_shape(n_rows), static_shape(n_rows if n_cols is None else n_cols)
+    return _concrete(diagonal_of_ones(rows, columns, whole(k, "k"), dtype or dtypes.float64))
+
+
+def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
+    """A matrix with ones on a diagonal; no concrete array."""
+    places = apply("add", expanded(counting(rows), [1]), k)
+    return astype(apply("equal", places, expanded(counting(columns), [0])), dtype)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
     """A matrix, or a stack of them, with zeros above the k-th diagonal above the main one."""
-    return apply("where", _above(x) <= whole(k, "k"), x, zeros((), dtype=type_of(x).dtype))
+    return apply("where", apply("less_equal", _above(x), whole(k, "k")), x, number(0, type_of(x).dtype))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
     """A matrix, or a stack of them, with zeros below the k-th diagonal above the main one."""
-    return apply("where", _above(x) >= whole(k, "k"), x, zeros((), dtype=type_of(x).dtype))
+    return apply("where", apply("greater_equal", _above(x), whole(k, "k")), x, number(0, type_of(x).dtype))
 
 
 def _above(x: Any) -> Any:
     """How far each element of a matrix is above the main diagonal."""
     if rank_of(x) < 2:
         raise Usage("this is no matrix", where=here(), required="2 axes or more", got=type_of(x))
-    return arange(elements(x, -1))[None, :] - arange(elements(x, -2))[:, None]
+    columns, rows = (counting(elements(x, axis)) for axis in (-1, -2))
+    return apply("subtract", expanded(columns, [0]), expanded(rows, [1]))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:

@@ -10,7 +10,7 @@ from ...errors import Invalid, Usage
 from ..api import apply
 from ..source import here
 from .common import axes_of, axis_of, check_numeric, rank_of, shape_of, type_of, whole
-from .creation import eye
+from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
 from .statistics import count_nonzero
@@ -189,7 +189,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
         required = "a square matrix, of a size that is known"
         raise Invalid("this is no square matrix", rule="V4", where=here(), required=required, got=type_of(x))
     if count == 0:
-        one = eye(shape[-1], dtype=type_of(x).dtype)
+        one = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
         return apply("broadcast_like", one, x)
     base = inv(x) if count < 0 else x
     made, left = None, abs(count)

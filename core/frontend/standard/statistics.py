@@ -16,13 +16,13 @@ from .common import (
     check_dtype,
     check_numeric,
     elements,
+    number,
     only_axis,
     shape_of,
     static_axis,
     type_of,
     whole,
 )
-from .creation import full
 from .manipulation import concat
 
 
@@ -122,9 +122,9 @@ def _so_far(op: str, x: Any, axis: int | None, dtype: DType | None, first: int |
     sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(made)))
     dtype = type_of(made).dtype
     if None in sizes:  # a sum has size 1 along its axis, whatever is there
-        before = apply("broadcast_like", full((), first, dtype=dtype), apply("sum", made, axis=along, keepdims=True))
+        before = apply("broadcast_like", number(first, dtype), apply("sum", made, axis=along, keepdims=True))
     else:
-        before = full(sizes, first, dtype=dtype)
+        before = apply("broadcast_to", number(first, dtype), shape=sizes)
     return concat([before, made], axis=along)
 
 
