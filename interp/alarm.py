@@ -40,6 +40,19 @@ def resident() -> int:
         return most if sys.platform == "darwin" else most * 1024
 
 
+_LATELY = 0.02
+_seen = (-_LATELY, 0)
+
+
+def resident_lately() -> int:
+    """The same, as it was within the last 20 ms: to look takes 5 us."""
+    global _seen
+    now = time.monotonic()
+    if now - _seen[0] >= _LATELY:
+        _seen = (now, resident())
+    return _seen[1]
+
+
 @cache
 def machine_memory() -> int:
     """The bytes of memory that this machine has, or what the process may use of it."""

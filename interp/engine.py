@@ -47,6 +47,7 @@ from .state import State, check_seed
 ENGINES = ("auto", "reference", "fast", "compiled", "cuda")
 VARIABLE = "TAGLOOM_ENGINE"
 """The environment variable that names the engine where nobody else does."""
+MOST_CORES = 64
 WARM = 50_000
 """How many firings the reference makes before `auto` asks a compiler: those of a third of a second, which is what
 numba takes to begin."""
@@ -75,6 +76,7 @@ class Options:
     k: int | None = None
     world: World | None = None
     account: bool = True
+    cores: int | None = None
 
     def of_tokens(self) -> dict[str, Any]:
         """Those that every machine with tokens takes."""
@@ -100,6 +102,7 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     check_until(options.until)
     check_seed(options.seed)
     schedule(options.schedule)
+    check_cores(name, options)
     if name == "auto":
         return _suited(subject, arguments, options)
     why = refusal(name, subject, options)
@@ -107,6 +110,21 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
         other = "reference" if _no_fast(subject, options) else "fast"
         raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
     return _RUN[name](subject, arguments, options)
+
+
+def check_cores(engine: str, options: Options) -> None:
+    """Raises Usage where several cores are asked for and cannot do what is asked for besides."""
+    cores = options.cores
+    if cores is None:
+        return
+    if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MOST_CORES:
+        raise Usage("a run is on some cores", required=f"an integer from 1 to {MOST_CORES}", got=repr(cores))
+    asked = {"engine": engine, "schedule": options.schedule, "until": options.until, "keep": options.keep}
+    wanted = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
+    for option, given in asked.items():
+        if given != wanted[option]:
+            required = f"{option}={wanted[option]!r}"
+            raise Usage("a run cannot have several cores so", required=required, got=f"{option}={given!r}")
 
 
 def refusal(engine: str, subject: Subject, options: Options) -> str | None:
@@ -121,7 +139,14 @@ def refusal(engine: str, subject: Subject, options: Options) -> str | None:
     return None
 
 
+def _no_numba() -> str | None:
+    off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return "the environment says NUMBA_DISABLE_JIT, and numba compiles nothing" if off else None
+
+
 def _no_fast(subject: Subject, options: Options) -> str | None:
+    if _no_numba() is not None:
+        return _no_numba()
     if subject.broken:
         return "the graph breaks rules"
     name = options.schedule
@@ -133,6 +158,8 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
 def _no_compiled(subject: Subject, options: Options) -> str | None:
     from .compiled.support import refused, supports
 
+    if _no_numba() is not None:
+        return _no_numba()
     if subject.program is None:
         return "it needs the program that a graph came from"
     if options.k is not None:
@@ -162,9 +189,19 @@ def _on_reference(subject: Subject, arguments: Sequence[object], options: Option
 
 
 def _on_fast(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    if options.cores is None:
+        return _begun_on_fast(subject, arguments, options, 0.0)
+    from .fast.several import run_on_cores
+
+    return run_on_cores(options.cores, subject.graph, arguments, structure=subject.structure, **options.of_tokens())
+
+
+def _begun_on_fast(subject: Subject, arguments: Sequence[object], options: Options, spent: float) -> Outcome:
+    """As `fast`, after so many seconds that count as this run's."""
     from .fast.run import run_fast
 
-    return run_fast(subject.graph, arguments, structure=subject.structure, keep=options.keep, **options.of_tokens())
+    asked = {"structure": subject.structure, "keep": options.keep, "spent": spent, **options.of_tokens()}
+    return run_fast(subject.graph, arguments, **asked)
 
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
@@ -172,12 +209,16 @@ def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options
     if f"{__package__}.compiled.run" not in sys.modules:
         with held_off():  # it imports numba
             import_module(f"{__package__}.compiled.run")
-    from .compiled.run import run_compiled
+    from .compiled.run import prepared, run_compiled
 
     assert subject.program is not None
+    prepared(subject.program)
+    began = time.monotonic()
     asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
     outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
-    return _on_fast(subject, arguments, options) if outcome is None else outcome
+    if outcome is None:
+        return _begun_on_fast(subject, arguments, options, time.monotonic() - began)
+    return outcome
 
 
 def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -102,6 +102,7 @@ class Function(Drawn):
         k: int | None = None,
         world: World | None = None,
         account: bool = True,
+        cores: int | None = None,
     ) -> Outcome:
         """Run on concrete arguments. How the run ends is data, Ctrl-C included; only a wrong call raises.
 
@@ -112,11 +113,13 @@ class Function(Drawn):
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
         `keep="events"` keeps them, `keep=1000` the last so many, `keep="run.jsonl"`, or any path that ends so, writes
         them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a
-        loop run at once, whatever the loops say, and `world` prints.
+        loop run at once, whatever the loops say, and `world` prints. `cores` says on how many cores `fast` may run
+        under `waves`.
         """
         traced, leaves = self._taken("run", arguments)
         subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)
-        return run(subject, leaves, Options(schedule, until, limits, keep, seed, k, in_world, account), engine)
+        options = Options(schedule, until, limits, keep, seed, k, in_world, account, cores)
+        return run(subject, leaves, options, engine)
 
     def history(
         self,

@@ -30,6 +30,9 @@ class Stats:
     by_node          firings of each node, by its number in the graph
     opened           activations of each site: calls, or iterations of a loop
 
+    Of a run that came to its end on several cores, the largest store and flight are those at the ends of waves: what
+    happens within a wave has no order there.
+
     Profiles are tuples, or what equals them.
     """
 

@@ -79,6 +79,8 @@ class Outcome(Drawn):
     """The firings that `traps` speaks of."""
     log: Path | None = None
     """Where the run was told to write its events."""
+    cores: int = 1
+    """How many cores of the processor ran it at once."""
 
     @property
     def single(self) -> bool:

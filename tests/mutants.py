@@ -87,6 +87,10 @@ SUBJECTS = {
         ),
         ("tests/test_fast_laws.py", "tests/interp/fast", "tests/interp/test_image.py", "tests/interp/test_engine.py"),
     ),
+    "cores": Subject(
+        tuple(f"interp/fast/{name}.py" for name in ("plain", "letters", "sharing", "shared", "stamped", "several")),
+        ("tests/test_cores_laws.py",),
+    ),
     "events": Subject(
         tuple(f"interp/fast/{name}.py" for name in ("events", "journal", "keeping", "scribe", "lines", "ink")),
         ("tests/test_event_laws.py", "tests/interp/fast/test_events.py"),

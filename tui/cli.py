@@ -85,6 +85,7 @@ def run(
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,
+    cores: Annotated[int | None, typer.Option(help="How many cores the engine fast may run on.")] = None,
     until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -106,11 +107,12 @@ def run(
         "schedule": schedule,
         "until": until.value,
         "limits": _limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
-        "keep": "events" if keep is None and stats and as_document else keep,
+        "keep": "events" if keep is None and stats and as_document and cores is None else keep,
         "seed": seed,
         "k": k,
         "world": World(_aside) if as_document else World(),
         "account": stats or as_document,
+        "cores": cores,
     }
     if isinstance(subject, Function):
         forms(subject, values)

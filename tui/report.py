@@ -20,6 +20,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         return f"{'ending':22}{outcome.status}\n{'engine':22}{said}"
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
+    on_cores = f" on {outcome.cores} cores" if outcome.cores > 1 else ""
     rows = [
         ("ending", outcome.status),
         ("firings (S1)", f"{stats.firings:,}"),
@@ -31,7 +32,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         ("activations", ", ".join(f"{name} {count:,}" for name, count in outcome.activations().items())),
         ("residue", counted(len(outcome.residue), "token")),
         ("open activations", f"{outcome.open_activations:,}"),
-        ("engine, schedule", f"{outcome.engine}, {outcome.schedule}"),
+        ("engine, schedule", f"{outcome.engine}{on_cores}, {outcome.schedule}"),
     ]
     lines = [f"{name:22}{said}" for name, said in rows]
     if stats.firings:

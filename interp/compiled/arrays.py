@@ -104,6 +104,14 @@ def _place(writer: Writer, value: Value, sizes: Sequence[str]) -> _Place:
     return _Place(value.text, value.type, tuple(axes))
 
 
+def stretched(writer: Writer, value: Value, sizes: Sequence[str]) -> str:
+    """A copy of an array, of the sizes that it broadcasts to."""
+    made, place = empty(writer, sizes, value.type), _place(writer, value, sizes)
+    with _over(writer, sizes) as at:
+        writer.line(f"{made}[{', '.join(at)}] = {_filled(_at(place), at)}")
+    return made
+
+
 def _at(place: _Place) -> str:
     """An element in its lane, the indices being `axis_0_`, `axis_1_`, ..."""
     if place.type.is_scalar:

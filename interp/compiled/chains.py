@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ...core import dtypes
@@ -38,6 +38,8 @@ class Loop:
     nodes: tuple[Node, ...]
     kept: tuple[str, ...]
     given: tuple[Operand, ...]
+    total: Node | None = None
+    """The sum over all axes of one of its results, which is added up as it is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ def planned(region: Region) -> list[Part]:
             plan.add(node, given)
         elif _is_free(node, given):
             plan.parts.append(node)
+        elif _is_total(node) and plan.is_made(node.inputs[0]):
+            plan.close(node)
         else:
             plan.close()
             plan.parts.append(node)
@@ -125,14 +129,20 @@ class _Plan:
             self.shape = shape
             self.given.update(arrays)
 
-    def close(self) -> None:
-        """What comes next is another part."""
+    def is_made(self, operand: Operand) -> bool:
+        """Whether the chain makes this."""
+        return any(node.name == operand for node in self.open)
+
+    def close(self, total: Node | None = None) -> None:
+        """What comes next is another part; the last of this one is a sum, if one is given."""
         if self.open:
-            names = {node.name for node in self.open}
+            names = {node.name for node in (*self.open, *([total] if total else []))}
             others = [operand for node in self.region.nodes if node.name not in names for operand in node.inputs]
             used = {operand for operand in (*others, *self.region.results) if isinstance(operand, str)}
             known = all(None not in (shape or ()) for shape in self.given.values())
-            self.parts.append(Chain(tuple(self.open), _loops(self.open, used, list(self.given), known)))
+            wanted = used | set(total.inputs if total else ())
+            loops = _loops(self.open, {str(each) for each in wanted}, list(self.given), known)
+            self.parts.append(Chain(tuple(self.open), _adding(loops, total, used) if total else loops))
         self.open, self.shape, self.given = [], None, {}
 
 
@@ -152,6 +162,18 @@ def _loops(nodes: Sequence[Node], used: Set[str], given: Sequence[Operand], know
     kept = {name for name, group in made.items() if name in used or wanted[name] - {group}}
     groups = sorted(dict.fromkeys(made[node.name] for node in nodes if node.name in made), key=len)
     return tuple(_loop(nodes, [name for name in made if made[name] == group], made, kept, whose) for group in groups)
+
+
+def _adding(loops: Sequence[Loop], total: Node, used: Set[str]) -> tuple[Loop, ...]:
+    """These loops, the one that makes what is summed up with the sum; the array is kept only if it is used."""
+    (name,) = total.inputs
+    is_used = name in used or any(name in loop.given for loop in loops)
+    return tuple(
+        replace(loop, kept=tuple(each for each in loop.kept if is_used or each != name), total=total)
+        if name in loop.kept
+        else loop
+        for loop in loops
+    )
 
 
 def _loop(
@@ -195,6 +217,10 @@ def _by_elements(node: Node) -> bool:
     return node.op in OPS and OPS[node.op].scalar is not None
 
 
+def _is_total(node: Node) -> bool:
+    return node.op == "sum" and node.attribute("axis") is None
+
+
 def _is_free(node: Node, given: Sequence[Type]) -> bool:
     """Whether a node is of scalars alone, and always has a value."""
     if not _by_elements(node) or not all(type_.is_scalar for type_ in (*given, node.results[0].type)):
@@ -220,7 +246,7 @@ def staged(loop: Loop) -> Stages:
     """What NumPy computes is there from the stage after that of its operands on."""
     of: dict[str, int] = {}
     ready: dict[str, int] = {}
-    stored = set(loop.kept)
+    stored = {*loop.kept, *(map(str, loop.total.inputs) if loop.total else ())}
     for node in loop.nodes:
         inner = [operand for operand in node.inputs if operand in of]
         of[node.name] = max((ready[operand] for operand in inner), default=0)  # type: ignore[index]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ...core.program import Node
 from ..jit.kernels import lane
-from ..jit.machine import FAILED, LARGE, OPERANDS
+from ..jit.state import FAILED, OPERANDS, UNFIT
 from . import arrays
 from .arrays import Value
 from .layout import axes, element, numpy
@@ -29,7 +29,7 @@ def written(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
     if node.op != "print":
         writer.trap(node, inputs, f"{how} == {FAILED}")
     if node.op not in NAMES:
-        writer.too_large(node, inputs, f"{how} == {LARGE}")
+        writer.too_large(node, inputs, f"{how} == {UNFIT}")
     with writer.inside(f"if {how} != 0:"):
         writer.leave()
     made = node.results[0].type

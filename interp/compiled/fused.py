@@ -1,5 +1,8 @@
 """The text of chains: loops over blocks of elements, in stages (chains.py says which).
 
+A sum of all that a loop makes is one of sums of its blocks, each in a place of its own: it does not depend on how many
+cores there are, and what is summed need not be written.
+
 Where types leave sizes open, it is asked whether all arrays of a loop are of one shape; if they are not, they are
 stretched to the one that they broadcast to.
 """
@@ -14,7 +17,7 @@ from ...core.types import Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
-from . import arrays, layout
+from . import arrays, layout, products
 from .arrays import Value, Writer, empty
 from .chains import BLOCK, Chain, Loop, by_numpy, called, computed_in, staged, too_many
 
@@ -28,7 +31,7 @@ def chain(writer: Writer, links: Chain, value: Callable[[Operand], Value]) -> di
     for loop in links.loops:
         given = [values[operand] for operand in loop.given]
         sizes, stretched = _of_one_shape(writer, links, given, outside)
-        if loop.kept:
+        if loop.kept or loop.total:
             read = {**values, **dict(zip(loop.given, stretched, strict=True))}
             values.update(_Loops(writer, loop, read, sizes).written())
     return values
@@ -52,8 +55,8 @@ def _of_one_shape(
     _check_size(writer, links, held, sizes)
     stretched = [Value(writer.made_of(text), type_) for text, type_ in given]
     with writer.inside(f"if {differ}:"):
-        for text, _ in stretched:
-            writer.line(f"{text} = np.broadcast_to({text}, {layout.result(sizes)}).copy()")
+        for value in stretched:
+            writer.line(f"{value.text} = {arrays.stretched(writer, value, sizes)}")
     return sizes, stretched
 
 
@@ -89,6 +92,9 @@ class _Loops:
         which is number -1."""
         self.locals: dict[Operand, str] = {}
         self.index = writer.fresh("i")
+        self.sums = ""
+        """Where the sums of the blocks lie, if there are any: added up in one order, whoever computed them."""
+        self.kind = LANES[lane(loop.total.results[0].type.dtype)] if loop.total else ""
 
     def written(self) -> dict[str, Value]:
         writer = self.writer
@@ -103,14 +109,21 @@ class _Loops:
             for operand in node.inputs
             if operand not in self.nodes and self.type_of(operand).is_scalar and not isinstance(operand, Literal)
         }
-        self.shared(whole, scalars, f"{next(iter(made.values()))}.size")
-        return {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
+        count = writer.made_of(f"{next(iter(whole.values())).text}.size")
+        values = {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
+        if self.loop.total is None:
+            self.shared(whole, scalars, count)
+            return values
+        sum_ = self.loop.total.results[0]
+        self.sums = writer.made_of(f"np.zeros(({count} + {BLOCK - 1}) // {BLOCK}, np.{self.kind})")
+        self.shared(whole, scalars, count)
+        return {**values, sum_.name: Value(products.total(writer, self.loop.total, self.sums), sum_.type)}
 
-    def shared(self, whole: Mapping[Operand, Value], scalars: Mapping[Operand, Value], total: str) -> None:
+    def shared(self, whole: Mapping[Operand, Value], scalars: Mapping[Operand, Value], count: str) -> None:
         """The loop as a function of its own, and that the crew is asked to compute it (jit.crew): what it needs is
         passed in words."""
         writer, words = self.writer, self.writer.fresh("w")
-        count = writer.made_of(total)
+        sums, at_sums = self.sums, 2 + len(whole) + len(scalars)
         with writer.outlined() as (part, c):
             state = writer.made_of(f"m.read_i({c}, 0)")
             size = writer.made_of(f"m.read_i({c}, 1)")
@@ -121,8 +134,12 @@ class _Loops:
             for at, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(whole)):
                 text = writer.made_of(f"m.read_{lane(type_.dtype)}({c}, {at})")
                 self.given = {**self.given, operand: Value(text, type_)}
+            if sums:
+                blocks = f"({size} + {BLOCK - 1}) // {BLOCK}"
+                self.sums = writer.made_of(f"w.array(m.read_i({c}, {at_sums}), {blocks}, np.{self.kind})")
             self.blockwise(flat, state)
-        writer.line(f"{words} = np.empty({2 + len(whole) + len(scalars)}, np.int64)")
+        self.sums = sums
+        writer.line(f"{words} = np.empty({at_sums + 1}, np.int64)")
         address = writer.made_of(f"w.address({words})")
         writer.line(f"m.write({address}, 0, s)")
         writer.line(f"m.write({address}, 1, {count})")
@@ -130,9 +147,11 @@ class _Loops:
             writer.line(f"m.write({address}, {at}, w.address({value.text}))")
         for at, value in enumerate(scalars.values(), 2 + len(whole)):
             writer.line(f"m.write({address}, {at}, {LANES[lane(value.type.dtype)]}({value.text}))")
-        with writer.inside(f"if not w.share(m.read_i(s, 8), w.address_of({part}), {address}, {count}):"):
+        if sums:
+            writer.line(f"m.write({address}, {at_sums}, w.address({sums}))")
+        with writer.inside(f"if not w.share_large(s, w.address_of({part}), {address}, {count}):"):
             writer.line("raise MemoryError")
-        for text in (words, *(value.text for value in whole.values())):
+        for text in (words, *[sums] * bool(sums), *(value.text for value in whole.values())):
             writer.line(f"w.keep({text})")
         writer.look()
 
@@ -151,6 +170,9 @@ class _Loops:
             self.copied = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.copied.items()}
             for stage in range(self.stages.count):
                 self.stage(stage, count)
+            if self.loop.total:
+                block = self.blocks[self.loop.total.inputs[0]]
+                writer.line(f"{self.sums}[{begin} // {BLOCK}] = p.total({block}, {self.kind}(0))")
 
     def buffers(self, total: str) -> dict[str, str]:
         """Make what a block needs; those of values that others want."""

@@ -11,6 +11,7 @@ import ctypes
 import time
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from ...core.op import OPS, Kernel, kernel, trap_message
 from ...core.ops.effect import formatted
@@ -18,22 +19,46 @@ from ...core.program import Node
 from ...core.types import Type
 from ...core.value import Value
 from ...core.world import Failed, World
-from ..jit.machine import DONE, FAILED, LARGE, LEFT
+from ..jit.state import DONE, FAILED, LEFT, UNFIT
 from .source import Trapping
 from .words import Words
 
 
-class Performer:
+class Thread(Protocol):
+    """A thread at work."""
+
+    def is_done(self, seconds: float) -> bool: ...
+
+
+class Waiter:
+    """Waits for a run that asks for nothing."""
+
+    trap: str | None = None
+    """Why the effect trapped that was asked for last."""
+    raised: BaseException | None = None
+    """What an op raised, which none may."""
+
+    def end(self) -> None:
+        """The run is over: nobody is to wait for it any longer."""
+
+    def give_up(self) -> None:
+        """Nothing that is asked for from now on is done."""
+
+    def drop(self) -> None:
+        """Let go of what was asked for and not done."""
+
+    def is_over(self, thread: Thread, seconds: float) -> bool:
+        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+        return thread.is_done(seconds)
+
+
+class Performer(Waiter):
     """Performs what one run asks for."""
 
     def __init__(self, asking: Sequence[Trapping], words: Words, world: World) -> None:
         self.asking, self.words, self.world = asking, words, world
         self.asked = SimpleQueue[int | None]()
         self.answers = SimpleQueue[int]()
-        self.trap: str | None = None
-        """Why the effect trapped that was asked for last."""
-        self.raised: BaseException | None = None
-        """What an op raised, which none may."""
         self._kernels: dict[int, Kernel] = {}
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._ask)  # lives as long as this does
         words.perform_by(self._function)
@@ -57,29 +82,25 @@ class Performer:
                 self._kernels[number] = kernel(row, types, result, node.attributes)
             self.words.answer(self._kernels[number](*operands), result)
         except MemoryError:
-            return LARGE
+            return UNFIT
         except BaseException as error:
             self.raised = error
             return LEFT
         return DONE
 
     def end(self) -> None:
-        """The run is over: nobody is to wait for it any longer."""
         self.asked.put(None)
 
     def give_up(self) -> None:
-        """Nothing that is asked for from now on is done."""
         self.answers.put(LEFT)
 
     def drop(self) -> None:
-        """Let go of what was asked for and not done."""
         while not self.asked.empty():
             number = self.asked.get()
             if number is not None:
                 self._operands(self.asking[number].types)
 
-    def is_over(self, seconds: float) -> bool:
-        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+    def is_over(self, thread: Thread, seconds: float) -> bool:
         ends = time.monotonic() + seconds
         while True:
             try:

@@ -1,4 +1,5 @@
-"""A run of the compiled engine: the program's module, a thread with a large stack to run it, and how it ended.
+"""A run of the compiled engine: the program's module, a thread with a large stack to run it, and how it ended. What is
+over before anybody would look runs on the thread that called.
 
 Depth is exact, bytes and seconds are looked at 50 times a second, and so is Ctrl-C. Where the stack ends before the
 depth does, the run is Exhausted all the same: generated code asks how much of it is left before it calls.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +22,21 @@ from ...core.program import Node, Program
 from ...core.tag import ROOT
 from ...core.value import Value, admit, borrow
 from ...core.world import World
-from ..alarm import Alarm, interruptible
-from ..jit import crew
-from ..jit.crew import LARGE
+from ..alarm import Alarm, interruptible, resident_lately
+from ..jit import cache
+from ..jit.native import Unlinkable, native
 from ..jit.progress import compiling
+from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY
+from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from . import source
+from .brief import LONG, Straight, straight
 from .components import recurs
 from .ending import outcome_of
-from .performing import Performer
-from .support import has_effects, leaves, supports
-from .thread import STACK, Runner, runner
+from .performing import Performer, Waiter
+from .support import has_effects, is_of_scalars, leaves, supports
+from .thread import STACK, Runner, running
 from .words import Words, write
 from .words import given as array_given
 
@@ -45,17 +51,19 @@ class Ready:
     """A program that has been compiled."""
 
     program: Program
-    text: Any
-    entry: Callable[..., None]
+    text: source.Text
+    entry: Callable[..., int]
+    is_of_scalars: bool
     recurs: bool
     acts: bool
     """Whether it has effects."""
-    leaves: bool
-    """Whether it has ops that are left to Python."""
-    shares: bool
-    """Whether it has loops that may be shared out over cores."""
+    asks: bool
+    """Whether it leaves anything to Python: effects, or ops without machine code."""
+    straight: Straight | None
+    """What it takes, where sizes say that."""
 
 
+_ROOT = int(np.uint64(ROOT.key).astype(np.int64))
 _ready: OrderedDict[int, Ready] = OrderedDict()
 _KEPT = 64
 _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
@@ -64,23 +72,31 @@ _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
 def prepared(program: Program) -> Ready:
     """The machine code of a program; that of the last programs is kept in memory, of all others on disk. Raises Usage
     where there is none."""
-    from ..jit import cache
-    from .source import text_of
-
     found = _ready.get(id(program))
     if found is None or found.program is not program:
         why = supports(program)
         if why is not None:
             raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
-        made = text_of(program)
         with compiling(program.entry):
-            module = cache.load(program.entry if program.entry.isidentifier() else "main", "\n".join(made.lines))
-        shares = any("w.share" in line for line in made.lines)
-        found = Ready(program, made, module.entry, recurs(program), has_effects(program), leaves(program), shares)
+            text, entry = _entry(program)
+        of_scalars, acts = is_of_scalars(program), has_effects(program)
+        asks = acts or leaves(program)
+        found = Ready(program, text, entry, of_scalars, recurs(program), acts, asks, straight(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
     return found
+
+
+def _entry(program: Program) -> tuple[source.Text, Callable[..., int]]:
+    """The text of a program, and what is compiled of it: where all is scalars, it is loaded without numba."""
+    name = program.entry if program.entry.isidentifier() else "main"
+    if is_of_scalars(program):
+        text = source.text_of(program, native=True)
+        with suppress(Unlinkable):
+            return text, native(name, "\n".join(text.lines), "entry", 5)
+    text = source.text_of(program)
+    return text, cache.load(name, "\n".join(text.lines)).entry
 
 
 def is_ready(program: Program) -> bool:
@@ -110,41 +126,52 @@ def run_compiled(
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    from ..jit import machine
-
     ready, limits = prepared(program), limits_of(limits)
     admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     deepest = min(limits.depth, DEEPEST)
     borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
     steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
     words = Words(ready.text.operands, len(program.main.results), steps, seed, borrowed)
-    given = np.zeros(max(1, len(admitted)), np.int64)
-    arrays = []
-    for at, (parameter, value) in enumerate(zip(program.main.body.parameters, admitted, strict=True)):
-        if parameter.type.is_scalar:
-            write(given, at, value, parameter.type.dtype)
-        else:
-            arrays.append(array_given(value, parameter.type))
-    asks = ready.acts or ready.leaves
-    performer = Performer(ready.text.trapping, words, world or World()) if asks else None
-    stopped = _run(ready, words, given, arrays, deepest, limits, performer)
-    if stopped is None and words.why == machine.ELSEWHERE:
+    work = _work(ready, words, admitted, deepest)
+    if _is_brief(ready, borrowed, limits):
+        waiter = Waiter()
+        stopped = _here(ready, words, work, limits)
+    else:
+        waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
+        stopped = _watched(ready, words, work, limits, waiter)
+    if stopped is not None:
+        words.drop(program.main.results)
+    elif words.why == ELSEWHERE:
         return None
     results: tuple[Value, ...] | None = None
     if stopped is None and not words.why:
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
     stopped = stopped or _inside(ready, words, limits)
-    return outcome_of(ready.text, graph, words, results, stopped, structure, performer.trap if performer else None)
+    return outcome_of(ready.text, graph, words, results, stopped, structure, waiter.trap)
+
+
+def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
+    """The call of generated code on these arguments, which holds what it reads and writes."""
+    given = np.zeros(max(1, len(admitted)), np.int64)
+    arrays = []
+    for at, (parameter, value) in enumerate(zip(ready.program.main.body.parameters, admitted, strict=True)):
+        if parameter.type.is_scalar:
+            write(given, at, value, parameter.type.dtype)
+        else:
+            arrays.append(array_given(value, parameter.type))
+
+    def work() -> None:
+        ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, _ROOT, *arrays)
+
+    return work
 
 
 def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
     """The limit that generated code met."""
-    from ..jit import machine
-
-    if words.why == machine.DEPTH:
+    if words.why == DEPTH:
         return exhausted("nested calls and loops", "depth", min(limits.depth, DEEPEST))
-    if words.why == machine.STACK:
+    if words.why == NO_STACK:
         error = Exhausted(
             f"the run exceeds the {STACK:,} bytes of stack that engine compiled has for nested calls",
             rule="S12",
@@ -152,7 +179,7 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
         )
         error.limit = "depth"
         return error
-    if words.why == machine.MEMORY:
+    if words.why == MEMORY:
         function, node, _ = ready.text.trapping[words.node]
         node = node if isinstance(node, Node) else node.nodes[-1]
         name = f"{function}.{node.name}"
@@ -160,74 +187,79 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
     return None
 
 
-def _run(
-    ready: Ready,
-    words: Words,
-    given: Any,
-    arrays: Sequence[Any],
-    deepest: int,
-    limits: Limits,
-    performer: Performer | None,
+def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
+    """Whether a run is over before anybody would look, and memory suffices."""
+    if ready.straight is None or limits.seconds is not None:
+        return False
+    elements = ready.straight.elements(given)
+    most = elements * ready.straight.arrays * 8
+    return elements * ready.straight.work <= LONG and resident_lately() + most <= limits.bytes
+
+
+def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
+    """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
+    _call_crew(ready, words)
+    try:
+        work()
+    except KeyboardInterrupt:  # which waited until machine code had ended
+        return rung("interrupt", limits)
+    except MemoryError:
+        return _no_memory(ready)
+    return None
+
+
+def _watched(
+    ready: Ready, words: Words, work: Callable[[], None], limits: Limits, waiter: Waiter
 ) -> TagloomError | None:
-    """Run to the end, or to a limit, or Ctrl-C."""
+    """Run on a thread of its own, to the end, or to a limit, or Ctrl-C."""
+    _call_crew(ready, words)
     failed: list[BaseException] = []
 
-    def run() -> None:
+    def guarded() -> None:
         try:
-            key = np.uint64(ROOT.key)
-            ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, key, *arrays)
+            work()
         except BaseException as error:
             failed.append(error)
         finally:
-            if performer is not None:
-                performer.end()
+            waiter.end()
 
     with interruptible() as interrupt:
         alarm = Alarm(limits.seconds, limits.bytes, interrupt)
         ringing = alarm.rings(0, None)
-        if ringing is not None:
-            if performer is not None:
-                performer.drop()
-            return rung(ringing, limits)
-        thread = runner(words)
-        if ready.shares and any(each.size >= LARGE for each in arrays):
-            words.allow_crew(crew.begun())
-        thread.begin(run)
-        try:
-            stopped = _waited(thread, ready, words, alarm, limits, performer)
-        except BaseException:
-            words.stop()
-            if performer is not None:
-                performer.give_up()
-            thread.is_done()
-            raise
-        finally:
-            thread.close() if ready.recurs else thread.keep()
-            if performer is not None:
-                performer.drop()
-    if performer is not None and performer.raised is not None:
-        raise Crash("an op raised", where=ready.program.entry) from performer.raised
+        if ringing is None:
+            with running(words, guarded, waiter, is_kept=not ready.recurs) as thread:
+                ringing = _waited(thread, words, alarm, waiter)
+    failed += [waiter.raised] if waiter.raised is not None else []
     if failed and isinstance(failed[0], MemoryError):
-        return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
+        return _no_memory(ready)
     if failed:
         raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
-    return stopped
+    return None if ringing is None else rung(ringing, limits)
 
 
-def _waited(
-    thread: Runner, ready: Ready, words: Words, alarm: Alarm, limits: Limits, performer: Performer | None
-) -> TagloomError | None:
-    """Wait until a run has ended; why it was told to, if it was. Meanwhile what it asks for is done."""
-    is_over = thread.is_done if performer is None else performer.is_over
-    while not is_over(OFTEN):
+def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str | None:
+    """Wait until a run has ended; why it is to end, if it has not. Meanwhile what it asks for is done."""
+    while not waiter.is_over(thread, OFTEN):
         ringing = alarm.rings(0, None)
         if ringing is not None:
-            words.stop()
-            if performer is not None:
-                performer.give_up()
-            thread.is_done()
-            return rung(ringing, limits)
-        if ready.shares:
-            words.allow_crew(crew.begun())
-    thread.is_done()
-    return rung("interrupt", limits) if alarm.interrupt.pressed else None
+            return ringing
+        if words.wants_crew:
+            from ..jit import crew
+
+            words.allow_crew(crew.soon())
+    return "interrupt" if alarm.interrupt.pressed else None
+
+
+def _call_crew(ready: Ready, words: Words) -> None:
+    """Have helpers at hand, if they are, or where there are large arrays; before anybody looks, since they may have to
+    be compiled."""
+    if ready.is_of_scalars:
+        return
+    from ..jit import crew
+
+    is_large = any(each.size >= LARGE for each in words.borrowed)
+    words.allow_crew(crew.begun() if is_large else crew.at_hand())
+
+
+def _no_memory(ready: Ready) -> Exhausted:
+    return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)

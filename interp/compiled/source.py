@@ -1,6 +1,6 @@
 """A structured program as Python text that numba compiles: loops are loops, calls are calls, values are variables.
 
-What the text does is what the big-step evaluator does, one node after another. `s` is the state (jit.machine), `left`
+What the text does is what the big-step evaluator does, one node after another. `s` is the state (jit.state), `left`
 how much deeper tags may go from here, `key` the key of the tag, where random numbers want it. Wherever something must
 end the run, it is said in the state, and every function that was called returns: the result then means nothing, and
 who called asks the state and returns too. While they return, they note which calls and iterations they leave.
@@ -26,7 +26,7 @@ from ...core.types import HandleType, Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
-from ..jit.machine import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
+from ..jit.state import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
 from . import arrays, cells, counting, effects, fused, layout, products
 from .arrays import Value
 from .chains import Chain, planned
@@ -37,8 +37,10 @@ from .support import draws, left_to_python, takes_long
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import crew as w, draws as d, loops as n, machine as m, products as p
-from {__package__.rpartition(".")[0]}.jit import references as r
+from {__package__.rpartition(".")[0]}.jit import draws as d, machine as m
+"""
+FOR_ARRAYS = f"""\
+from {__package__.rpartition(".")[0]}.jit import crew as w, loops as n, products as p, references as r
 """
 AGAIN = "again"
 """What a function calls itself."""
@@ -69,10 +71,12 @@ class Text:
         return max((len(each.types) for each in self.trapping), default=0)
 
 
-def text_of(program: Program) -> Text:
+def text_of(program: Program, *, native: bool = False) -> Text:
     """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of the
-    arguments, and of where the slots of the results go, how deep tags may go, the key of the root, and the arrays."""
-    made = Text(HEADER.splitlines())
+    arguments, and of where the slots of the results go, how deep tags may go, the key of the root, and the arrays.
+
+    If it is to be `native`, the program being of scalars, `entry` is a function of words, and Python's own."""
+    made = Text(f"{HEADER}{'' if native else FOR_ARRAYS}".splitlines())
     keyed = reaching(program, draws)
     whose: dict[str, Component] = {}
     for number, members in enumerate(components(program)):
@@ -80,29 +84,33 @@ def text_of(program: Program) -> Text:
         component = Component(f"f{number}_{name}", members, members[0].name in keyed)
         whose.update({member.name: component for member in members})
         _Writer(program, made, whose, component).component()
-    _entry(program, made, whose[program.entry])
+    _entry(program, made, whose[program.entry], native)
+    if native:
+        made.lines = [line.replace("cache=True", "cache=False") for line in made.lines]
     return made
 
 
-def _entry(program: Program, made: Text, component: Component) -> None:
+def _entry(program: Program, made: Text, component: Component, native: bool) -> None:
     main = program.main
     arguments, arrays = [], []
     for at, (_, type_) in enumerate(main.body.parameters):
         arguments.append(f"m.read_{lane(type_.dtype)}(a, {at})" if type_.is_scalar else f"g{at}")
         arrays += [] if type_.is_scalar else [(f"g{at}", layout.slot(type_))]
-    hidden = ["s", "left", *["key"] * component.keyed]
+    hidden = ["s", "left", *["uint64(key)"] * component.keyed]
     hidden += [f"int64({component.position(main.name)})"] if len(component.members) > 1 else []
+    signature = f"int64({', '.join(['int64'] * 5 + [slot for _, slot in arrays])})"
     slots = layout.filled(arguments, layout.slots(p.type for p in main.body.parameters), component.parameters)
     made.lines += [
-        f"@njit(void({', '.join(['int64'] * 4 + ['uint64'] + [slot for _, slot in arrays])}), {_OPTIONS})",
+        *([] if native else [f"@njit({signature}, {_OPTIONS})"]),
         f"def entry({', '.join(['s', 'a', 'r', 'left', 'key'] + [name for name, _ in arrays])}):",
         " m.write(s, 3, m.stack() - m.read_i(s, 3))",
         f" made = {component.name}({', '.join([*hidden, *slots])})",
-        " if m.read_i(s, 0) != 0: return",  # arrays that mean nothing would be held for ever
+        " if m.read_i(s, 0) != 0: return 0",  # arrays that mean nothing would be held for ever
     ]
     for at, place in enumerate(layout.places(layout.slots(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"
         made.lines.append(f" m.{'write' if main.results[at].is_scalar else 'hold'}(r, {SLOT * at}, {part})")
+    made.lines.append(" return 0")
 
 
 class _Asked(NamedTuple):

@@ -48,6 +48,20 @@ def has_effects(program: Program) -> bool:
     return any(resource_of(op) is not None for op in _ops(program))
 
 
+def is_of_scalars(program: Program) -> bool:
+    """Whether a program has no arrays, and no cells."""
+    return all(type_.is_scalar and not isinstance(type_.dtype, HandleType) for type_ in _types(program))
+
+
+def _types(program: Program) -> Iterator[Type]:
+    """The types of all that a program computes or writes."""
+    for function in program.reachable():
+        yield from (parameter.type for parameter in function.body.parameters)
+        yield from function.results
+        for node in function.body.walk():
+            yield from (each.type for each in (*node.results, *node.inputs) if not isinstance(each, str))
+
+
 def draws(node: Node) -> bool:
     """Whether a node draws random numbers."""
     return node.op in ACTS and ACTS[node.op].draw is not None

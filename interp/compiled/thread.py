@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from .performing import Waiter
 from .words import Words
 
 STACK = 2**30
@@ -47,8 +49,9 @@ class Runner:
 
     def begin(self, job: Callable[[], None]) -> None:
         """Run something that never raises."""
-        self._job, self._is_at_rest = job, False
+        self._job = job
         self._given.release()
+        self._is_at_rest = False  # not before: who is interrupted here waits for nothing that was not begun
 
     def is_done(self, seconds: float = -1) -> bool:
         """Whether it has ended; waits for that, for so many seconds or, by default, as long as it takes."""
@@ -67,14 +70,30 @@ class Runner:
             self.close()
 
 
-def runner(words: Words) -> Runner:
-    """A thread with the largest stack that can be had, which the words of the run are told."""
+@contextmanager
+def running(words: Words, job: Callable[[], None], waiter: Waiter, *, is_kept: bool) -> Iterator[Runner]:
+    """While this lasts, something that never raises runs in a thread of its own; it is told to end, and has ended,
+    afterwards. The thread has the largest stack that can be had, which the words of the run are told."""
+    thread = _found()
     try:
-        found = _idle.pop()
+        words.allow_stack(thread.size - SPARE)
+        thread.begin(job)
+        yield thread
+    finally:
+        words.stop()
+        waiter.give_up()
+        try:
+            thread.is_done()
+        finally:
+            thread.keep() if is_kept else thread.close()
+            waiter.drop()
+
+
+def _found() -> Runner:
+    try:
+        return _idle.pop()
     except IndexError:
-        found = _started()
-    words.allow_stack(found.size - SPARE)
-    return found
+        return _started()
 
 
 def _started() -> Runner:

@@ -13,8 +13,8 @@ from ...core import dtypes
 from ...core.dtypes import DType
 from ...core.types import Type
 from ...core.value import Value, admit
-from ..jit import machine
 from ..jit.kernels import lane
+from ..jit.state import OPERANDS, SLOT, WANTED
 
 _LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -73,15 +73,15 @@ def read(words: Any, at: int, dtype: DType) -> Value:
 
 
 class Words:
-    """The state of one run; what its words are, jit.machine says."""
+    """The state of one run; what its words are, jit.state says."""
 
     def __init__(
         self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
     ) -> None:
         self.borrowed = borrowed
-        self.state = np.zeros(machine.OPERANDS + machine.SLOT * max(1, operands), np.int64)
+        self.state = np.zeros(OPERANDS + SLOT * max(1, operands), np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
-        self.results = np.zeros(machine.SLOT * max(1, results), np.int64)
+        self.results = np.zeros(SLOT * max(1, results), np.int64)
         self.state[5] = self.steps.ctypes.data
         self.state.view(np.uint64)[6] = seed
         self.address: int = self.state.ctypes.data
@@ -93,16 +93,21 @@ class Words:
     def answer(self, value: Value, type_: Type) -> None:
         """What was done gave this."""
         if type_.is_scalar:
-            write(self.state, machine.OPERANDS, value, type_.dtype)
+            write(self.state, OPERANDS, value, type_.dtype)
         else:
             owned = _owned(np.asarray(value))
-            self.state[machine.OPERANDS : machine.OPERANDS + len(owned)] = owned
+            self.state[OPERANDS : OPERANDS + len(owned)] = owned
 
     def allow_stack(self, size: int) -> None:
         self.state[3] = size
 
     def allow_crew(self, address: int) -> None:
         self.state[8] = address
+
+    @property
+    def wants_crew(self) -> bool:
+        """Whether generated code has met a loop that is worth sharing, and had nobody to share it with."""
+        return bool(self.state[8] == WANTED)
 
     def stop(self) -> None:
         """All is to be left."""
@@ -124,15 +129,21 @@ class Words:
 
     def operand(self, at: int, type_: Type) -> Value:
         """An operand of the trapping node; it can be asked for once."""
-        return self._own(taken(self.state, machine.OPERANDS + machine.SLOT * at, type_))
+        return self._own(taken(self.state, OPERANDS + SLOT * at, type_))
 
     def lent(self, at: int, type_: Type) -> Value:
         """An operand of what is to be done, which who gets it neither changes nor keeps."""
-        return taken(self.state, machine.OPERANDS + machine.SLOT * at, type_)
+        return taken(self.state, OPERANDS + SLOT * at, type_)
 
     def result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""
-        return self._own(taken(self.results, machine.SLOT * at, type_))
+        return self._own(taken(self.results, SLOT * at, type_))
+
+    def drop(self, types: Sequence[Type]) -> None:
+        """Let go of the results, if there are any."""
+        for at, type_ in enumerate(types):
+            if not type_.is_scalar and self.results[SLOT * at]:
+                taken(self.results, SLOT * at, type_)
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""

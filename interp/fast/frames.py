@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
-from ..jit.memory import peek, poke
+from ..jit.memory import peek, poke, rare
 from .journal import note_closed
+from .letters import closed_stub
 from .registers import A, R
 
 SITE_WORDS = len(SITE)
@@ -19,6 +20,8 @@ LOW = (1 << LOW_BITS) - 1
 PENDING = (1 << 32) - 1
 JOURNAL = False
 """Whether the machine keeps a journal: `load` leaves out what stands under it, or the question."""
+STAMPED = False
+"""Whether tokens know their waves, and activations may be given to other cores: the same."""
 
 
 def mixed(seed: Any, number: Any) -> Any:
@@ -53,6 +56,11 @@ def depth_of(mem: Any, frame: Any) -> Any:
 
 def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
     """A new frame for an activation of a site, below a frame."""
+    if STAMPED:
+        stub = peek(r, R.NEXT_STUB)
+        if rare(stub != 0):
+            poke(r, R.NEXT_STUB, 0)
+            return stub
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     row = site * SITE_WORDS
     scope = peek(sites, row + SITE.SCOPE)
@@ -88,6 +96,9 @@ def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
+        if STAMPED and rare(parent == 0):
+            closed_stub(r, mem, frame)
+            return
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
         if JOURNAL:
             note_closed(a, r, mem, frame, scope, header)

@@ -12,7 +12,8 @@ from types import ModuleType
 
 from .. import image, opcode
 from ..jit.native import native
-from . import arms, registers, rows
+from ..jit.progress import compiling
+from . import arms, registers, rows, shared
 
 
 def columns(*modules: ModuleType) -> dict[str, type[IntEnum]]:
@@ -29,12 +30,11 @@ def numbered(text: str, known: Mapping[str, type[IntEnum]]) -> str:
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(known[found[1]][found[2]])), text)
 
 
-_COLUMNS = columns(image, opcode, registers, rows)
-_FILES = ("journal", "frames", "holding", "machine", "plain")
+_COLUMNS = columns(image, opcode, registers, rows, shared)
 _PLAIN = ("youngest", "True"), ("oldest", "False")
 """What `plain` is compiled as, and what it is told of YOUNGEST."""
 _IMPORTS = f"""\
-from tagloom.interp.jit.memory import peek, poke, prefetch, rare
+from tagloom.interp.jit.memory import look, peek, poke, post, prefetch, rare, swap
 PORT_BITS = {image.PORT_BITS}
 SCRATCH = {image.SCRATCH}
 FIRST = {opcode.FIRST}
@@ -42,6 +42,8 @@ LOW_BITS = {image.LOW_BITS}
 COMING = {image.COMING}
 LEAVING = {image.LEAVING}
 TAGGED = {image.TAGGED}
+LINE = {image.LINE}
+MOST_LETTERS = {shared.MOST_LETTERS}
 """
 
 
@@ -50,20 +52,32 @@ class Variant(StrEnum):
 
     PLAIN = "token machine"
     NOTING = "token machine that notes events"
+    STAMPED = "token machine of several cores"
+
+
+_FILES = {
+    Variant.PLAIN: ("frames", "holding", "machine", "plain"),
+    Variant.NOTING: ("journal", "frames", "holding", "machine", "plain"),
+    Variant.STAMPED: ("frames", "plain", "letters", "sharing"),
+}
+_TRUE = {Variant.PLAIN: "", Variant.NOTING: "JOURNAL", Variant.STAMPED: "STAMPED"}
+"""What stands in the text under a condition of this name is there in this machine, and in the others not."""
 
 
 @cache
 def machine(variant: Variant = Variant.PLAIN) -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
-    return native(variant, text(variant), "run", 3)
+    with compiling(f"the {variant}"):
+        return native(variant, text(variant), "run", 3)
 
 
 def text(variant: Variant = Variant.PLAIN) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-    files = [name for name in _FILES if name != "journal" or variant is Variant.NOTING]
-    rest, plain = compiled(files, _COLUMNS, {"run"}, _Chosen(variant)).split("@inner\ndef plain(")
-    twice = [f"@inner\ndef {name}({plain}".replace("YOUNGEST", told) for name, told in _PLAIN]
+    parts = compiled(_FILES[variant], _COLUMNS, {"run"}, _Chosen(_TRUE[variant])).split("\n@inner\n")
+    plain = next(part for part in parts if part.startswith("def plain("))
+    rest = "\n@inner\n".join(part for part in parts if part is not plain)
+    twice = [f"@inner\n{plain}".replace("def plain", f"def {name}").replace("YOUNGEST", told) for name, told in _PLAIN]
     return "\n".join([arms.text(), _IMPORTS, rest, *twice])
 
 
@@ -82,13 +96,19 @@ def compiled(
 
 
 class _Chosen(ast.NodeTransformer):
-    """Keeps what stands under `if JOURNAL` in the machine that notes events, and leaves no trace of it in the other."""
+    """Keeps what stands under `if NAME`, or `if NAME and ...`, and leaves no trace of it where NAME is not the true
+    one."""
 
-    def __init__(self, variant: Variant) -> None:
-        self._variant = variant
+    _NAMES = frozenset(_TRUE.values())
+
+    def __init__(self, true: str) -> None:
+        self._true = true
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        if isinstance(node.test, ast.Name) and node.test.id == "JOURNAL":
-            return node.body if self._variant is Variant.NOTING else node.orelse
+        match node.test:
+            case ast.Name(name) if name in self._NAMES:
+                return node.body if name == self._true else node.orelse
+            case ast.BoolOp(ast.And(), [ast.Name(name), test]) if name in self._NAMES:
+                return ast.If(test, node.body, node.orelse) if name == self._true else node.orelse
         return node

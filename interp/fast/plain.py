@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ..image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
 from ..jit.memory import peek, poke, prefetch, rare
 from ..opcode import FIRST, Code, first_trapping
-from .frames import JOURNAL, PENDING, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
+from .frames import JOURNAL, PENDING, STAMPED, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
 from .journal import note_plain, note_stay
-from .registers import A, Head, Options, R
+from .registers import WAVE, A, Head, Options, R
 from .rows import ROW
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
     end = head + peek(r, R.LENGTH)
     at = (end - 1 & mask) << 1
     token, value = peek(ring, at), peek(ring, at + 1)
+    if STAMPED:
+        waves, waits, profile = peek(a, A.WAVES), peek(a, A.WAITS), peek(a, A.PROFILE)
+        wave, highest = peek(waves, end - 1 & mask), peek(r, R.WAVES)
     while left > 0 and head < end:
         if not YOUNGEST:
             soon = mem + (peek(ring, (head + AHEAD & mask) << 1) >> PORT_BITS << 3)
@@ -64,16 +67,23 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                 note_stay(a, r, token, value, end - head - 1 if YOUNGEST else 0, Head.ENDS * (ahead == 1))
             poke(mem, frame + peek(row, ROW.STATE), bits | peek(row, ROW.BIT))
             poke(mem, frame + peek(row, ROW.WAIT), value)
+            if STAMPED:
+                poke(waits, frame + peek(row, ROW.WAIT), wave)
             waiting += 1
             store = max(store, waiting)
             if YOUNGEST:
                 end -= 1
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
+                if STAMPED:
+                    wave = peek(waves, end - 1 & mask)
             else:
                 head += 1
         else:
             other = peek(mem, (frame & peek(row, ROW.FRAME)) + peek(row, ROW.OTHER))
+            if STAMPED:
+                # It fires in the wave of the operand that comes last; literals came in wave 0.
+                now = max(wave, peek(waits, (frame & peek(row, ROW.FRAME)) + peek(row, ROW.OTHER)))
             out, second = value, other
             if peek(row, ROW.IS_SECOND):
                 out, second = other, value
@@ -93,6 +103,10 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     poke(mem, SCRATCH, value)
                     out, second = operand(mem, frame, peek(port, PORT.A)), operand(mem, frame, peek(port, PORT.B))
                     third = operand(mem, frame, peek(port, PORT.C))
+                    if STAMPED:
+                        now = max(now, operand(waits, frame, peek(port, PORT.A)))
+                        now = max(now, operand(waits, frame, peek(port, PORT.B)))
+                        now = max(now, operand(waits, frame, peek(port, PORT.C)))
                 if code >= FIRST_TRAPPING and traps(code, out, second):
                     break
                 out = compute(code, out, second, third)
@@ -128,6 +142,12 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                         poke(mem, frame + peek(node, NODE.PLACE), target)
             elif code == Code.RETURN or code == Code.EXIT:
                 target = parent_of(mem, frame)
+            elif STAMPED and code == Code.RESULT:
+                place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.SITE) << 1
+                poke(peek(a, A.RESULTS), place, 1)
+                poke(peek(a, A.RESULTS), place + 1, out)
+                poke(r, R.CAME, peek(r, R.CAME) + 1)
+                code, target = Code.RETURN, 0
             elif code != Code.PASS:
                 break
             if special:
@@ -159,12 +179,16 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     at = (end & mask) << 1
                     poke(ring, at, high | edge)
                     poke(ring, at + 1, out)
+                    if STAMPED:
+                        poke(waves, end & mask, now + 1)
                     end += 1
                     send += 1
                     edge = peek(sends, send)
                 token = high | ~edge
                 if YOUNGEST:
                     value = out
+                    if STAMPED:
+                        wave = now + 1
                 else:
                     at = (end & mask) << 1
                     poke(ring, at, token)
@@ -174,7 +198,14 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
             elif YOUNGEST:
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
+                if STAMPED:
+                    wave = peek(waves, end - 1 & mask)
             sent = end - before
+            if STAMPED:
+                highest = max(highest, now + 1)
+                at = now * len(WAVE)
+                poke(profile, at + WAVE.FIRED, peek(profile, at + WAVE.FIRED) + (needs << 32) + 1)
+                poke(profile, at + WAVE.SENT, peek(profile, at + WAVE.SENT) + sent)
             if target != frame:
                 poke(mem, target + Header.COUNTS, peek(mem, target + Header.COUNTS) + sent + passed)
                 pending = peek(mem, frame + Header.COUNTS) - needs
@@ -189,6 +220,8 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                 if (pending & PENDING) == 0:
                     closed(a, r, mem, frame, header)
         left -= 1
+        if STAMPED:
+            continue
         ahead -= 1
         if ahead == 0:
             ahead = end - head
@@ -200,6 +233,9 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
         at = (end - 1 & mask) << 1
         poke(ring, at, token)
         poke(ring, at + 1, value)
+    if STAMPED:
+        poke(waves, end - 1 & mask, wave)
+        poke(r, R.WAVES, highest)
     poke(r, R.HEAD, head & mask)
     poke(r, R.LENGTH, end - head)
     poke(r, R.AHEAD, ahead)

@@ -40,6 +40,26 @@ class R(IntEnum):
     """Where in the flight the token was that the loop stopped at."""
     NOTED = 21
     """How many words of the journal are written."""
+    CORE = 22
+    """Which of several cores this is."""
+    NEXT_STUB = 23
+    """The frame that the next activation to be opened gets, since another core has it; or 0."""
+    CLOSED_STUBS = 24
+    """The stubs that have closed, of which nobody has been told, as a list that goes on where ABOVE says; or 0."""
+    FREE_STUBS = 25
+    """Those that may be used again."""
+    ASKING = 26
+    """The stub of the activation that this core asks for; or 0."""
+    PATIENCE = 27
+    """How many bursts it makes between two attempts to find something for others, and HURRY, how many are to come."""
+    HURRY = 28
+    GIVEN_AWAY = 29
+    """How many activations others have got."""
+    SINCE = 30
+    """The firings when this core was given one last."""
+    PAUSE = 31
+    """How often it waits before it asks again, and LEFT, how often it still does."""
+    LEFT = 32
 
 
 class A(IntEnum):
@@ -82,6 +102,34 @@ class A(IntEnum):
     JOURNAL_SIZE = 32
     STATES = 33
     """How many words of a frame's bits there are, by scope."""
+    WAVES = 34
+    """The wave in which each token of the ring is delivered."""
+    WAITS = 35
+    """The wave in which what waits at each word of memory was delivered; of a stub, what STUB says."""
+    SHARED = 36
+    """What several cores share; `letters` says what is there."""
+
+
+class WAVE(IntEnum):
+    """The columns of the profile of a machine whose tokens know their waves."""
+
+    FIRED = 0
+    """Firings; in the upper half the tokens that they took."""
+    SENT = 1
+    """The tokens that they sent."""
+
+
+class STUB(IntEnum):
+    """The words of a stub: the frame of an activation that another core has."""
+
+    CORE = 0
+    """Which core that is."""
+    FRAME = 1
+    """Where tokens go there: the frame itself, or, where HOME is 0, the stub of what is around it."""
+    HOME = 2
+    """Where this is what is around an activation that was given here: its stub there; else 0."""
+    CHILD = 3
+    """That activation."""
 
 
 class Held(IntEnum):
@@ -167,6 +215,8 @@ class Why(IntEnum):
     """A node is about to fire that the run is to stop at."""
     SECOND = 8
     """S4 was breached: no graph that keeps the rules does that."""
+    IDLE = 10
+    """Of several cores this one has nothing to do."""
 
 
 class Item(IntEnum):

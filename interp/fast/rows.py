@@ -47,7 +47,8 @@ class ROW(IntEnum):
     SECOND = 13
     SPECIAL = 14
     """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PORT says, and not as above."""
-    SPARE = 15
+    GIVES = 15
+    """Whether it opens an activation that may be another core's."""
 
 
 class Rows(NamedTuple):

@@ -268,7 +268,7 @@ class Fast:
             self.stats(),
             stopped,
             self.until,
-            left=Residue(self.store, self.outside, state.bounds),
+            left=Residue([self.store], self.outside, state.bounds),
             open_activations=int(self.store.registers[R.OPEN]),
             schedule=self.schedule,
             engine="fast",
@@ -294,29 +294,29 @@ class Clock:
 
 
 class Residue(Tupled[Waiting]):
-    """What a run left waiting, made when somebody looks at it: it may be millions of tokens."""
+    """What a run left waiting, in one store or in several, made when somebody looks at it: it may be millions of
+    tokens."""
 
-    def __init__(self, store: Store, outside: Outside, bounds: Mapping[Site, int]) -> None:
-        self._store = store
+    def __init__(self, stores: Sequence[Store], outside: Outside, bounds: Mapping[Site, int]) -> None:
+        self._stores = stores
         self._bounds = bounds
         self._outside = outside
 
     @cached_property
     def _all(self) -> tuple[Waiting, ...]:
-        found = list(waiting(self._store))
+        found = [each for store in self._stores for each in waiting(store)]
         for handle, block in self._outside.cells.blocks.items():
             for number, tokens in block.parked.items():
                 found += [Waiting(*token, Cell(handle, number)) for token in tokens]
-        if self._store.registers[R.HOLDING]:
-            store, bounds = self._store, self._bounds
+        store, bounds = self._stores[0], self._bounds
+        if store.registers[R.HOLDING]:
             tags = {frame: store.tag(frame) for frame in store.frames()}
             for _, token in held_tokens(store, tags):
                 found.append(Waiting(*token, bounds[token.tag.site]))
-        return in_order(self._store.image.graph, found)
+        return in_order(store.image.graph, found)
 
     def __len__(self) -> int:
-        r = self._store.registers
-        return int(r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
+        return sum(int(store.registers[[R.WAITING, R.PARKED, R.HOLDING]].sum()) for store in self._stores)
 
     @overload
     def __getitem__(self, at: int) -> Waiting: ...
@@ -341,8 +341,9 @@ def run_fast(
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
+    spent: float = 0.0,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; how it ends is data.
+    """Run a graph whose rules have been checked; how it ends is data. `spent` are seconds that count as this run's.
 
     Raises Usage where the arguments do not fit, or an option is none.
     """
@@ -350,7 +351,7 @@ def run_fast(
     admitted = admit_arguments(graph, arguments)
     state = first_state(graph, admitted, schedule, seed, k, world)
     with keeping(keep, graph, admitted, schedule, seed, k) as kept:
-        return finished(state, schedule, until, limits_of(limits), structure, kept)
+        return finished(state, schedule, until, limits_of(limits), structure, kept, spent=spent)
 
 
 def finished(

@@ -20,6 +20,7 @@ from ..fire import Rule
 from ..image import LOW_BITS, NODE, PORT, PORT_BITS, SITE, Image, Words, is_boxed, word_of
 from ..jit import kernels
 from ..jit.native import native
+from ..jit.progress import compiling
 from ..keep import Kept
 from ..log import Log, sites
 from . import ink, registers
@@ -42,7 +43,8 @@ LENGTH_BITS = {LENGTH_BITS}
 
 @cache
 def _native(function: str) -> Callable[[int, int, int], int]:
-    return native(f"writer of logs, {function}", _text(function), function, 3)
+    with compiling("the writer of logs"):
+        return native(f"writer of logs, {function}", _text(function), function, 3)
 
 
 def _text(function: str) -> str:

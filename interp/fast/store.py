@@ -74,7 +74,7 @@ class Store:
         self.registers[R.HELD_TOP] = 1
         self.memory = _aligned(len(image.literals) + (2 * SLACK) * image.largest)
         self.memory[: len(image.literals)] = image.literals
-        self.ring = np.zeros((_power(2 * SLACK * image.fan), 2), np.int64)
+        self.ring = np.zeros((power(2 * SLACK * image.fan), 2), np.int64)
         self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int32)
         """The firings of each wave, and the tokens that wait after it: half a word each, of which there are fewer than
         2**31. A serial loop has as many waves as steps, and of 10**6 trips, with whole words, 128 MB."""
@@ -221,7 +221,7 @@ class Store:
         """Make room for so many tokens in flight more."""
         r = self.registers
         length = int(r[R.LENGTH])
-        size = _power(length + int(r[R.HOLDING]) + more + 1)
+        size = power(length + int(r[R.HOLDING]) + more + 1)
         if size <= len(self.ring):
             return
         head = int(r[R.HEAD])
@@ -380,7 +380,7 @@ class Store:
             frame += int(image.scopes[image.sites[self.site_of(frame), SITE.SCOPE], SCOPE.SIZE])
 
 
-def _power(size: int) -> int:
+def power(size: int) -> int:
     """The power of 2 that is so large, or larger."""
     return 1 << max(size - 1, 1).bit_length()
 

@@ -136,5 +136,5 @@ def _count(store: Store, state: State, meter: Meter) -> None:
     r[[R.LARGEST_STORE, R.LARGEST_FLIGHT, R.DEEPEST]] = meter.largest_store, meter.largest_flight, meter.deepest
     waves = np.array([meter.profile, meter.waiting], np.int64).reshape(2, -1).T
     store.fit_profile(len(waves))
-    store.profile[: len(waves)] = waves
+    store.profile[: len(waves), :2] = waves
     r[[R.WAVES, R.BEFORE]] = len(waves), meter.firings_before

@@ -15,10 +15,16 @@ The words of a crew:
 5   the address of its words
 6   how many elements there are
 7   1 if a part failed
-8   the descriptor of the end of a pipe where helpers wait, 9 that of the other, 10 how many helpers there are
+8   the descriptor of the end of a pipe where helpers sleep, 9 that of the other, 10 how many helpers there are
+11  how many elements a share has
+12  how many helpers sleep
+
+A helper that has nothing to do looks for work for a while, since a program that has one such loop mostly has more; then
+it sleeps until there is a byte in a pipe. Machine code can do that without Python's lock, on all systems but one.
 
 A helper that wakes up late finds no work: it joins, and then looks whether there is any; who closes the work looks
-afterwards whether anybody has joined. All of these words are read and written in one order that all threads see.
+afterwards whether anybody has joined. Who goes to sleep says so, and then looks once more; who has work says so, and
+then looks who sleeps. All of these words are read and written in one order that all threads see.
 """
 
 from __future__ import annotations
@@ -42,11 +48,13 @@ from numba.np import arrayobj
 from . import cache, machine
 from .inner import inner, kernel
 from .memory import place
+from .state import LARGE, WANTED
 
 SHARE = 16_384
 """How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
-LARGE = 65_536
-"""From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
+_LOOKS = 200_000
+"""How often a helper looks for work before it sleeps: for some 0.1 ms."""
+look: Any = machine.look
 read_i: Any = machine.read_i
 write: Any = machine.write
 _WORDS = 16
@@ -143,16 +151,18 @@ def _call(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
     return int64(int64, int64, int64, int64), build
 
 
-def _c_function(name: str) -> Any:
+def _c_function(name: str, signature: Any) -> Any:
     symbol = f"tagloom_{name}"
     llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value)
-    return types.ExternalFunction(symbol, int64(types.int32, int64, int64))
+    return types.ExternalFunction(symbol, signature)
 
 
 if sys.platform != "win32":
-    _read, _write = _c_function("read"), _c_function("write")
+    _read, _write = (_c_function(name, int64(types.int32, int64, int64)) for name in ("read", "write"))
+    _give_way = _c_function("sched_yield", types.int32())
 else:
     _read = _write = inner(lambda file, address, count: int64(0))
+    _give_way = inner(lambda: types.int32(0))
 
 address: Any = _address
 call: Any = _call
@@ -161,19 +171,31 @@ call: Any = _call
 @kernel
 def _work(c):  # type: ignore[no-untyped-def]
     """Take shares until there are none."""
-    part, words, count = read_i(c, 4), read_i(c, 5), read_i(c, 6)
-    first = add(c, 3, SHARE)
+    part, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
+    first = add(c, 3, size)
     while first < count:
-        if call(part, words, first, min(first + SHARE, count)) != 0:
+        if call(part, words, first, min(first + size, count)) != 0:
             add(c, 7, 1)
-        first = add(c, 3, SHARE)
+        first = add(c, 3, size)
+
+
+@kernel
+def _is_called(c):  # type: ignore[no-untyped-def]
+    """Wait until there may be work; False when the pipe is closed."""
+    for _ in range(_LOOKS):
+        if look(c + 8) == 1:
+            return True
+    byte = np.empty(1, np.int64)
+    add(c, 12, 1)
+    came = add(c, 1, 0) == 1 or _read(types.int32(read_i(c, 8)), address(byte), 1) == 1
+    add(c, 12, -1)
+    return came
 
 
 @kernel
 def serve(c):  # type: ignore[no-untyped-def]
     """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
-    byte = np.empty(1, np.int64)
-    while _read(types.int32(read_i(c, 8)), address(byte), 1) == 1:
+    while _is_called(c):
         add(c, 2, 1)
         if add(c, 1, 0) == 1:
             _work(c)
@@ -181,25 +203,41 @@ def serve(c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def share(c, part, words, count):  # type: ignore[no-untyped-def]
-    """Compute a loop with the crew, if it is large and the crew is free, else here."""
-    if count < LARGE or c == 0 or claim(c, 0, 1) == 0:
+def share(s, part, words, count, size):  # type: ignore[no-untyped-def]
+    """Compute a loop with the crew of a state, in shares of this size, if it is free, else here; whether that went
+    well."""
+    c = read_i(s, 8)
+    if c == 0:
+        write(s, 8, WANTED)
+    if c <= WANTED or claim(c, 0, 1) == 0:
         return call(part, words, 0, count) == 0
     write(c, 3, 0)
     write(c, 4, part)
     write(c, 5, words)
     write(c, 6, count)
     write(c, 7, 0)
+    write(c, 11, size)
     add(c, 1, 1)
-    bytes_ = np.zeros(8, np.int64)
-    _write(types.int32(read_i(c, 9)), address(bytes_), read_i(c, 10))
+    asleep = add(c, 12, 0)
+    if asleep > 0:
+        bytes_ = np.zeros(8, np.int64)
+        _write(types.int32(read_i(c, 9)), address(bytes_), asleep)
     _work(c)
     add(c, 1, -1)
-    while add(c, 2, 0) != 0:  # for the time of a share at most
-        pass
+    looks = 0
+    while add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
+        looks += 1
+        if looks > 1000:
+            _give_way()
     good = read_i(c, 7) == 0
     add(c, 0, -1)
     return good
+
+
+@kernel
+def share_large(s, part, words, count):  # type: ignore[no-untyped-def]
+    """The same of a loop over elements, if it is large."""
+    return share(s, part, words, count, SHARE) if count >= LARGE else call(part, words, 0, count) == 0
 
 
 _TEXT = f"""\
@@ -226,8 +264,20 @@ def begun() -> int:
     with _lock:
         if os.getpid() not in _begun:
             _begun[os.getpid()] = _crew(helpers())
-        words = _begun[os.getpid()]
-        return int(words.ctypes.data) if words[10] else 0
+    return at_hand()
+
+
+def at_hand() -> int:
+    """The same, and 0 where the threads have not been started."""
+    words = _begun.get(os.getpid())
+    return 0 if words is None or not words[10] else int(words.ctypes.data)
+
+
+def soon() -> int:
+    """The same, and another thread starts them."""
+    if os.getpid() not in _begun and not _lock.locked():
+        threading.Thread(target=begun, name="tagloom crew begins", daemon=True).start()
+    return at_hand()
 
 
 def _crew(count: int) -> Any:

@@ -1,21 +1,5 @@
 """What generated code asks of the machine, and Python has no words for: words of memory by address, and its own stack.
-
-A state is a block of 64-bit words that generated code and whoever waits for it share, passed on as its address: an
-array would be seven arguments of every call. The words of a state:
-
-0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
-1   why, where it happened inside: TRAP, DEPTH, STACK, MEMORY, or ELSEWHERE, where only a machine with tokens goes on
-2   the number of the node where TRAP or MEMORY was
-3   how low the stack may go
-4   how many steps of the tag are noted
-5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
-6   the seed of random numbers
-7   the address of the function that has effects done, and ops that there is no machine code for
-8   the address of the words of a crew (crew.py); 0 where nobody helps
-9+  the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
-
-A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
-that of its elements, and its sizes. Whoever finds an array there owns a reference.
+`state` says what is in the words that it shares with whoever waits for it.
 """
 
 from __future__ import annotations
@@ -31,11 +15,7 @@ from numba.extending import intrinsic
 from .inner import inner, kernel
 from .memory import peek, place
 from .references import read_array, write_array
-
-TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
-DONE, FAILED, LEFT, LARGE = 0, 1, 2, 3
-OPERANDS = 9
-SLOT = 66
+from .state import TRAP
 
 _WORD = ir.IntType(64)
 _KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
@@ -94,7 +74,7 @@ def taken(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
 
 @intrinsic
 def perform(typing: Any, base: Any, number: Any) -> Any:
-    """Have done what has this number: DONE, FAILED, LEFT where all is to be left, LARGE where its result would be."""
+    """Have done what has this number: DONE, FAILED, UNFIT where the result is too large, LEFT where all is to be left."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])

@@ -90,3 +90,37 @@ def poke_bytes(context: Any, address: Any, word: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), emit
+
+
+def _shared(change: Any) -> Any:
+    """An intrinsic on a word that other threads read and write; `change` emits what gives its result."""
+
+    @intrinsic
+    def done(context: Any, address: Any, index: Any, word: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return change(builder, place(builder, _WORD, *arguments[:2]), arguments[2])
+
+        return types.int64(types.int64, types.int64, types.int64), emit
+
+    return done
+
+
+def _post(builder: Any, pointer: Any, word: Any) -> Any:
+    builder.store_atomic(word, pointer, "seq_cst", 8)
+    return word
+
+
+post: Any = _shared(_post)
+"""Write a word; who reads it with `look` sees all that was written before."""
+swap: Any = _shared(lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst"))
+"""Write a word; what it was."""
+
+
+@intrinsic
+def look(context: Any, address: Any, index: Any) -> Any:
+    """A word that others `post`."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(place(builder, _WORD, *arguments), "seq_cst", 8)
+
+    return types.int64(types.int64, types.int64), emit

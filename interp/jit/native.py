@@ -7,7 +7,7 @@ processes that compile at once do no harm.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 from ..alarm import held_off
 from .cache import cache_folder, key, write
-from .progress import compiling
 
 Words: TypeAlias = Callable[..., int]
 """A function of words, which gives one."""
@@ -35,12 +34,18 @@ _kept: list[Any] = []
 """What must live as long as the functions do."""
 
 
+class Unlinkable(Exception):
+    """Object code calls what only numba knows."""
+
+
 def native(name: str, text: str, function: str, arity: int) -> Words:
-    """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk."""
+    """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk.
+
+    Raises Unlinkable where it calls what a process without numba does not have.
+    """
     with suppress(OSError, ValueError):
         return _linked(_path(name, text).read_bytes(), arity)
-    with compiling(f"the {name}"):
-        found = _compiled(text, function, arity)
+    found = _compiled(text, function, arity)
     with suppress(OSError):
         write(_path(name, text), found)
     return _linked(found, arity)
@@ -59,9 +64,20 @@ def _compiled(text: str, function: str, arity: int) -> bytes:
     exec(compile(text, f"<{function}>", "exec"), namespace)
     signature = numba.int64(*[numba.int64] * arity)
     made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
+    _check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
     code: bytes = made._library._get_compiled_object()
     rest: bytes = made.native_name.encode() + b"\n" + code
     return _sum(rest) + b"\n" + rest
+
+
+def _check_linkable(called: Iterable[str]) -> None:
+    """LLVM ends the process where it links what calls a function that it does not find."""
+    library = ctypes.CDLL(None)
+    known = {*_NEVER, *(f"tagloom_{name}" for name in _C_FUNCTIONS)}
+    others = (name for name in called if name not in known and not name.startswith("llvm."))
+    unknown = [name for name in others if not hasattr(library, name)]
+    if unknown:
+        raise Unlinkable(", ".join(unknown))
 
 
 def _sum(content: bytes) -> bytes:

@@ -1,5 +1,5 @@
 """Sums and matrix products for compiled code, of arrays in C order. Sums of floats are added in float64, of integers in
-64 bits. Products of floats are BLAS's, in their own dtype.
+64 bits. Products of floats are of their own dtype (matrices.py).
 
 The order of additions is free: rows of the registry say how far results may be apart.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .inner import kernel
+from .matrices import product32, product64
 
 _in_any_order: Any = partial(kernel, fastmath={"reassoc"})
 
@@ -48,8 +49,16 @@ def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def of_floats(x, y, dtype):  # type: ignore[no-untyped-def]
-    """The product of two matrices of one dtype of floats; where there is nothing to add, zeros."""
+def of_float32(s, x, y):  # type: ignore[no-untyped-def]
+    """The product of two matrices of float32, for a run with this state; where there is nothing to add, zeros."""
     if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
-        return np.zeros((x.shape[0], y.shape[1]), dtype)
-    return np.dot(x, y)
+        return np.zeros((x.shape[0], y.shape[1]), np.float32)
+    return product32(s, x, y)
+
+
+@kernel
+def of_float64(s, x, y):  # type: ignore[no-untyped-def]
+    """The same of float64."""
+    if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
+        return np.zeros((x.shape[0], y.shape[1]), np.float64)
+    return product64(s, x, y)

@@ -136,6 +136,17 @@ def test_stats_of_a_small_run(tagloom: Any) -> None:
     assert out.endswith("firings in each wave\n1│██\n0└──\n  1\n2 firings in 2 waves, at most 1 in one\n")
 
 
+def test_cores(tagloom: Any) -> None:
+    """--cores says on how many cores fast may run; --stats says how many ran; what cannot be is said."""
+    one = tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "1", "--stats").out.splitlines()
+    two = tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "2", "--stats").out.splitlines()
+    row = one.index("engine, schedule      fast, waves")
+    assert two == [*one[:row], "engine, schedule      fast on 2 cores, waves", *one[row + 1 :]]
+    assert "75025" in tagloom("run", "fib.py:fib", "24", "--engine", "fast", "--cores", "2", "--stats", "--json").out
+    code, _, err = tagloom("run", "fib.py:fib", "24", "--cores", "2")
+    assert (code, "required: engine='fast'" in err) == (2, True)
+
+
 def test_json(tagloom: Any) -> None:
     """--json prints one document, and nothing else: status, value, firings and stats among its keys."""
     code, out, err = tagloom("run", "kinds.py:both", "3", "--json", "--stats")

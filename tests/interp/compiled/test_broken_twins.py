@@ -101,8 +101,8 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead, function, arguments = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program) -> source.Text:
-        made = right(program)
+    def wrong(program: Program, *, native: bool = False) -> source.Text:
+        made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"
         made.lines = lines

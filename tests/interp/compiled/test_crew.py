@@ -17,6 +17,7 @@ from tagloom.interp.compiled import run as engine
 from tagloom.interp.compiled import source
 from tagloom.interp.jit import crew, kernels
 from tagloom.interp.jit.machine import read_i, write
+from tagloom.interp.jit.state import WANTED
 
 
 @tl.function
@@ -39,7 +40,7 @@ def test_bits(size: int) -> None:
 
 
 TWINS = {
-    "an element that nobody computes": (r"(w\.share\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "an element that nobody computes": (r"(w\.share_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
     "a share begins late": (r"range\(first, last", "range(first + 1, last"),
     "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
     "the words of another array": (r"m\.read_i\((c\d+), 3\)", r"m.read_i(\1, 2)"),
@@ -56,8 +57,8 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, instead = TWINS[twin]
     right = source.text_of
 
-    def wrong(program: Program) -> source.Text:
-        made = right(program)
+    def wrong(program: Program, *, native: bool = False) -> source.Text:
+        made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"
         made.lines = lines
@@ -83,19 +84,20 @@ def count(c: int, first: int, last: int) -> None:
 
 
 @njit(nogil=True)
-def shared(c: int, words: int, size: int) -> bool:
-    return crew.share(c, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+def shared(s: int, words: int, size: int) -> bool:
+    return crew.share_large(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
 def test_each_element_once(size: int) -> None:
     """Whatever the size, and whether there are helpers or not."""
-    for words in (0, crew.begun()):
+    for helping in (0, crew.begun()):
         for _ in range(20):
-            counts = np.zeros(size, np.int64)
+            counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
+            state[8] = helping
             given = np.array([counts.ctypes.data], np.int64)
-            assert shared(words, given.ctypes.data, size)
-            assert (counts == 1).all()
+            assert shared(state.ctypes.data, given.ctypes.data, size)
+            assert (counts == 1).all() and state[8] == (helping or (size >= crew.LARGE and WANTED))
 
 
 @pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
@@ -122,6 +124,17 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_begun", {})
     monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
     assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
+
+
+@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers that have to be compiled keep nobody from looking at limits."""
+    monkeypatch.setattr(crew, "_begun", {})
+    right, may = crew._crew, threading.Event()
+    monkeypatch.setattr(crew, "_crew", lambda count: may.wait(20.0) and right(count))
+    assert [crew.soon(), crew.soon()] == [0, 0]
+    may.set()
+    assert crew.begun() and crew.soon() == crew.begun()
 
 
 def test_many_ask_at_once() -> None:

@@ -11,6 +11,7 @@ import tagloom as tl
 from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
+from tagloom.interp import engine
 from tagloom.interp.compiled.run import run_compiled
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.record import record
@@ -82,6 +83,59 @@ def test_seconds_between_products() -> None:
     begin = time.monotonic()
     outcome = powers.run(x, 4000, engine="compiled", limits=Limits(seconds=0.2))
     assert outcome.status == "Exhausted" and time.monotonic() - begin < 3.0
+
+
+@tl.function
+def table(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None, None]:
+    return (x + y) * y
+
+
+def test_seconds_between_copies() -> None:
+    """What is stretched to another shape is looked at on the way."""
+    x, y = np.zeros((20_000, 1)), np.zeros(20_000)
+    run(table, x[:2], y[:2])
+    begin = time.monotonic()
+    outcome = run(table, x, y, limits=Limits(seconds=0.05, bytes=2**50))
+    assert outcome.status == "Exhausted" and outcome.error.limit == "seconds"  # type: ignore[union-attr]
+    assert time.monotonic() - begin < 0.6
+
+
+@tl.function
+def waiting(n: tl.int64) -> tl.int64:
+    """A loop, then a cell that is read before it is put, which cell the loop says."""
+    last = tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + 1), 0, 1)[1]
+    a = tl.cells(2, tl.int64)
+    got = a[tl.where(last < 0, 1, 0)]
+    tl.put(tl.put(a, 0, n), 1, n)
+    return got
+
+
+def test_seconds_of_both_engines() -> None:
+    """What is begun again as fast has the seconds that are left, and no more."""
+    n = 40_000_000
+    assert waiting.run(3, engine="compiled").engine == "fast"
+    spent: list[float] = []
+    right = engine._begun_on_fast
+
+    def noted(subject: Any, arguments: Any, options: Any, seconds: float) -> Outcome:
+        spent.append(seconds)
+        return right(subject, arguments, options, seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_begun_on_fast", noted)
+        outcome = waiting.run(n, engine="compiled", limits=Limits(seconds=1.0, firings=10**12))
+    assert outcome.error.limit == "seconds" and 0.01 < spent[0] < 1.0  # type: ignore[union-attr]
+
+
+def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the environment says that nothing is compiled, that is said; auto runs on the reference."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    for name in ("fast", "compiled"):
+        with pytest.raises(tl.Usage, match="NUMBA_DISABLE_JIT"):
+            count.run(3, engine=name)
+    assert count.run(3).engine == "reference"
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert count.run(3, engine="compiled").value == 3
 
 
 def test_bytes() -> None:

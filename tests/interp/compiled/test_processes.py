@@ -15,10 +15,15 @@ import numba
 from compiled_programs import drawn, even, looped, planted, ragged, spread, strips, vectors
 from tagloom.core.value import fingerprint
 from tagloom.interp.compiled.run import prepared, run_compiled
+from tagloom.interp.jit import native
+made, compiled = native._compiled, []
+native._compiled = lambda *given: compiled.append(given) or made(*given)
 PROGRAMS = ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0]), (planted, [9]))
 for function, arguments in (*PROGRAMS, (ragged, [4, 0])):
-    entry = prepared(function.program).entry
-    (hits,) = entry.stats.cache_hits.values() or (0,)
+    ready, hits = prepared(function.program), int(not compiled)
+    if not ready.is_of_scalars:
+        (hits,) = ready.entry.stats.cache_hits.values() or (0,)
+    del compiled[:]
     outcome = run_compiled(function.program, function.graph, arguments, seed=3)
     print(hits, outcome.status, *[None if each is None else fingerprint(each) for each in outcome.results], sep=";")
 """
@@ -39,6 +44,29 @@ def test_second_process(tmp_path: Path) -> None:
     first, second = said(tmp_path), said(tmp_path)
     assert [line[0] for line in first] == ["0"] * 7 and [line[0] for line in second] == ["1"] * 7
     assert [line[1:] for line in first] == [line[1:] for line in second]
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from compiled_programs import drawn, even
+from tagloom.interp.compiled.run import run_compiled
+for function in (even, drawn):
+    print(run_compiled(function.program, function.graph, [7], seed=3).status, "numba" in sys.modules)
+"""
+
+
+def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path) -> None:
+    """To import numba takes as long as all else."""
+    tests = str(Path(__file__).parents[2])
+    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", WITHOUT_NUMBA, tests], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+        for _ in range(2)
+    ]
+    assert found == ["Returned True\nReturned True\n", "Returned False\nReturned False\n"]
 
 
 GENERATED = """

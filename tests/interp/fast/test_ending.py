@@ -132,6 +132,7 @@ import os, random, signal, sys, threading, time
 sys.path.insert(0, {tests!r})
 import numpy as np
 from fast_programs import *
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background ignores it
 {code}
 """
 

@@ -74,3 +74,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     occupied.write_text("")
     monkeypatch.setenv("TAGLOOM_CACHE", str(occupied))
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+
+
+def test_what_is_called_is_there(kept: Path) -> None:
+    """Object code that calls what only numba knows would end the next process; it is not kept."""
+    text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")
+    with pytest.raises(native.Unlinkable, match="NRT_"):
+        native.native("trial", text, "run", 2)
+    assert not (cache.cache_folder() / cache.key(text) / "trial.o").exists()

@@ -1,0 +1,79 @@
+"""What cores send each other, in the part of Python that numba compiles: letters, in a ring for each sender and
+receiver, in the order in which they were sent. `machine` says how this is compiled.
+`shared` says what lies where. Whoever writes a word that others read does it with `post`.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import Any
+
+from ..image import LINE, LOW_BITS, Header
+from ..jit.memory import look, peek, poke, post
+from .registers import A, R
+from .shared import ALL, LETTER, MOST_LETTERS, ONE
+
+
+def closed_stub(r: Any, mem: Any, frame: Any) -> None:
+    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
+    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
+    poke(mem, frame + Header.WHEN, -1)
+    poke(r, R.CLOSED_STUBS, frame)
+
+
+def line_of(core: Any) -> Any:
+    """The line of a core."""
+    return (1 + core) * LINE
+
+
+def ring_of(c: Any, sender: Any, receiver: Any) -> Any:
+    """The two lines of a ring: how many letters have been read, and how many written."""
+    cores = peek(c, ALL.CORES)
+    return (1 + cores + 2 * (sender * cores + receiver)) * LINE
+
+
+def letter_of(c: Any, sender: Any, receiver: Any, number: Any) -> Any:
+    """Where the letter of this number lies."""
+    cores = peek(c, ALL.CORES)
+    ring = sender * cores + receiver
+    return c + 8 * LINE * (1 + cores + 2 * cores * cores + ring * MOST_LETTERS + number % MOST_LETTERS)
+
+
+def is_full(a: Any, receiver: Any) -> Any:
+    """Whether there is no room for two letters more to a core."""
+    c = peek(a, A.SHARED)
+    ring = ring_of(c, peek(peek(a, A.REGISTERS), R.CORE), receiver)
+    return peek(c, ring + LINE) - look(c, ring) > MOST_LETTERS - 2
+
+
+def write_letter(
+    a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any
+) -> None:
+    """Send a letter, for which there is room."""
+    c, core = peek(a, A.SHARED), peek(peek(a, A.REGISTERS), R.CORE)
+    ring = ring_of(c, core, receiver)
+    number = peek(c, ring + LINE)
+    letter = letter_of(c, core, receiver, number)
+    poke(letter, LETTER.KIND, kind)
+    poke(letter, LETTER.TO, to)
+    poke(letter, LETTER.PORT, one)
+    poke(letter, LETTER.VALUE, two)
+    poke(letter, LETTER.WAVE, three)
+    poke(letter, LETTER.FRAME, four)
+    poke(letter, LETTER.HOME, five)
+    post(c, ring + LINE, number + 1)
+
+
+def is_all_quiet(c: Any) -> Any:
+    """Whether all cores are idle, and no letter is under way. None has been read between the look at the first core
+    and that at the last ring, if as many were read by then as are written now: so whoever was idle is."""
+    cores, under_way = peek(c, ALL.CORES), 0
+    for core in range(cores):
+        for sender in range(cores):
+            under_way -= look(c, ring_of(c, sender, core))
+        if look(c, line_of(core) + ONE.IDLE) == 0:
+            return False
+    for core in range(cores):
+        for receiver in range(cores):
+            under_way += look(c, ring_of(c, core, receiver) + LINE)
+    return under_way == 0

@@ -1,0 +1,336 @@
+"""One core of several that run a program, in the part of Python that numba compiles: it delivers the tokens it has,
+gives activations to cores that ask for one, and asks where it has none.
+
+Each core has memory of its own, which no other reads. An activation that another core has is a stub: a frame whose bits
+are all set, so that `plain` stops at any token for it, before anything has changed; the token is sent then as a letter.
+Of what is around an activation that was given away there is a stub, too, where it went to.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
+from ..jit.memory import look, peek, poke, post, swap
+from .frames import PENDING, SITE_WORDS, closed, depth_of, opened, parent_of, site_of
+from .letters import closed_stub, is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
+from .registers import STUB, A, Options, R, Why
+from .rows import ROW
+from .shared import ALL, LETTER, ONE, Letters
+
+if TYPE_CHECKING:
+
+    def youngest(a: int, sure: int, header: int) -> int: ...
+
+
+ROW_BYTES = 8 * len(ROW)
+NODE_BYTES = 8 * len(NODE)
+PORT_MASK = (1 << PORT_BITS) - 1
+LOOKS = 16_000
+"""How often an idle core looks for letters before it sleeps: for longer than a burst takes."""
+OLDEST = 128
+"""Among how many of the oldest tokens one is looked for that opens an activation."""
+TRIES = 64
+"""How many are delivered at most to come to one."""
+PATIENT = 15
+"""After how many bursts at most it is tried again."""
+SMALL, LONG = 1000, 63
+"""Of how many firings an activation is worth its letters, and how many pauses of 0.1 ms are made at most."""
+
+
+def run(a: Any, budget: Any, header: Any) -> Any:
+    """Deliver tokens until all cores are quiet, so many bursts are done, or something else is to be done first."""
+    r, c = peek(a, A.REGISTERS), peek(a, A.SHARED)
+    mem, core = peek(a, A.MEMORY), peek(r, R.CORE)
+    while budget > 0:
+        budget -= 1
+        if look(c, ALL.STOP):
+            return Why.STOP
+        if room(a) < 1:
+            return Why.ROOM
+        if not read_letters(a, r, mem, c, core, header):
+            return Why.ROOM
+        if peek(r, R.LENGTH):
+            offer(a, r, mem, c, core, header)
+            sure = min(room(a), peek(c, ALL.BURST))
+            if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH) and not send(a, r, mem):
+                return Why.LEAVE
+        tell(a, r, mem)
+        if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_STUBS) == 0:
+            why = wait(a, r, c, core)
+            if why != Why.BUDGET:
+                return why
+    return Why.BUDGET
+
+
+def room(a: Any) -> Any:
+    """How many steps surely fit into all arrays."""
+    o, r = peek(a, A.OPTIONS), peek(a, A.REGISTERS)
+    steps = (peek(a, A.MEMORY_SIZE) - peek(r, R.TOP)) // peek(o, Options.LARGEST) - 2
+    steps = min(steps, (peek(a, A.RING_SIZE) - peek(r, R.LENGTH)) // peek(o, Options.FAN) - 2)
+    return min(steps, peek(a, A.PROFILE_SIZE) - peek(r, R.WAVES))
+
+
+def put(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
+    """A token more in flight, the youngest."""
+    at = peek(r, R.HEAD) + peek(r, R.LENGTH) & peek(a, A.RING_SIZE) - 1
+    poke(peek(a, A.RING), at << 1, token)
+    poke(peek(a, A.RING), (at << 1) + 1, value)
+    poke(peek(a, A.WAVES), at, wave)
+    poke(r, R.LENGTH, peek(r, R.LENGTH) + 1)
+    poke(r, R.WAVES, max(peek(r, R.WAVES), wave))
+
+
+def new_stub(a: Any, r: Any, mem: Any, header: Any) -> Any:
+    """A stub of nothing yet. All are as large as the largest frame."""
+    stub, size = peek(r, R.FREE_STUBS), peek(peek(a, A.OPTIONS), Options.LARGEST)
+    if stub:
+        poke(r, R.FREE_STUBS, parent_of(mem, stub))
+        return stub
+    stub = peek(r, R.TOP)
+    poke(r, R.TOP, stub + size)
+    for word in range(stub + header, stub + size):
+        poke(mem, word, -1)
+    return stub
+
+
+def free_stub(r: Any, mem: Any, stub: Any) -> None:
+    poke(mem, stub + Header.ABOVE, peek(r, R.FREE_STUBS) << LOW_BITS)
+    poke(mem, stub + Header.WHEN, -1)
+    poke(r, R.FREE_STUBS, stub)
+
+
+def link(a: Any, stub: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
+    words = peek(a, A.WAITS)
+    poke(words, stub + STUB.CORE, core)
+    poke(words, stub + STUB.FRAME, frame)
+    poke(words, stub + STUB.HOME, home)
+    poke(words, stub + STUB.CHILD, child)
+
+
+def read_letters(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
+    """Read all letters that have come; whether there was room for them."""
+    for sender in range(peek(c, ALL.CORES)):
+        ring = ring_of(c, sender, core)
+        number, end = peek(c, ring), look(c, ring + LINE)
+        while number < end:
+            if room(a) < 1:
+                return False
+            post(c, line_of(core) + ONE.IDLE, 0)
+            read_letter(a, r, mem, letter_of(c, sender, core, number), sender, header)
+            number += 1
+            post(c, ring, number)
+    return True
+
+
+def read_letter(a: Any, r: Any, mem: Any, letter: Any, sender: Any, header: Any) -> None:
+    kind, to = peek(letter, LETTER.KIND), peek(letter, LETTER.TO)
+    if kind == Letters.OPEN:
+        poke(mem, to + Header.ABOVE, peek(letter, LETTER.AROUND))
+        poke(mem, to + Header.WHEN, peek(letter, LETTER.DEPTH))
+        poke(mem, to + Header.COUNTS, 0)
+        poke(r, R.ASKING, 0)
+        began(r)
+        child = opened(a, r, mem, to, peek(letter, LETTER.SITE), 0, header)
+        link(a, to, sender, peek(letter, LETTER.FRAME), peek(letter, LETTER.HOME), child)
+    elif kind == Letters.CLOSED:
+        parent = parent_of(mem, to)
+        free_stub(r, mem, to)
+        left_open(a, r, mem, parent, header)
+    else:
+        by = 1
+        if kind == Letters.ARGUMENT:
+            to, by = peek(peek(a, A.WAITS), to + STUB.CHILD), COMING
+        poke(mem, to + Header.COUNTS, peek(mem, to + Header.COUNTS) + by)
+        put(a, r, to << PORT_BITS | peek(letter, LETTER.PORT), peek(letter, LETTER.VALUE), peek(letter, LETTER.WAVE))
+
+
+def began(r: Any) -> None:
+    """An activation has come. Where the last one was small, longer and longer pauses are made before another is asked
+    for: a chain of calls, of which there is one at a time, would go from core to core."""
+    is_small = peek(r, R.FIRINGS) - peek(r, R.SINCE) < SMALL
+    poke(r, R.PAUSE, min(2 * peek(r, R.PAUSE) + 1, LONG) if is_small else 0)
+    poke(r, R.LEFT, peek(r, R.PAUSE))
+    poke(r, R.SINCE, peek(r, R.FIRINGS))
+
+
+def left_open(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
+    """An activation has one thing less that is pending; it may have been the last."""
+    counts = peek(mem, frame + Header.COUNTS) - 1
+    poke(mem, frame + Header.COUNTS, counts)
+    if (counts & PENDING) == 0:
+        closed(a, r, mem, frame, header)
+
+
+def send(a: Any, r: Any, mem: Any) -> Any:
+    """Send the youngest token as a letter; whether it is for a stub. Where there is no room for letters, later."""
+    at = peek(r, R.HEAD) + peek(r, R.LENGTH) - 1 & peek(a, A.RING_SIZE) - 1
+    token = peek(peek(a, A.RING), at << 1)
+    stub = token >> PORT_BITS
+    row = peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
+    if peek(mem, stub + peek(row, ROW.STATE)) >= 0:
+        return False
+    words = peek(a, A.WAITS)
+    core, home = peek(words, stub + STUB.CORE), peek(words, stub + STUB.HOME)
+    if is_full(a, core):
+        return True
+    kind, value, wave = Letters.ARGUMENT, peek(peek(a, A.RING), (at << 1) + 1), peek(peek(a, A.WAVES), at)
+    if home:
+        kind = Letters.TOKEN
+    write_letter(a, core, kind, peek(words, stub + STUB.FRAME), token & PORT_MASK, value, wave, 0, 0)
+    poke(r, R.LENGTH, peek(r, R.LENGTH) - 1)
+    counts = peek(mem, stub + Header.COUNTS) - 1
+    poke(mem, stub + Header.COUNTS, counts)
+    if (counts & PENDING) == 0:
+        closed_stub(r, mem, stub)
+    return True
+
+
+def tell(a: Any, r: Any, mem: Any) -> None:
+    """Tell others that stubs have closed, as far as there is room for letters."""
+    words = peek(a, A.WAITS)
+    while peek(r, R.CLOSED_STUBS):
+        stub = peek(r, R.CLOSED_STUBS)
+        core, home = peek(words, stub + STUB.CORE), peek(words, stub + STUB.HOME)
+        if home:
+            if is_full(a, core):
+                return
+            write_letter(a, core, Letters.CLOSED, home, 0, 0, 0, 0, 0)
+        poke(r, R.CLOSED_STUBS, parent_of(mem, stub))
+        if home:
+            free_stub(r, mem, stub)
+        else:
+            # the root
+            poke(r, R.OPEN, peek(r, R.OPEN) - 1)
+
+
+def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
+    """Give an activation to each core that asks for one, while there are some."""
+    if peek(r, R.HURRY) > 0:
+        poke(r, R.HURRY, peek(r, R.HURRY) - 1)
+        return
+    for other in range(peek(c, ALL.CORES)):
+        if look(c, line_of(other) + ONE.WANT):
+            if not is_full(a, other) and give(a, r, mem, c, core, other, header):
+                poke(r, R.PATIENCE, 0)
+            else:
+                poke(r, R.PATIENCE, min(2 * peek(r, R.PATIENCE) + 1, PATIENT))
+                poke(r, R.HURRY, peek(r, R.PATIENCE))
+                return
+
+
+def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
+    """Give an activation to a core that asks for one; whether there was one."""
+    position = found(a, r, mem, header)
+    if position < 0 or room(a) < 1:
+        return False
+    theirs = swap(c, line_of(other) + ONE.WANT, 0)
+    if theirs == 0:
+        return False
+    raised(a, r, position)
+    at = peek(r, R.HEAD) + peek(r, R.LENGTH) - 1 & peek(a, A.RING_SIZE) - 1
+    token = peek(peek(a, A.RING), at << 1)
+    frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
+    site = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.SITE)
+    stub = new_stub(a, r, mem, header)
+    poke(mem, stub + Header.ABOVE, frame << LOW_BITS | site)
+    poke(mem, stub + Header.WHEN, 0)
+    poke(mem, stub + Header.COUNTS, peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) + 1)
+    poke(mem, frame + Header.COUNTS, peek(mem, frame + Header.COUNTS) + 1)
+    link(a, stub, other, theirs, 0, 0)
+    write_letter(a, other, Letters.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, stub)
+    poke(r, R.NEXT_STUB, stub)
+    poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
+    youngest(a, 1, header)
+    if peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) > 1:
+        follow(a, r, mem, header)
+    return True
+
+
+def follow(a: Any, r: Any, mem: Any, header: Any) -> None:
+    """Deliver some of the outermost tokens: other arguments of what was given away are among them, or soon will be."""
+    for _ in range(TRIES):
+        if peek(r, R.LENGTH) < 2 or room(a) < 1:
+            return
+        raised(a, r, ~outermost(a, r, mem, False))
+        if youngest(a, 1, header) == 0 and not send(a, r, mem):
+            return
+
+
+def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
+    """Which token opens an activation that may be given away, counted from the oldest; or -1. Where none does, some of
+    the outermost are delivered, to come to one. The only token there is stays here."""
+    for _ in range(TRIES):
+        if peek(r, R.LENGTH) < 2:
+            return -1
+        position = outermost(a, r, mem, True)
+        if position >= 0:
+            return position
+        if room(a) < 1:
+            return -1
+        raised(a, r, ~position)
+        if youngest(a, 1, header) == 0:
+            return -1
+    return -1
+
+
+def outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
+    """Of the oldest tokens that open an activation, if such are wanted, the one of the least depth, counted from the
+    oldest; or, complemented, of the others. Of loops in a loop it is one of that loop."""
+    ring, mask, head = peek(a, A.RING), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
+    least, at, least_opening, found_opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
+    for position in range(min(OLDEST, peek(r, R.LENGTH))):
+        token = peek(ring, (head + position & mask) << 1)
+        depth = depth_of(mem, token >> PORT_BITS)
+        if depth >= least and depth >= least_opening:
+            continue
+        if not opens(a, mem, token):
+            if depth < least:
+                least, at = depth, position
+        elif depth < least_opening:
+            least_opening, found_opening = depth, position
+    return found_opening if opening and found_opening >= 0 else ~at
+
+
+def opens(a: Any, mem: Any, token: Any) -> Any:
+    """Whether a token opens an activation that may be given away."""
+    frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
+    if peek(row, ROW.GIVES) == 0 or peek(mem, frame + peek(row, ROW.STATE)) & peek(row, ROW.CLASH):
+        return False
+    place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.PLACE)
+    is_open = place != 0 and peek(mem, frame + place) != 0
+    return not is_open and depth_of(mem, frame) < peek(peek(a, A.OPTIONS), Options.DEPTH)
+
+
+def raised(a: Any, r: Any, position: Any) -> None:
+    """Make a token the youngest."""
+    ring, waves, mask, head = peek(a, A.RING), peek(a, A.WAVES), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
+    at = head + position & mask
+    token, value, wave = peek(ring, at << 1), peek(ring, (at << 1) + 1), peek(waves, at)
+    for back in range(position, 0, -1):
+        at, of = head + back & mask, head + back - 1 & mask
+        poke(ring, at << 1, peek(ring, of << 1))
+        poke(ring, (at << 1) + 1, peek(ring, (of << 1) + 1))
+        poke(waves, at, peek(waves, of))
+    poke(r, R.HEAD, head + 1 & mask)
+    poke(r, R.LENGTH, peek(r, R.LENGTH) - 1)
+    put(a, r, token, value, wave)
+
+
+def wait(a: Any, r: Any, c: Any, core: Any) -> Any:
+    """Ask for an activation, and wait for letters for a while: BUDGET where some came, QUIET where all cores are."""
+    mine, is_late = line_of(core), peek(r, R.LEFT) == 0
+    poke(r, R.LEFT, max(peek(r, R.LEFT) - 1, 0))
+    if peek(c, ALL.CORES) > 1 and peek(r, R.ASKING) == 0 and is_late:
+        poke(r, R.ASKING, new_stub(a, r, peek(a, A.MEMORY), Header.KEY))
+        post(c, mine + ONE.WANT, peek(r, R.ASKING))
+    post(c, mine + ONE.IDLE, 1)
+    for _ in range(LOOKS):
+        for sender in range(peek(c, ALL.CORES)):
+            ring = ring_of(c, sender, core)
+            if peek(c, ring) != look(c, ring + LINE):
+                return Why.BUDGET
+        if core == 0 and is_all_quiet(c):
+            return Why.QUIET
+    return Why.IDLE

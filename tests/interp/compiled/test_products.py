@@ -1,0 +1,109 @@
+"""Products of matrices: within their row's bound whatever the sizes, and with the same bits whoever computes them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from numba import float32, float64, int64, njit
+from tagloom.core.op import OPS
+from tagloom.interp.jit import crew, matrices
+from tagloom.interp.jit.matrices import product32, product64
+
+ROWS = matrices._ROWS
+WIDE = {np.float32: matrices._WIDE32, np.float64: matrices._WIDE64}
+SIZES = [
+    *((ROWS, 1, 1), (ROWS - 1, 4, 64), (ROWS, 5, 32), (ROWS + 1, 300, 33), (2 * ROWS - 1, 7, 95)),
+    *((3 * ROWS, 64, 16), (40, 130, 70), (64, 256, 256), (128, 16, 500)),
+]
+
+
+def _wrapped(product: Any, real: Any) -> Any:
+    return njit(real[:, ::1](int64, real[:, ::1], real[:, ::1]), nogil=True)(lambda s, x, y: product(s, x, y))
+
+
+PRODUCTS = {np.float32: _wrapped(product32, float32), np.float64: _wrapped(product64, float64)}
+
+
+def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
+    rows, inner, columns = size
+    dice = np.random.default_rng(sum(size))
+    return dice.normal(size=(rows, inner)).astype(dtype), dice.normal(size=(inner, columns)).astype(dtype)
+
+
+def product(helping: int, x: Any, y: Any) -> Any:
+    state = np.zeros(9, np.int64)
+    state[8] = helping
+    return PRODUCTS[x.dtype.type](state.ctypes.data, x, y)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("size", SIZES)
+def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
+    """Every element is within the bound of its row, and the same with helpers and without."""
+    x, y = factors(size, dtype)
+    alone = product(0, x, y)
+    exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
+    assert (np.abs(alone - exact) <= OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]
+    for _ in range(5):
+        assert product(crew.begun(), x, y).tobytes() == alone.tobytes()
+
+
+def test_nothing_beyond() -> None:
+    """Nothing is written beside a product, and no element of it is left as it was."""
+    x, y = factors((ROWS + 3, 9, 77), np.float64)
+    x[:], y[:] = 1.0, 1.0
+    for _ in range(50):
+        assert (product(0, x, y) == 9.0).all()
+
+
+def test_infinities_stay_in_their_row() -> None:
+    """What is computed twice, or beside an element, does not show."""
+    x, y = factors((ROWS + 1, 6, 70), np.float32)
+    x[0, 0], y[3, 1] = np.inf, np.nan
+    made = product(0, x, y)
+    assert np.isnan(made[:, 1]).all() and np.isfinite(np.delete(made[1:], 1, 1)).all()
+
+
+def test_in_a_loop() -> None:
+    """A recurrent cell on the engine, beside the reference."""
+
+    @tl.function
+    def cell(
+        h: tl.Array[tl.float32, None, None], w: tl.Array[tl.float32, None, None], n: tl.int64
+    ) -> tl.Array[tl.float32, None, None]:
+        return tl.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, tl.tanh(tl.matmul(h, w))), 0, h)[1]
+
+    h, w = factors((32, 128, 128), np.float32)
+    compiled, meant = (cell.run(h, w * np.float32(0.05), 5, engine=each).value for each in ("compiled", "reference"))
+    np.testing.assert_allclose(compiled, meant, rtol=0, atol=1e-5)
+
+
+TWINS = {
+    "tiles begin one late": ("number * wide", "number * wide + (number == 1)"),
+    "the last columns are left out": (
+        "for number in range(first, last)",
+        "for number in range(first, last - (last > 1))",
+    ),
+    "the last rows are left out": ("range(0, rows, _ROWS)", "range(0, rows - _ROWS + 1, _ROWS)"),
+    "rows of another matrix": ("row * inner * size", "row * count * size"),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles that leave something out, or lie elsewhere in it, are beyond the bound."""
+    right, wrong = TWINS[twin]
+    source = inspect.getsource(matrices._strips.py_func)
+    assert right in source
+    scope = dict(vars(matrices))
+    for name in ("_strips", "_strips64", "_shared", "product64"):
+        text = inspect.getsource(vars(matrices)[name].py_func)
+        exec(text.replace(right, wrong) if name == "_strips" else text, scope)
+    x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
+    state = np.zeros(9, np.int64)
+    made = _wrapped(scope["product64"], float64)(state.ctypes.data, x, y)
+    assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]

@@ -1,0 +1,255 @@
+"""Several cores are one: the laws of runs on them, on generated programs and on those of the corpus."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from acts_generator import act_cases
+from cores_laws import differing, in_turns, wrong
+from cores_programs import fib, sums, tak, twice
+from fast_laws import LIMITS, told
+from generator import Case, cases
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tagloom.core.errors import Usage
+from tagloom.core.frontend.structure import flat
+from tagloom.core.graph import Graph
+from tagloom.core.literals import read
+from tagloom.core.lower import lower
+from tagloom.core.program import Program
+from tagloom.core.text import parse
+from tagloom.core.validate_graph import graph_problems
+from tagloom.core.value import Value
+from tagloom.interp.event import Token
+from tagloom.interp.fast.registers import R
+from tagloom.interp.fast.several import Several
+from tagloom.interp.fast.stamped import is_shareable
+from tagloom.interp.imaging import image
+from tagloom.interp.reference import Limits, first_state
+
+DICE = st.integers(0, 2**32 - 1).map(Random)
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def is_of_words(graph: Graph) -> bool:
+    """Whether several cores can run a graph."""
+    return is_shareable(image(graph))
+
+
+@settings(max_examples=10, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
+def test_generated_programs(case: Case, dice: Random) -> None:
+    """Cores that take turns as the dice say end a program as the reference does, with the same measures."""
+    for cores in (1, 3):
+        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=400, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
+def test_many_generated_programs(case: Case, dice: Random) -> None:
+    """The same, of more programs and cores."""
+    for cores in (1, 2, 3, 7):
+        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+
+
+@settings(max_examples=15, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases() | act_cases(), DICE)
+def test_any_program(case: Case, dice: Random) -> None:
+    """What several cores cannot run, or cannot end, is run on one: traps, limits, cells, effects and bounds are those
+    of the reference."""
+    near = Limits(firings=dice.randrange(200)), Limits(firings=1_500, tokens=dice.randrange(40))
+    limits = dice.choice((LIMITS, *near))
+    assert list(differing(lower(case.program), case.arguments, 2, limits)) == []
+
+
+def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
+    """The programs of words of the corpus, each with the arguments of its last case that there is."""
+    for path in sorted(CORPUS.glob("*.tl")):
+        document = parse(path.read_text(encoding="utf-8"), path.name)
+        for case in [case for case in document.cases if case.kind not in ("refused", "breaks")][-1:]:
+            subject = document[case.name]
+            graph = lower(subject) if isinstance(subject, Program) else subject
+            if not graph_problems(graph) and is_of_words(graph):
+                wanted = graph.arguments[graph.hidden :]
+                yield graph, [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+
+
+def test_corpus() -> None:
+    """So do the programs of the corpus; of those that call or loop, a third give activations away."""
+    limits, given = Limits(firings=4_000), []
+    for number, (graph, arguments) in enumerate(of_the_corpus()):
+        found = list(wrong(graph, arguments, 3, Random(number), limits))
+        assert [each for each in found if isinstance(each, str)] == []
+        if any(node.op in ("call", "enter") for node in graph.nodes):
+            given.append(found[0])
+    assert len(given) > 20
+    assert sum(count > 0 for count in given) > len(given) // 3
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5])], ids=str)
+def test_turns(function: tl.Function, arguments: list[int]) -> None:
+    """Whoever takes turns how long, and however many cores there are: the run is the same, and much of it was given
+    away."""
+    counts = []
+    for seed in range(12):
+        given, *found = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
+        assert found == []
+        counts.append(given)
+    assert min(counts) > 0
+    assert sum(counts) > 60
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
+def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
+    """What waits in the middle of a run are tokens that the reference delivers, under the same tags; and what has fired
+    is in the measures."""
+    events = function.run(*arguments, engine="reference", keep="events").events
+    delivered, around = {event.token for event in events}, 0
+    for seed in range(20):
+        run, given = in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
+        run.ended = run.ended or "interrupt"
+        out = run.outcome(flat(1))
+        assert len(out.residue) == len(list(out.residue))
+        assert {Token(*each[:4]) for each in out.residue} <= delivered
+        assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile or ())
+        around += bool(given and out.residue)
+    assert around > 3
+
+
+def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> Several:
+    """A run on threads of their own, that has ended."""
+    state = first_state(function.graph, list(arguments), "waves")
+    run = Several(state, options.pop("limits", Limits()), cores, **options)
+    run.go()
+    return run
+
+
+@pytest.mark.parametrize("cores", [2, 3, 8])
+def test_threads(cores: int) -> None:
+    """Threads that run at once, more of them than the machine has cores, give what one gives, again and again."""
+    wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
+    for burst in (1, 3, 50, 700):
+        for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
+            run = several(function, arguments, cores, burst=burst, enlist=0)
+            assert run.is_good
+            assert told(run.outcome(flat(1))) == told(one)
+
+
+def test_activations_are_given_away() -> None:
+    """Of a run that lasts, others do a part, and the outcome says so; what is over at once is done by one core."""
+    out = fib.run(25, engine="fast", cores=2)
+    assert (out.value, out.status, out.engine, out.cores) == (75_025, "Returned", "fast", 2)
+    run = several(fib, [25], 2)
+    assert min(int(store.registers[R.FIRINGS]) for store in run.stores) > run.firings // 20
+    assert fib.run(5, engine="fast", cores=2).cores == 1
+    one = fib.run(25, engine="fast")
+    by_waves = replace(one.stats, largest_store=out.stats.largest_store, largest_flight=out.stats.largest_flight)
+    assert out.stats == by_waves
+
+
+@tl.function
+def failing(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 10 // (n - 1), lambda: failing(n - 1) + failing(n - 2))
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    """2**n loops at once that do not end."""
+    loop = lambda: tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]  # noqa: E731
+    return tl.cond(n <= 0, loop, lambda: endless(n - 1) + endless(n - 1))
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "limits", "status"),
+    [
+        (failing, 12, Limits(), "Trapped"),
+        (fib, 20, Limits(firings=100_000), "Exhausted"),
+        (fib, 16, Limits(depth=9), "Exhausted"),
+        (fib, 20, Limits(tokens=500), "Exhausted"),
+        (endless, 3, Limits(firings=300_000), "Exhausted"),
+    ],
+)
+def test_other_endings(function: tl.Function, argument: int, limits: Limits, status: str) -> None:
+    """A run that traps, or meets a limit, ends on one core, in the same words at the same step."""
+    one = function.run(argument, engine="fast", limits=limits)
+    out = function.run(argument, engine="fast", cores=2, limits=limits)
+    assert (out.status, out.cores) == (status, 1)
+    assert told(out) == told(one)
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.3, firings=10**15), Limits(bytes=1)])
+def test_ends_from_outside(limits: Limits) -> None:
+    """S12: seconds and bytes end a run on several cores, and what it has done by then is there, its residue too."""
+    began = time.monotonic()
+    out = fib.run(40, engine="fast", cores=3, limits=limits)
+    assert time.monotonic() - began < 5
+    assert out.status == "Exhausted"
+    assert out.error.limit == ("seconds" if limits.seconds else "bytes")  # type: ignore[union-attr]
+    assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile)  # type: ignore[arg-type]
+    assert len(out.residue) == len(list(out.residue))
+    assert all(each.tag.depth <= out.stats.deepest_tag for each in out.residue)
+
+
+def test_ctrl_c() -> None:
+    """Ctrl-C ends all cores within 0.2 s; what was done by then is there."""
+    pressed: list[float] = []
+
+    def press() -> None:
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        fib.run(5, engine="fast", cores=2)
+        threading.Timer(0.3, press).start()
+        out = fib.run(45, engine="fast", cores=2, limits=Limits(firings=10**15))
+        took = time.monotonic() - pressed[0]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert took < 2, "a busy machine; alone it takes some 10 ms"
+    assert (out.status, out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[union-attr]
+    assert out.firings > 0
+    assert threading.active_count() < 20
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cores": 0}, "from 1 to 64"),
+        ({"cores": 65}, "from 1 to 64"),
+        ({"cores": True}, "from 1 to 64"),
+        ({"cores": "2"}, "from 1 to 64"),
+        ({"cores": 2, "engine": "auto"}, "engine='fast'"),
+        ({"cores": 2, "schedule": "lifo"}, "schedule='waves'"),
+        ({"cores": 2, "until": "result"}, "until='quiet'"),
+        ({"cores": 2, "keep": "events"}, "keep=None"),
+    ],
+)
+def test_what_has_no_cores(options: dict[str, Any], said: str) -> None:
+    """What cannot be had together with several cores is said before the run begins."""
+    with pytest.raises(Usage, match=said):
+        fib.run(5, **{"engine": "fast", **options})
+
+
+def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread raises comes out, and no thread is left behind."""
+
+    def fails(self: Any) -> None:
+        raise RuntimeError("of a thread")
+
+    run = Several(first_state(fib.graph, [30], "waves"), Limits(), 2, enlist=0)
+    monkeypatch.setattr(Several, "work", lambda self, store, bursts: fails(self) if store is self.stores[1] else None)
+    with pytest.raises(RuntimeError, match="of a thread"):
+        run.go()
+    assert not any(thread.name == "tagloom core" for thread in threading.enumerate())
