@@ -145,7 +145,7 @@ class _Evaluator:
 
     def compute(self, function: str, node: Node, inputs: Values) -> Value:
         row = OPS[node.op]
-        message = trap_message(row, inputs)
+        message = trap_message(row, inputs, node.attributes)
         if message is not None:
             raise _Trapped((f"{function}.{node.name}", message))
         return kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)

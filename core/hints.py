@@ -36,13 +36,26 @@ _EXAMPLES = {
     "print": 'p = print a, text="a is {}"',
     "callback": 'y = callback a, function="f", returns=float64',
     "breakpoint": "b = breakpoint p",
+    "gather": "y = gather a, i, j",
+    "scatter": "y = scatter a, v, i",
+    "scatter_add": "y = scatter_add a, v, i",
 }
 _ATTRIBUTES = {
     "dtype": "dtype=float64",
     "element": "element=float64",
     "shape": "shape=[2, 3]",
     "axis": "axis=0",
+    "axes": "axes=[1, 0]",
+    "descending": "descending=false",
+    "full_matrices": "full_matrices=false",
     "keepdims": "keepdims=false",
+    "key": 'key="1:, 0"',
+    "mode": 'mode="reduced"',
+    "offset": "offset=0",
+    "shift": "shift=[1]",
+    "side": 'side="left"',
+    "strides": "strides=[1, 1]",
+    "upper": "upper=false",
 }
 _ON_CELLS = ("put", "store", "get", "collect")
 ASTYPE = "convert one with astype"
@@ -59,7 +72,7 @@ def example(op: str) -> str:
     row = ROWS.get(op)
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
-    return f"as in `y = {op} {', '.join([*'abc'[: row.arity], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
+    return f"as in `y = {op} {', '.join([*'abc'[: row.arity or 2], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
 def meant(word: str, known: Collection[str], op: str = "") -> str | None:

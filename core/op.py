@@ -28,7 +28,8 @@ Attributes: TypeAlias = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """Where an op has no value: `when` says for which operands (scalars or arrays), `message` why."""
+    """Where an op has no value: `when` says for which operands (scalars or arrays), `message` why. It takes the
+    attributes by keyword, too; `kinds` are those of the last operand that it is asked for."""
 
     when: Callable[..., Any]
     message: str
@@ -61,14 +62,18 @@ class Op:
 
     An op without a `scalar` column is not computed element by element: `numpy` is its meaning on scalars too. `shape`
     is that of the result, by those of the operands, and raises Invalid where these do not fit; `misfit` is what they
-    do not do. `bound` says how far an engine may be from the exact result; without one all engines make the same bits.
+    do not do. Without it the type rule says both, of what the operands turn out to be. `bound` says how far an engine
+    may be from the exact result; without one all engines make the same bits.
+
+    `arity` is None where any number of operands from 1 will do. `alike` says which of the operands share a dtype, which
+    Python's numbers among them take: those from a place on, and before another.
 
     Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
     them as they are, each element within 2 ulp of the exact number.
     """
 
     name: str
-    arity: int
+    arity: int | None
     types: TypeRule
     numpy: Callable[..., Any]
     doc: str
@@ -76,8 +81,9 @@ class Op:
     symbol: str = ""
     attributes: tuple[str, ...] = ()
     undefined: Undefined | None = None
-    shape: Callable[[list[Shape]], Shape] = join_shapes
+    shape: Callable[[list[Shape]], Shape] | None = join_shapes
     misfit: str = "do not broadcast"
+    alike: tuple[int, int | None] = (0, None)
     bound: Callable[..., Any] | None = None
     narrow: Callable[..., Any] | None = None
 
@@ -215,28 +221,39 @@ MOST_ELEMENTS = 2**30
 """How many elements an op may make: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
 
 
-def trap_message(row: Op, operands: tuple[Value, ...]) -> str | None:
+def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> str | None:
     """Why the op has no value for these operands, or None where it has one.
 
-    Sizes that types leave unknown may turn out not to broadcast: that is a trap of every op. A result without
-    elements has none that could trap.
+    Sizes that types leave unknown may turn out not to fit: that is a trap of every op. Of an op that computes element
+    by element, a result without elements has none that could trap.
 
     Raises MemoryError, before anything is allocated, where the result would have more than MOST_ELEMENTS; sizes of 0
     count as 1 there, since NumPy bounds their product with the others too.
     """
     if row.scalar is None or any(isinstance(operand, np.ndarray) for operand in operands):
         try:
-            shape = row.shape(list(map(_shape_of, operands))) or ()
-        except Invalid:
-            return f"shapes {' and '.join(map(str, map(_shape_of, operands)))} {row.misfit}"
+            shape = _shape_made(row, operands, attributes)
+        except Invalid as error:
+            return error.message
         if math.prod(filter(None, shape)) > MOST_ELEMENTS:
             raise MemoryError(f"an array of shape {shape}")
-        if 0 in shape:
+        if 0 in shape and row.scalar is not None:
             return None
     undefined = row.undefined
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
-    return undefined.message if np.any(undefined.when(*operands)) else None
+    return undefined.message if np.any(undefined.when(*operands, **dict(attributes))) else None
+
+
+def _shape_made(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:
+    """The shape of the result; a size that values decide is None. Raises Invalid, with words for a trap."""
+    if row.shape is None:
+        return row.types(*map(type_of, operands), **dict(attributes)).shape or ()
+    try:
+        return row.shape(list(map(_shape_of, operands))) or ()
+    except Invalid as error:
+        error.message = f"shapes {' and '.join(map(str, map(_shape_of, operands)))} {row.misfit}"
+        raise
 
 
 def _shape_of(operand: Any) -> tuple[int, ...]:
@@ -245,6 +262,6 @@ def _shape_of(operand: Any) -> tuple[int, ...]:
 
 def traps_on(row: Op, result: Type) -> bool:
     """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
-    if row.arity > 1 and (row.scalar is None or not result.is_scalar):
+    if row.shape is None or (row.arity != 1 and (row.scalar is None or not result.is_scalar)):
         return True
     return row.undefined is not None and result.dtype.kind in row.undefined.kinds

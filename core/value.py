@@ -88,8 +88,8 @@ def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
 
 
 def normal(value: object, as_: Type) -> Value:
-    """A value in its one form: a scalar for 0-d, else a read-only array of the type's dtype."""
-    return _one_form(np.array(value, dtype=as_.dtype.numpy), as_.dtype)
+    """A value in its one form: a scalar for 0-d, else a read-only array of the type's dtype, row after row."""
+    return _one_form(np.array(value, dtype=as_.dtype.numpy, order="C"), as_.dtype)
 
 
 def _one_form(array: npt.NDArray[np.generic], dtype: DType) -> Value:

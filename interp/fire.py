@@ -153,7 +153,7 @@ def _compute(node: Node, ports: list[Type], seed: int) -> tuple[Fire, Callable[[
     if node.op in ACTS:
         return _drawn(node, seed)
     row, result = OPS[node.op], node.outputs[0].type
-    arity = row.arity
+    arity = len(node.ports) - node.triggered if row.arity is None else row.arity
     calculate = kernel(row, ports[:arity], result, node.attributes)
 
     def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
@@ -165,7 +165,7 @@ def _compute(node: Node, ports: list[Type], seed: int) -> tuple[Fire, Callable[[
         return ((0, calculate(*inputs[:arity])),)
 
     fire = compute_triggered if node.triggered else compute
-    return fire, (lambda inputs: trap_message(row, inputs[:arity])) if traps_on(row, result) else None
+    return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if traps_on(row, result) else None
 
 
 def _drawn(node: Node, seed: int) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:

@@ -10,6 +10,7 @@ from typing import Any
 from ..core.display import Drawn
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
+from ..core.frontend.concrete import all_like
 from ..core.frontend.inference import Trace, call
 from ..core.frontend.source import here
 from ..core.frontend.structure import Form, Structure, leaf_names, unflatten
@@ -87,7 +88,7 @@ class Function(Drawn):
             raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
             raise outcome.error
-        return outcome.value
+        return all_like(arguments, outcome.value)
 
     def run(
         self,

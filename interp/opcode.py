@@ -92,7 +92,7 @@ def _arms(row: Op) -> Iterator[Arm]:
     if row.name == "astype":
         yield from _conversions()
         return
-    for operands in product(WIDE, repeat=row.arity):
+    for operands in product(WIDE, repeat=row.arity or 0):
         try:
             result = row.types(*map(Type, operands)).dtype
         except Invalid:
@@ -149,7 +149,7 @@ def code_of(node: Node, types: Sequence[Type], is_result: bool) -> int:
         return Code.LEAVE
     row = OPS[node.op]
     operands = types[: row.arity]
-    if not all(type_.is_scalar for type_ in (*operands, node.outputs[0].type)):
+    if row.scalar is None or not all(type_.is_scalar for type_ in (*operands, node.outputs[0].type)):
         return Code.LEAVE
     return _scalar_code(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
 
@@ -162,7 +162,7 @@ def _scalar_code(row: Op, operands: Sequence[DType], result: DType) -> int:
             return _conversion_code(operands[0], result)
         case "where":
             return _codes()["where", (dtypes.bool, *[wide(_promoted(operands[1:]))] * 2), None]
-    return _codes().get((row.name, (wide(_promoted(operands)),) * row.arity, None), Code.LEAVE)
+    return _codes().get((row.name, (wide(_promoted(operands)),) * len(operands), None), Code.LEAVE)
 
 
 def _promoted(operands: Sequence[DType]) -> DType:

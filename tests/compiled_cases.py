@@ -12,6 +12,7 @@ SCALARS = "scalars"
 """The kind that numba compiles in a third of a second; of all others a program takes one to three."""
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(exact=True),
+    "arrays": cases(exact=True, arrays=True),
     SCALARS: scalar_cases(),
     "cells": act_cases(exact=True, without=frozenset({"effects"}), early=False),
     "cells that are read early": act_cases(exact=True, without=frozenset({"effects"}), early=True),

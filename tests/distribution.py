@@ -49,8 +49,8 @@ def loops_with_recursion(program: Program) -> bool:
     return under or any(in_loop(f.body, False) for f in program.reachable())
 
 
-def distribution(count: int) -> dict[str, float]:
-    """Draw programs, run them, and say what they are like."""
+def distribution(count: int, *, arrays: bool = False) -> dict[str, float]:
+    """Draw programs, run them, and say what they are like; with `arrays` those that all ops are drawn for."""
     firings: list[int] = []
     kinds: Counter[str] = Counter()
     ops: Counter[str] = Counter()
@@ -58,7 +58,7 @@ def distribution(count: int) -> dict[str, float]:
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(cases())
+    @given(cases(arrays=arrays))
     def draw(case: Case) -> None:
         outcome = run_graph(lower(case.program), case.arguments, limits=Limits(firings=5_000))
         firings.append(outcome.firings)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import tagloom as tl
+from array_rows import arities, attributes
 from hypothesis import strategies as st
 from tagloom.core import dtypes
 from tagloom.core.frontend import tracing
@@ -31,6 +33,15 @@ INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
 VECTOR = Type(dtypes.float64, (3,))
 OPEN = Type(dtypes.float64, (None,))
 SCALARS = (INT, FLOAT, BOOL)
+ARRAYS = (
+    OPEN,
+    Type(dtypes.int64, (3,)),
+    Type(dtypes.int64, (None,)),
+    Type(dtypes.bool, (3,)),
+    Type(dtypes.bool, (None,)),
+    Type(dtypes.float64, (3, 3)),
+)
+"""What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
 PALETTES: tuple[tuple[Type, ...], ...] = (
     (),
     (Type(dtypes.int8), Type(dtypes.uint8)),
@@ -57,9 +68,15 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
     scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in _numbers(type_.dtype)])
     if type_.is_scalar:
         return scalars
-    sizes = st.sampled_from((3, 3, 3, 3, 1, 2)) if type_ == OPEN else st.just(3)
-    lists = sizes.flatmap(lambda size: st.lists(scalars, min_size=size, max_size=size))
-    return lists.map(lambda numbers: admit(np.array(numbers, type_.dtype.numpy)))
+    open_ = st.sampled_from((3, 3, 3, 3, 1, 2))
+    shapes = st.tuples(*(open_ if size is None else st.just(size) for size in type_.shape or ()))
+    return shapes.flatmap(lambda shape: _array(scalars, shape, type_.dtype))
+
+
+def _array(scalars: st.SearchStrategy[Any], shape: tuple[int, ...], dtype: dtypes.DType) -> st.SearchStrategy[Any]:
+    size = math.prod(shape)
+    lists = st.lists(scalars, min_size=size, max_size=size)
+    return lists.map(lambda numbers: admit(np.array(numbers, dtype.numpy).reshape(shape)))
 
 
 def _numbers(dtype: dtypes.DType) -> list[Any]:
@@ -71,25 +88,28 @@ def _numbers(dtype: dtypes.DType) -> list[Any]:
     return [number for number in dict.fromkeys([*_INTEGERS, high, low]) if low <= number <= high]
 
 
-_AXES: list[Any] = [(("axis", axis), ("keepdims", keeps)) for axis in (None, 0, -1) for keeps in (False, True)]
 Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]
 
 
 @functools.cache
-def signatures(extra: tuple[Type, ...]) -> Signatures:
-    """For every op the combinations of operand types that it takes, and attributes with them."""
+def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
+    """For every op the combinations of operand types that it takes, and attributes with them: for those that compute
+    element by element, products and sums, or for all."""
     found: Signatures = {}
     types = (*SCALARS, VECTOR, *extra)
     converted = dict.fromkeys(type_.dtype for type_ in types)
     for row in OPS.values():
-        choices = {"sum": _AXES, "astype": [(("dtype", dtype),) for dtype in converted]}.get(row.name, [()])
-        for attributes, operands in itertools.product(choices, itertools.product(types, repeat=row.arity)):
+        if not arrays and row.scalar is None and row.name not in ("matmul", "sum"):
+            continue
+        choices = [(("dtype", dtype),) for dtype in converted] if row.name == "astype" else list(attributes(row))
+        every = itertools.chain(*(itertools.product(types, repeat=arity) for arity in arities(row)))
+        for given, operands in itertools.product(choices, every):
             try:
-                result = row.types(*operands, **dict(attributes))
+                result = row.types(*operands, **dict(given))
             except tl.Invalid:
                 continue
             if result in types:
-                found.setdefault(row.name, []).append((operands, attributes))
+                found.setdefault(row.name, []).append((operands, given))
     return found
 
 
@@ -97,6 +117,8 @@ _WIDE = (*(8, 7, 9) * 4, 1)
 _LONG = (*(24, 20, 30) * 4, 1)
 """Fuel for helpers that call twice, and once: a few hundred firings."""
 _DIVISORS = ("floor_divide", "remainder", "pow")
+_COUNTS = {"arange": (0, 1, 2), "repeat": (1,)}
+"""Operands that say how many elements are made: few."""
 
 
 class Case:
@@ -125,6 +147,8 @@ class Writer:
     loops_left: int = 4
     wide: tuple[int, ...] = _WIDE
     long: tuple[int, ...] = _LONG
+    arrays: bool = False
+    """Whether all ops of arrays are drawn."""
     exact: bool = False
     """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
     order."""
@@ -135,7 +159,7 @@ class Writer:
 
     @property
     def types(self) -> tuple[Type, ...]:
-        return (*SCALARS, VECTOR, *self.extra)
+        return (*SCALARS, VECTOR, *self.extra, *(type_ for type_ in ARRAYS * self.arrays if type_ not in self.extra))
 
     def pick(self, *choices: Any) -> Any:
         return self.draw(_sampled(*choices))
@@ -145,7 +169,7 @@ class Writer:
         known = [value for value in scope if _type(value) == type_][-4:]
         if known and self.draw(st.integers(0, 5)):
             return known[::-1][self.pick(*range(len(known)))]
-        return self.draw(values(VECTOR if type_ == OPEN else type_))
+        return self.draw(values(_closed(type_)))
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
         """Some values, made by one node or by one structure."""
@@ -168,16 +192,22 @@ class Writer:
                 return self.call(scope, fuel)
 
     def op(self, scope: list[Any]) -> Any:
-        known = signatures(self.extra)
+        known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
         inexact = [name for name in known if OPS[name].bound] if self.exact else []
         name = self.pick(*known, *inexact * 3)
         types, attributes = self.pick(*known[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
+        for place in _COUNTS.get(name, ()):
+            operands[place] = apply("remainder", operands[place], 5)
         if self.exact and OPS[name].bound:
             operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
-        return apply(name, *operands, **dict(attributes))
+        try:
+            return apply(name, *operands, **dict(attributes))
+        except tl.Invalid:
+            assert self.arrays  # a literal has a size where its type was to leave one open
+            return apply("identity", operands[0])
 
     def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
         """A scope grown by some statements."""
@@ -309,9 +339,9 @@ class Writer:
 
 
 @st.composite
-def cases(draw: Any, *, exact: bool = False) -> Case:
+def cases(draw: Any, *, exact: bool = False, arrays: bool = False) -> Case:
     """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
-    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact)
+    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
@@ -323,6 +353,11 @@ def whole(value: Any, type_: Type) -> Any:
     if type_.dtype.kind != "f":
         return value
     return apply("astype", apply("remainder", apply("astype", value, dtype=dtypes.int64), 8), dtype=type_.dtype)
+
+
+def _closed(type_: Type) -> Type:
+    """A type with sizes that are known: that of a literal."""
+    return type_ if type_.shape is None else Type(type_.dtype, tuple(3 for _ in type_.shape))
 
 
 def _strong(value: Any) -> Any:

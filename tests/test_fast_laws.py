@@ -23,6 +23,7 @@ DICE = st.integers(0, 2**32 - 1).map(Random)
 HANDOVERS = (0, 40)
 PROGRAMS = {
     "plain": cases(),
+    "arrays": cases(arrays=True),
     "acting": act_cases(bounded=False),
     "bounded": act_cases(),
     "twice": act_cases(twice=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import distribution
 import pytest
-from generator import Case, cases
+from generator import ARRAYS, Case, cases, signatures
 from hypothesis import given, settings
 from laws import violations
 from tagloom.core.op import OPS
@@ -19,9 +19,16 @@ def test_laws_hold_on_generated_programs(case: Case) -> None:
     assert list(violations(case)) == []
 
 
+@settings(max_examples=40)
+@given(cases(arrays=True))
+def test_laws_hold_on_programs_of_arrays(case: Case) -> None:
+    """The same, of programs that take arrays apart and put them together."""
+    assert list(violations(case)) == []
+
+
 @pytest.mark.heavy
 @settings(max_examples=600)
-@given(cases())
+@given(cases(arrays=True))
 @pytest.mark.timeout(1800)
 def test_laws_hold_on_many_generated_programs(case: Case) -> None:
     """The same, on more programs than a person waits for."""
@@ -37,9 +44,18 @@ def test_generated_programs_have_loops_and_recursion() -> None:
 
 @pytest.mark.heavy
 def test_generated_programs_are_rich() -> None:
-    """The median run has over 200 firings, and every op is drawn. Hypothesis draws what is alike in a row, so that
-    fewer programs say little."""
+    """The median run has over 200 firings. Hypothesis draws what is alike in a row, so fewer programs say little."""
     found = distribution.distribution(1000)
     assert found["loop with recursion in it or under it"] >= 0.3
     assert found["median firings"] > 200
-    assert found["ops drawn"] == len(OPS) + len(STRUCTURED)
+
+
+@pytest.mark.heavy
+def test_every_op_is_drawn() -> None:
+    """Every op of the registry is drawn."""
+    assert distribution.distribution(3000, arrays=True)["ops drawn"] == len(OPS) + len(STRUCTURED)
+
+
+def test_every_op_can_be_drawn() -> None:
+    """There are operands for every op of the registry among the types of programs."""
+    assert set(signatures(ARRAYS, arrays=True)) == set(OPS)

@@ -1,8 +1,9 @@
 """The second machine: written by others from the documents alone, in another structure, it agrees with the reference on
 the corpus, with its exact counts, and on generated programs, in everything that an outcome says.
 
-It knows the ops that compute and those that route tokens. Cells, effects, random numbers, breakpoints and bounds on
-loops it does not know: the cases that have them are left out, and counted."""
+It knows the ops that compute element by element, products and sums, and those that route tokens. Other ops, cells,
+effects, random numbers, breakpoints and bounds on loops it does not know: the cases that have them are left out, and
+counted."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ from hypothesis import strategies as st
 from second_machine import run as run_second
 from tagloom.core.act import ACTS
 from tagloom.core.document.value import value_form
-from tagloom.core.graph import Graph
+from tagloom.core.graph import Graph, Node
 from tagloom.core.literals import read
 from tagloom.core.lower import lower
+from tagloom.core.op import OPS
 from tagloom.core.program import BOUND
 from tagloom.core.text import Case, Document, parse
 from tagloom.core.value import admit
@@ -34,7 +36,7 @@ from tagloom.interp.reference import Limits, run_graph
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 782, 145
+RUN, LEFT_OUT = 782, 229
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
@@ -57,7 +59,15 @@ def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int
 
 def is_known(graph: Graph) -> bool:
     """Whether the second machine knows all that is in a graph."""
-    return not any(node.op in ACTS or BOUND in dict(node.attributes) for node in graph.nodes)
+    return not any(node.op in ACTS or is_newer(node) or BOUND in dict(node.attributes) for node in graph.nodes)
+
+
+def is_newer(node: Node) -> bool:
+    """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
+    sums along one axis."""
+    if isinstance(dict(node.attributes).get("axis"), tuple):
+        return True
+    return node.op in OPS and OPS[node.op].scalar is None and node.op not in ("matmul", "sum")
 
 
 def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
@@ -94,7 +104,7 @@ def test_how_much_of_the_corpus_it_runs() -> None:
     assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
     readme = " ".join((FILES[0].parent / "README.md").read_text().split())
     semantics = " ".join((FILES[0].parents[2] / "docs" / "semantics.md").read_text().split())
-    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT} that are run, and leaves out {LEFT_OUT}" in readme
+    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT:,} that are run, and leaves out {LEFT_OUT}" in readme
     assert f"of the corpus it runs {RUN} cases, and leaves out the {LEFT_OUT} that have them" in semantics
 
 

@@ -41,6 +41,7 @@ from ..viz.collapse import LARGEST
 from .begin import Options, Start
 from .debug import debug as debugged
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
+from .ops import ops
 from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
@@ -356,6 +357,9 @@ def explain(
     from .explain import listing
 
     print(listing() if rule is None else explained(rule))
+
+
+app.command("ops")(ops)
 
 
 def _complain(error: TagloomError) -> None:

@@ -113,7 +113,7 @@ class Source:
 
 
 def read_source(python: Callable[..., Any]) -> Source:
-    """Read a Python function's parameters and annotations; raises Usage where they mean no types."""
+    """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none."""
     where = definition(python.__code__)
     try:
         signature = inspect.signature(python, eval_str=True)
@@ -130,7 +130,8 @@ def read_source(python: Callable[..., Any]) -> Source:
     forms = []
     for owner, annotation in zip(owners, (*said, signature.return_annotation), strict=True):
         try:
-            forms.append(None if annotation is inspect.Signature.empty else form_of(annotation, names))
+            is_none = annotation is inspect.Signature.empty or annotation is Any
+            forms.append(None if is_none else form_of(annotation, names))
         except TagloomError as error:
             error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
             raise

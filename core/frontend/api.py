@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import Attributes, kernel, lookup, trap_message
+from ..op import Attributes, Op, kernel, lookup, trap_message
 from ..program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
@@ -27,7 +27,9 @@ from .branch import (
     subregion,
     traced_branch,
 )
+from .concrete import like
 from .inference import at
+from .operators import Operators
 from .source import here
 from .structure import LEAF, Structure, compared, flatten, leaf_names, unflatten
 from .symbol import Symbol
@@ -41,9 +43,9 @@ _BOOL = Type(dtypes.bool)
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
     row = lookup(op)
-    if len(operands) != row.arity:
+    if row.arity not in (None, len(operands)):
         raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
-    adapted = _adapt(op, list(map(number_of, operands)))
+    adapted = _adapt(row, list(map(number_of, operands)))
     region = current()
     if region is not None:
         result = apply_traced(region, op, adapted, tuple(attributes.items()))
@@ -57,30 +59,32 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
             got=", ".join(at(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)),
             hint="return it from the function; only results leave",
         )
-    return _compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes)
+    return like(operands, compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes))
 
 
-Symbol.apply = staticmethod(apply)
+Operators.apply = staticmethod(apply)
 
 
 def _weak_result(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
     """The number that a result stands for, where weak values and Python's numbers make it among themselves."""
-    concerned = operands[op == "where" :]
+    concerned = operands[slice(*lookup(op).alike)]
     weak = any(weakness(operand) is not None for operand in concerned)
     if op == "astype" or not weak or any(weak_number(number_of(operand)) is None for operand in concerned):
         return None
     return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
 
-def _adapt(op: str, operands: Sequence[object]) -> list[Traced | Literal]:
+def _adapt(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
     """Operands as values; Python's own numbers take the dtype of the operands that have one of their own.
 
-    Among themselves an int takes a float's. The condition of `where` is no such operand.
+    Among themselves an int takes a float's. Operands that do not share the dtype, as the condition of `where`, or
+    indices, are no such operands.
     """
-    weak = [type(operand) in (int, float) and not (op == "where" and k == 0) for k, operand in enumerate(operands)]
+    alike = range(len(operands))[slice(*row.alike)]
+    weak = [type(operand) in (int, float) and k in alike for k, operand in enumerate(operands)]
     given = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
-    strong = [value.type.dtype for value in given[op == "where" :] if value is not None]
-    if not strong and float in map(type, operands):
+    strong = [value.type.dtype for value in given[slice(*row.alike)] if value is not None]
+    if not strong and any(type(operands[k]) is float for k in alike):
         strong = [dtypes.float64]
     wanted = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
     return [weakly(operand, wanted) if value is None else value for operand, value in zip(operands, given, strict=True)]
@@ -95,7 +99,8 @@ def weakly(value: object, wanted: DType | None) -> Traced | Literal:
     return to_operand(value, Type(wanted)) if weak and wanted else to_operand(value)
 
 
-def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
+def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
+    """What an op gives at once; raises Invalid, Trap or Exhausted where it gives nothing."""
     row = lookup(op)
     types = [operand.type for operand in operands]
     try:
@@ -105,7 +110,7 @@ def _compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Va
         raise
     values = tuple(operand.value for operand in operands)
     try:
-        message = trap_message(row, values)
+        message = trap_message(row, values, tuple(attributes.items()))
         if message is None:
             return kernel(row, types, type_, tuple(attributes.items()))(*values)
     except MemoryError:

@@ -1,4 +1,5 @@
-"""A function per op, under the op's own name. Documentation comes from the op's row."""
+"""A function per op that takes operands alone, under the op's own name. Documentation comes from the op's row; so does
+that of the functions of `standard` that are called as a row is."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from ..dtypes import DType
-from ..errors import Usage
-from ..op import lookup
+from ..op import OPS, lookup
 from .api import apply
-from .source import here
+from .standard import creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics
 
 _OPERANDS = ("x", "y", "z")
 assert ops.__all__, "importing the families declares the ops"
+for module in (creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics):
+    for name, function in vars(module).items():
+        if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:
+            function.__doc__ = function.__doc__ or OPS[name].doc
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -30,20 +33,6 @@ def _function(name: str) -> Callable[..., Any]:
     return function
 
 
-def astype(x: Any, dtype: DType, /) -> Any:
-    if not isinstance(dtype, DType):
-        raise Usage("astype wants a dtype", where=here(), got=repr(dtype), required="as in tl.astype(x, tl.int64)")
-    return apply("astype", x, dtype=dtype)
-
-
-astype.__doc__ = lookup("astype").doc
-
-
-def sum(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    return apply("sum", x, axis=axis, keepdims=keepdims)
-
-
-sum.__doc__ = lookup("sum").doc
 add = _function("add")
 subtract = _function("subtract")
 multiply = _function("multiply")
@@ -71,6 +60,6 @@ log = _function("log")
 sin = _function("sin")
 cos = _function("cos")
 tanh = _function("tanh")
-matmul = _function("matmul")
+matmul = linalg.matmul
 where = _function("where")
 identity = _function("identity")

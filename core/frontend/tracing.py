@@ -175,6 +175,9 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, Value):
         return symbolic
+    known = getattr(value, "_tagloom_literal", None)
+    if isinstance(known, Literal) and (wanted is None or wanted.admits(known.type)):
+        return known
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(
             f"a {type(value).__name__} of symbolic values is no value",

@@ -2,60 +2,93 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
-from ..attribute import said
+from ..dtypes import DType
 from ..errors import Invalid
-from ..op import op
-from ..types import Shape, Type
+from ..op import TypeRule, op
+from ..types import Type
+from .axes import axis_of, count, numbers, reduced, words
 from .rules import elementwise, rounding
 
 _numbers = elementwise("if")
-_WIDE = {"i": dtypes.int64, "u": dtypes.uint64}
+WIDE = {"i": dtypes.int64, "u": dtypes.uint64}
+"""What integers are added and multiplied as."""
 
 
-def _sum(x: Type, axis: int | None = None, keepdims: bool = False) -> Type:
+def widened(dtype: DType) -> DType:
+    """The dtype that numbers of this one are added in."""
+    return WIDE.get(dtype.kind, dtype)
+
+
+def _wide(x: Type, axis: object = None, keepdims: object = False) -> Type:
     _numbers(Type(x.dtype))
-    return Type(_WIDE.get(x.dtype.kind, x.dtype), _reduced(x, axis, keepdims))
+    return Type(widened(x.dtype), reduced(x, axis, keepdims))
 
 
-def _reduced(x: Type, axis: object, keepdims: object) -> Shape:
-    """The shape without this axis, or with size 1 for it; None is all axes."""
-    if type(keepdims) is not bool:
-        hint = "with true each axis that is summed stays, with size 1"
-        raise Invalid("keepdims is no truth value", required="true or false", got=said(keepdims), hint=hint)
-    if axis is None:
-        return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
-    hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
-    if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
-        count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
-        raise Invalid("there is no such axis", required=count, got=f"axis={said(axis)} of {x}", hint=hint)
-    at = axis % len(x.shape)
-    return (*x.shape[:at], *(1,) * keepdims, *x.shape[at + 1 :])
+def _truth(x: Type, axis: object = None, keepdims: object = False) -> Type:
+    numbers(x)
+    return Type(dtypes.bool, reduced(x, axis, keepdims))
 
 
-def _summed(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    return np.sum(x, axis=axis, keepdims=keepdims)
+def _of_some(name: str, dtype: DType | None = None) -> TypeRule:
+    """The rule of what no elements have none of."""
+
+    def rule(x: Type, axis: object = None, keepdims: object = False) -> Type:
+        numbers(x, kinds="iuf")
+        if dtype is not None and axis is not None:
+            axis_of(axis, x)
+        made = Type(dtype or x.dtype, reduced(x, axis, keepdims))
+        if count(x, axis) == 0:
+            raise Invalid(f"{name} of no elements, of shape {words(x.shape or ())}", required="elements", got=x)
+        return made
+
+    return rule
 
 
-def _bound(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    count = np.size(x) if axis is None else np.shape(x)[axis]
-    return rounding(count, np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
+def along(function: Any) -> Any:
+    """A column of NumPy's, with the defaults of the attributes."""
+
+    def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return column
+
+
+def _count(x: Any, axis: Any) -> int:
+    shape = np.shape(x)
+    return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
+
+
+def _sum_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return rounding(_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
+
+
+def _product_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Each multiplication rounds once (Higham, Accuracy and Stability of Numerical Algorithms, 3.1)."""
+    with np.errstate(all="ignore"):
+        return rounding(2 * _count(x, axis), np.abs(np.prod(x, axis=axis, keepdims=keepdims)), x)
+
+
+def _reduction(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
+    op(name, arity=1, types=types, numpy=along(numpy), attributes=("axis", "keepdims"), shape=None, doc=doc, **columns)
 
 
 sum = op(
     "sum",
     arity=1,
-    types=_sum,
-    numpy=_summed,
+    types=_wide,
+    numpy=along(np.sum),
     attributes=("axis", "keepdims"),
-    bound=_bound,
+    shape=None,
+    bound=_sum_bound,
     symbol="sum",
-    doc="""Sum of the elements along an axis (attribute `axis`; None: of all), 0 where there are none; with `keepdims`
-that axis stays, with size 1.
+    doc="""Sum of the elements along an axis, or several (attribute `axis`; None: of all), 0 where there are none; with
+`keepdims` those axes stay, with size 1.
 
 Integers become int64 or uint64, and wrap. Of floats the order of the additions is open: bits may differ between engines
 and machines, each sum being within n/2**53 of the exact sum of n absolute values, before it is rounded to the dtype.
@@ -63,4 +96,89 @@ and machines, each sum being within n/2**53 of the exact sum of n absolute value
 >>> tl.sum([[1, 2], [3, 4]], axis=0).tolist()
 [4, 6]
 """,
+)
+_reduction(
+    "prod",
+    _wide,
+    np.prod,
+    """Product of the elements along an axis, or several (attribute `axis`; None: of all), 1 where there are none; with
+`keepdims` those axes stay, with size 1.
+
+Integers become int64 or uint64, and wrap. Of n floats the order is open: a product is within 2n/2**53 of the exact one.
+
+>>> tl.prod([[1, 2], [3, 4]], axis=1).tolist()
+[2, 12]
+""",
+    bound=_product_bound,
+    symbol="prod",
+)
+_reduction(
+    "max",
+    _of_some("max"),
+    np.max,
+    """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN.
+There must be one: else it traps. With `keepdims` those axes stay, with size 1.
+
+>>> tl.max([[1, 5], [3, 4]], axis=0).tolist()
+[3, 5]
+""",
+    symbol="max",
+)
+_reduction(
+    "min",
+    _of_some("min"),
+    np.min,
+    """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN.
+There must be one: else it traps. With `keepdims` those axes stay, with size 1.
+
+>>> tl.min([[1, 5], [3, 4]], axis=0).tolist()
+[1, 4]
+""",
+    symbol="min",
+)
+_reduction(
+    "argmax",
+    _of_some("argmax", dtypes.int64),
+    np.argmax,
+    """Where the largest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
+several, and the first NaN where there is one. There must be an element: else it traps.
+
+>>> tl.argmax([3, 5, 5])
+1
+""",
+)
+_reduction(
+    "argmin",
+    _of_some("argmin", dtypes.int64),
+    np.argmin,
+    """Where the smallest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
+several, and the first NaN where there is one. There must be an element: else it traps.
+
+>>> tl.argmin([3, 1, 1])
+1
+""",
+)
+_reduction(
+    "all",
+    _truth,
+    np.all,
+    """Whether all elements along an axis, or several (attribute `axis`; None: all there are), are true, or not zero;
+true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
+
+>>> tl.all([[True, False], [True, True]], axis=1).tolist()
+[False, True]
+""",
+    symbol="all",
+)
+_reduction(
+    "any",
+    _truth,
+    np.any,
+    """Whether some element along an axis, or several (attribute `axis`; None: of all there are), is true, or not zero;
+false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
+
+>>> tl.any([[True, False], [False, False]], axis=1).tolist()
+[True, False]
+""",
+    symbol="any",
 )

@@ -70,6 +70,7 @@ where = op(
     types=_where,
     numpy=np.where,
     scalar=lambda condition, x, y: x if condition else y,
+    alike=(1, None),
     doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
 
 >>> tl.where(True, 1, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 
 from .. import dtypes
 from ..attribute import TYPED
@@ -22,6 +23,9 @@ from .syntax import At, Attribute, From, Site, Word, Written
 LITERALS = ("true", "false", "nan", "inf")
 """Words that mean values, and name none."""
 ATTRIBUTES = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 that is no nan"
+
+
+_INTEGER = re.compile("[+-]?[0-9]{1,18}")
 
 
 def name(word: Word) -> str:
@@ -118,10 +122,10 @@ def attribute(given: Attribute) -> tuple[str, object]:
 
 
 def _sizes(written: Written) -> tuple[int, ...]:
-    """The sizes of a shape, as in `[2, 3]`."""
+    """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
     sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
-    if not all(size.isascii() and size.isdigit() and len(size) < 19 for size in sizes):
-        raise Fault("this is no attribute", written.spot, required="integers from 0 up in brackets, as in shape=[2, 3]")
+    if not all(_INTEGER.fullmatch(size) for size in sizes):
+        raise Fault("this is no attribute", written.spot, required="integers in brackets, as in shape=[2, 3]")
     return tuple(map(int, sizes))
 
 
@@ -129,7 +133,7 @@ def is_attribute(name: str, value: object) -> bool:
     """Whether a value can be an attribute of this name in the text form: attributes are compared with `==`, and a nan
     or an array would equal nothing; `int64` is a type or a dtype by the attribute's name."""
     if isinstance(value, tuple):
-        return all(type(size) is int and 0 <= size < 10**18 for size in value)
+        return all(type(size) is int and -(10**18) < size < 10**18 for size in value)
     if type(value) is int:
         return wrap(value) == value
     if isinstance(value, Type | DType):

@@ -1,5 +1,5 @@
-"""Effects in the text: the operands go into slots of the state, whoever waits for the run does what the node does
-(performing), and what that gave comes back in the first slot."""
+"""What is left to Python in the text: effects, and ops that have no machine code. The operands go into slots of the
+state, Python does what the node does (performing), and what that gave comes back in the first slot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ...core.program import Node
 from ..jit.kernels import lane
-from ..jit.state import FAILED, OPERANDS
+from ..jit.state import FAILED, OPERANDS, UNFIT
 from . import arrays
 from .arrays import Value
 from .layout import axes, element, numpy
@@ -23,11 +23,13 @@ class Writer(arrays.Writer, Protocol):
 
 
 def written(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
-    """An effect; it has happened when this is over, or has trapped, or the run is to end."""
+    """An effect, or an op; it has been done when this is over, or has trapped, or the run is to end."""
     writer.hold(inputs)
     how = writer.made_of(f"m.perform(s, {writer.number(node, inputs)})")
-    if node.op == "callback":
+    if node.op != "print":
         writer.trap(node, inputs, f"{how} == {FAILED}")
+    if node.op not in NAMES:
+        writer.too_large(node, inputs, f"{how} == {UNFIT}")
     with writer.inside(f"if {how} != 0:"):
         writer.leave()
     made = node.results[0].type

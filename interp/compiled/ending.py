@@ -73,7 +73,7 @@ def _trapped(text: Text, graph: Graph, words: Words, failed: str | None) -> Even
     (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
     trigger: tuple[Value, ...] = (True,) * graph.nodes[number].triggered
     inputs = (*operands, *trigger)
-    message = _message(node.op, operands) if failed is None else failed
+    message = _message(node, operands) if failed is None else failed
     return Event(Token(number, 0, tag, inputs[0]), 0, inputs, (), (), message, (), False)
 
 
@@ -83,14 +83,14 @@ def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...
     for node in chain.nodes:
         operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)
         row = OPS[node.op]
-        if trap_message(row, operands) is not None:
+        if trap_message(row, operands, node.attributes) is not None:
             return node, operands
         values[node.name] = kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)(*operands)
     raise Crash("a chain of ops traps, and none of them does", where=chain.nodes[0].location)
 
 
-def _message(op: str, operands: tuple[Any, ...]) -> str | None:
-    if op in OPS:
-        return trap_message(OPS[op], operands)
-    undefined = size_trap if op == "cells" else ACTS[op].undefined
+def _message(node: Node, operands: tuple[Any, ...]) -> str | None:
+    if node.op in OPS:
+        return trap_message(OPS[node.op], operands, node.attributes)
+    undefined = size_trap if node.op == "cells" else ACTS[node.op].undefined
     return undefined(*operands) if undefined else None

@@ -1,7 +1,8 @@
-"""Who performs the effects of a run: the thread that waits for it, which is the one that the program was called on.
+"""Who does what generated code leaves to Python, and waits for.
 
-Generated code, on a thread of its own, asks and waits for the answer; so effects happen one after another, in program
-order, and what they call finds everything that belongs to a thread as the reference leaves it.
+Effects are performed by the thread that waits for the run, which is the one that the program was called on: one after
+another, in program order, and what they call finds everything that belongs to a thread as the reference leaves it. An
+op that has no machine code belongs to no thread: the kernel of its row is called on the thread of the run.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
+from ...core.op import OPS, Kernel, kernel, trap_message
 from ...core.ops.effect import formatted
 from ...core.program import Node
 from ...core.types import Type
 from ...core.value import Value
 from ...core.world import Failed, World
-from ..jit.state import DONE, FAILED, LEFT
+from ..jit.state import DONE, FAILED, LEFT, UNFIT
 from .text import Trapping
 from .words import Words
 
@@ -33,6 +35,8 @@ class Waiter:
 
     trap: str | None = None
     """Why the effect trapped that was asked for last."""
+    raised: BaseException | None = None
+    """What an op raised, which none may."""
 
     def end(self) -> None:
         """The run is over: nobody is to wait for it any longer."""
@@ -55,12 +59,34 @@ class Performer(Waiter):
         self.asking, self.words, self.world = asking, words, world
         self.asked = SimpleQueue[int | None]()
         self.answers = SimpleQueue[int]()
+        self._kernels: dict[int, Kernel] = {}
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._ask)  # lives as long as this does
         words.perform_by(self._function)
 
     def _ask(self, number: int) -> int:
+        node = self.asking[number].node
+        if isinstance(node, Node) and node.op in OPS:
+            return self._computed(number, node)
         self.asked.put(number)
         return self.answers.get()
+
+    def _computed(self, number: int, node: Node) -> int:
+        """Compute an op; what generated code is answered. Why it trapped, its row says again, and nothing else may
+        raise: no exception passes through generated code."""
+        types, result, row = self.asking[number].types, node.results[0].type, OPS[node.op]
+        try:
+            operands = tuple(self.words.lent(at, type_) for at, type_ in enumerate(types))
+            if trap_message(row, operands, node.attributes) is not None:
+                return FAILED
+            if number not in self._kernels:
+                self._kernels[number] = kernel(row, types, result, node.attributes)
+            self.words.answer(self._kernels[number](*operands), result)
+        except MemoryError:
+            return UNFIT
+        except BaseException as error:
+            self.raised = error
+            return LEFT
+        return DONE
 
     def end(self) -> None:
         self.asked.put(None)

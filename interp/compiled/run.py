@@ -35,7 +35,7 @@ from .brief import LONG, Straight, straight
 from .components import recurs
 from .ending import outcome_of
 from .performing import Performer, Waiter
-from .support import has_effects, is_of_scalars, supports
+from .support import has_effects, is_of_scalars, leaves, supports
 from .text import Text
 from .thread import STACK, Runner, running
 from .words import Words, write
@@ -58,6 +58,8 @@ class Ready:
     recurs: bool
     acts: bool
     """Whether it has effects."""
+    asks: bool
+    """Whether it leaves anything to Python: effects, or ops without machine code."""
     straight: Straight | None
     """What it takes, where sizes say that."""
 
@@ -79,7 +81,8 @@ def prepared(program: Program) -> Ready:
         with compiling(program.entry):
             text, entry = _entry(program)
         of_scalars, acts = is_of_scalars(program), has_effects(program)
-        found = Ready(program, text, entry, of_scalars, recurs(program), acts, straight(program))
+        asks = acts or leaves(program)
+        found = Ready(program, text, entry, of_scalars, recurs(program), acts, asks, straight(program))
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
@@ -135,7 +138,7 @@ def run_compiled(
         waiter = Waiter()
         stopped = _here(ready, words, work, limits)
     else:
-        waiter = Performer(ready.text.trapping, words, world or World()) if ready.acts else Waiter()
+        waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
         stopped = _watched(ready, words, work, limits, waiter)
     if stopped is not None:
         words.drop(program.main.results)
@@ -227,6 +230,7 @@ def _watched(
         if ringing is None:
             with running(words, guarded, waiter, is_kept=not ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)
+    failed += [waiter.raised] if waiter.raised is not None else []
     if failed and isinstance(failed[0], MemoryError):
         return _no_memory(ready)
     if failed:

@@ -31,7 +31,7 @@ from .arrays import Value
 from .chains import Chain, planned
 from .components import components, reaching, recur
 from .layout import Component
-from .support import draws, takes_long
+from .support import draws, left_to_python, takes_long
 from .text import Text, Trapping
 
 HEADER = f"""\
@@ -244,12 +244,12 @@ class _Writer:
         result = node.results[0].type
         if draws(node):
             return arrays.drawn(self, node, inputs)
+        if node.op in effects.NAMES or left_to_python(node):
+            return effects.written(self, node, inputs)
         if node.op in products.NAMES:
             return products.written(self, node, list(inputs))
         if node.op in cells.WRITTEN:
             return cells.WRITTEN[node.op](self, node, inputs)
-        if node.op in effects.NAMES:
-            return effects.written(self, node, inputs)
         if not result.is_scalar:
             return arrays.elementwise(self, node, inputs)
         types = [each.type for each in inputs]

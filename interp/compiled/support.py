@@ -67,12 +67,24 @@ def draws(node: Node) -> bool:
     return node.op in ACTS and ACTS[node.op].draw is not None
 
 
+def left_to_python(node: Node) -> bool:
+    """Whether there is no machine code for an op that computes."""
+    if node.op not in OPS or OPS[node.op].scalar is not None or node.op == "matmul":
+        return False
+    return node.op != "sum" or isinstance(node.attribute("axis"), tuple)
+
+
+def leaves(program: Program) -> bool:
+    """Whether something of a program is left to Python, besides effects."""
+    return any(left_to_python(node) for function in program.reachable() for node in function.body.walk())
+
+
 def takes_long(node: Node) -> bool:
     """Whether a node may take so long that whoever waits wants to be heard right after it; loops over elements look
     themselves."""
     if draws(node):
         return not node.results[0].type.is_scalar
-    return node.op in ("matmul", "sum", "cells", "collect")
+    return node.op in ("matmul", "sum", "cells", "collect") or left_to_python(node)
 
 
 def _ops(program: Program) -> set[str]:

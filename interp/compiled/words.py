@@ -87,11 +87,11 @@ class Words:
         self.address: int = self.state.ctypes.data
 
     def perform_by(self, function: Any) -> None:
-        """Effects are done by a function of their numbers, which lives as long as the run does."""
+        """What is left to Python is done by a function of its number, which lives as long as the run does."""
         self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def answer(self, value: Value, type_: Type) -> None:
-        """What an effect gave."""
+        """What was done gave this."""
         if type_.is_scalar:
             write(self.state, OPERANDS, value, type_.dtype)
         else:
@@ -130,6 +130,10 @@ class Words:
     def operand(self, at: int, type_: Type) -> Value:
         """An operand of the trapping node; it can be asked for once."""
         return self._own(taken(self.state, OPERANDS + SLOT * at, type_))
+
+    def lent(self, at: int, type_: Type) -> Value:
+        """An operand of what is to be done, which who gets it neither changes nor keeps."""
+        return taken(self.state, OPERANDS + SLOT * at, type_)
 
     def result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""

@@ -170,7 +170,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
     for row in OPS.values():
-        if row.undefined is not None:
+        if row.undefined is not None and row.scalar is not None:
             found[f"{row.name}_undefined"] = row.undefined.when
         for operand in kinds.values() if row.scalar is not None else ():
             for result in kinds.values():

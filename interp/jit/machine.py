@@ -74,7 +74,7 @@ def taken(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
 
 @intrinsic
 def perform(typing: Any, base: Any, number: Any) -> Any:
-    """Have the effect done that has this number; DONE, FAILED, or LEFT where all is to be left."""
+    """Have done what has this number: DONE, FAILED, UNFIT where its result is too large, LEFT if all is to be left."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])

@@ -9,9 +9,9 @@ It is a block of 64-bit words, passed on as its address: an array would be seven
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
-7   the address of the function that has effects done
+7   the address of the function that has effects done, and ops that there is no machine code for
 8   the address of the words of a crew (crew.py); 0 where nobody helps, and WANTED where somebody should
-9+  the operands of the trapping node, or of an effect, SLOT words each; the first, what an effect gave
+9+  the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
@@ -19,8 +19,8 @@ that of its elements, and its sizes. Whoever finds an array there owns a referen
 
 TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
 """Why generated code left all by itself."""
-DONE, FAILED, LEFT = 0, 1, 2
-"""How an effect went."""
+DONE, FAILED, LEFT, UNFIT = 0, 1, 2, 3
+"""How an effect went, or an op that is left to Python; UNFIT, where its result does not fit into memory."""
 WANTED = 1
 OPERANDS = 9
 SLOT = 66

@@ -116,9 +116,15 @@ def test_sums(dtype: dtypes.DType) -> None:
 
 @pytest.mark.parametrize("axis", [2, -3, True, "a", 1.0])
 def test_axes_that_are_none(axis: Any) -> None:
-    """V4: an axis is one that the array has."""
-    with pytest.raises(tl.Invalid, match="no such axis"):
+    """V4: an axis is one that the array has, and an integer."""
+    with (
+        pytest.raises(tl.Invalid, match="no such axis")
+        if type(axis) is int
+        else pytest.raises(tl.Usage, match="no int")
+    ):
         tl.sum([[1, 2]], axis=axis)
+    with pytest.raises(tl.Invalid, match="no such axis"):
+        SUM.types(Type(dtypes.int64, (1, 2)), axis=axis)
     with pytest.raises(tl.Invalid, match="no truth value"):
         tl.sum([[1, 2]], keepdims=1)  # type: ignore[arg-type]
     with pytest.raises(tl.Invalid, match="no such axis"):

@@ -161,7 +161,7 @@ def test_attributes_come_back(word: str, value: str) -> None:
     assert parse(print_document(document)) == document
 
 
-@pytest.mark.parametrize("value", ["nan", "[1, -2]", "[1.5]", "uint8(3)", "float32(1)", "float64([])", "float64(nan)"])
+@pytest.mark.parametrize("value", ["nan", "[1.5]", "uint8(3)", "float32(1)", "float64([])", "float64(nan)"])
 @pytest.mark.parametrize("word", ["func", "graph"])
 def test_what_equals_nothing_is_no_attribute(word: str, value: str) -> None:
     """Where it is read and where it is written: a nan, an array, and what has no form of its own."""

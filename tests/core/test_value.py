@@ -285,6 +285,14 @@ def test_there_is_one_nan(dtype: Any) -> None:
     assert not same(np.float32(math.nan), math.nan)
 
 
+def test_arrays_lie_row_after_row() -> None:
+    """A value is an array of one form, in whatever order its elements lay before."""
+    given = np.arange(6).reshape(2, 3)
+    for array in (given.T, np.asfortranarray(given), given[::-1, ::-1], np.broadcast_to(given[0], (2, 3))):
+        value = normal(array, type_of(array))
+        assert isinstance(value, np.ndarray) and value.flags.c_contiguous and same(value, array.copy())
+
+
 @pytest.mark.parametrize("value", [True, 3, -0.0, math.nan, math.inf])
 def test_a_scalar_is_the_same_as_numpys(value: Any) -> None:
     """Where a value comes from does not matter."""

@@ -1629,3 +1629,343 @@ program("random_arrays", "order")(lambda n: permutation(draw("order.p"), n))
 def drawn(x: int) -> tuple[Any, float]:
     three = [integer(draw("drawn.three"), 0, x, i) for i in range(3)]
     return np.array(three, np.int64), uniform(draw("drawn.one"))
+
+
+# Arrays taken apart, and put together
+
+
+OUTSIDE = "an index is out of range"
+
+
+def inside(indices: Any, size: int) -> Any:
+    if any(not -size <= index < size for index in np.ravel(indices).tolist()):
+        raise Trap(OUTSIDE)
+    return np.asarray(indices).astype(np.int64)
+
+
+@program("arrays_in_parts")
+def part(x: Any) -> Any:
+    return np.array([[row[1:]] for row in x[::-1]], np.int64)
+
+
+@program("arrays_in_parts")
+def last(x: Any) -> float:
+    if not len(x):
+        raise Trap("there is no index -1 along axis 0 of shape (0,)")
+    return float(x[-1])
+
+
+@program("arrays_in_parts", "columns")
+def columns_of_arrays(x: Any, i: Any) -> Any:
+    return np.array([[row[k] for k in inside(i, x.shape[1])] for row in x], np.int8)
+
+
+@program("arrays_in_parts", "one")
+def one_of_arrays(x: Any, i: int) -> Any:
+    return np.float32(x[inside(i, len(x))])
+
+
+@program("arrays_in_parts")
+def in_rows(x: Any, i: Any) -> Any:
+    if len(i) not in (1, len(x)):
+        raise Trap(f"shapes ({len(x)}, 1) and ({len(i)}, 1) do not broadcast")
+    rows = [i[0]] * len(x) if len(i) == 1 else i
+    return np.array([[row[k] for k in inside(these, x.shape[1])] for row, these in zip(x, rows, strict=True)])
+
+
+@program("arrays_in_parts")
+def places(x: Any, i: Any, j: Any) -> Any:
+    inside(i, x.shape[0]), inside(j, x.shape[1])
+    return np.array([x[a, b] for a, b in zip(*np.broadcast_arrays(i, j), strict=True)], np.bool_)
+
+
+@program("arrays_in_parts")
+def put_in(x: Any, v: Any, i: Any) -> Any:
+    if len(v) not in (1, len(i)):
+        raise Trap(f"shapes ({len(v)},) and ({len(i)},) do not broadcast")
+    made = x.tolist()
+    for index, value in zip(inside(i, len(x)).tolist(), np.broadcast_to(v, i.shape).tolist(), strict=True):
+        made[index] = value
+    return np.array(made, np.int64)
+
+
+@program("arrays_in_parts", "added")
+def added_of_arrays(x: Any, v: Any, i: Any) -> Any:
+    made = x.astype(np.int64)
+    for index in inside(i, len(x)).tolist():
+        made[index] += v
+    return (made % 256).astype(np.uint8)
+
+
+@program("arrays_in_parts")
+def kept(x: Any, mask: Any) -> Any:
+    if len(mask) != len(x):
+        raise Trap(f"a mask of shape ({len(mask)},) does not fit shape ({len(x)},)")
+    return np.array([value for value, keep in zip(x, mask, strict=True) if keep], np.float64)
+
+
+@program("arrays_in_shape")
+def spread(x: Any) -> Any:
+    if len(x) not in (1, 3):
+        raise Trap(f"shape ({len(x)},) does not broadcast to (2, 3)")
+    return np.array([[x[k % len(x)] for k in range(3)]] * 2)
+
+
+@program("arrays_in_shape")
+def as_many(x: bool, y: Any) -> Any:
+    return np.full(y.shape, x)
+
+
+@program("arrays_in_shape")
+def in_pairs(x: Any) -> Any:
+    if len(x) % 2:
+        raise Trap(f"shape ({len(x)},) does not become (-1, 2)")
+    return np.array([x[k : k + 2] for k in range(0, len(x), 2)], np.int32).reshape(len(x) // 2, 2)
+
+
+@program("arrays_in_shape")
+def turned(x: Any) -> Any:
+    return np.array([[row[k] for row in x] for k in range(2)], np.float32)
+
+
+@program("arrays_in_shape", "flat")
+def without_the_first_axis(x: Any) -> Any:
+    if len(x) != 1:
+        raise Trap(f"axis 0 of shape ({len(x)}, 2) has another size than 1")
+    return x[0]
+
+
+@program("arrays_in_shape")
+def moved(x: Any) -> Any:
+    return np.array([x[k - 1] for k in range(len(x))], np.int64)
+
+
+@program("arrays_in_shape", "joined")
+def joined_of_arrays(x: Any, y: Any) -> Any:
+    if y.shape[1] != 2:
+        raise Trap(f"shapes {x.shape} and {y.shape} do not concatenate along axis 0")
+    return np.array([*x.tolist(), *y.tolist()], np.int16)
+
+
+@program("arrays_in_shape", "counted")
+def rows_and_all(x: Any) -> Any:
+    return len(x), sum(len(row) for row in x)
+
+
+@program("arrays_as_one", "product")
+def product_of_arrays(x: Any) -> Any:
+    return np.array([wrap(math.prod(column)) for column in x.T.tolist()], np.int64)
+
+
+@program("arrays_as_one", "total")
+def total_of_arrays(x: Any) -> Any:
+    return np.array([[[sum(int(n) for n in x[:, k].ravel())] for k in range(2)]], np.uint64)
+
+
+def extreme(numbers: Any, name: str, pick: Any) -> Any:
+    if not len(numbers):
+        raise Trap(f"{name} of no elements")
+    return next((number for number in numbers if number != number), None) or pick(numbers)
+
+
+@program("arrays_as_one")
+def largest(x: Any) -> Any:
+    if not x.shape[1]:
+        raise Trap(f"max of no elements, of shape {x.shape}")
+    return np.array([extreme(row, "max", max) for row in x.tolist()], np.float64)
+
+
+@program("arrays_as_one", "smallest")
+def smallest_of_arrays(x: Any) -> int:
+    if not len(x):
+        raise Trap("min of no elements, of shape (0,)")
+    return int(min(x))
+
+
+@program("arrays_as_one")
+def where_largest(x: Any) -> int:
+    numbers = x.tolist()
+    strange = [k for k, number in enumerate(numbers) if number != number]
+    return strange[0] if strange else numbers.index(max(numbers))
+
+
+@program("arrays_as_one")
+def where_smallest(x: Any) -> Any:
+    return np.array([[column.index(min(column)) for column in x.T.tolist()]], np.int64)
+
+
+@program("arrays_as_one")
+def every(x: Any) -> Any:
+    return np.array([all(column) for column in x.T.tolist()], np.bool_)
+
+
+@program("arrays_as_one")
+def some(x: Any) -> bool:
+    return any(number != 0 for number in x)
+
+
+@program("arrays_as_one", "sums")
+def sums_of_arrays(x: Any) -> Any:
+    return np.array([[sum(row[: k + 1]) for k in range(len(row))] for row in x.tolist()], np.int64)
+
+
+@program("arrays_as_one")
+def products(x: Any) -> Any:
+    return np.array([math.prod(x.tolist()[: k + 1]) for k in range(len(x))], np.float64)
+
+
+def order(numbers: list[Any], *, descending: bool = False) -> list[int]:
+    """Python's sort is stable, in reverse too."""
+    strange = [k for k, number in enumerate(numbers) if number != number]
+    usual = [k for k, number in enumerate(numbers) if number == number]
+    return [*sorted(usual, key=lambda k: numbers[k], reverse=descending), *strange]
+
+
+@program("arrays_in_order")
+def ascending(x: Any) -> Any:
+    places = np.array(order(x.tolist()), np.int64)
+    return x[places], places
+
+
+@program("arrays_in_order")
+def descending(x: Any) -> Any:
+    places = np.array([order(row, descending=True) for row in x.tolist()], np.int64)
+    return np.array([row[at] for row, at in zip(x, places, strict=True)], np.int64), places
+
+
+@program("arrays_in_order")
+def found(x: Any, y: Any) -> Any:
+    before = [sum(number < wanted for number in x) for wanted in y]
+    behind = [sum(number <= wanted for number in x) for wanted in y]
+    return np.array(before, np.int64), np.array(behind, np.int64)
+
+
+@program("arrays_in_order")
+def numbers(start: int, stop: int, step: int) -> Any:
+    if step == 0:
+        raise Trap("arange without an end")
+    return np.array(list(range(start, stop, step)), np.int64)
+
+
+@program("arrays_in_order", "steps")
+def steps_of_arrays(start: float, stop: float, step: float) -> Any:
+    if not math.isfinite(stop):
+        raise Trap("arange without an end")
+    made = []
+    while start + len(made) * step < stop:
+        made.append(start + len(made) * step)
+    return np.array(made)
+
+
+@program("arrays_in_order")
+def again(x: Any, times: Any) -> Any:
+    if len(times) not in (1, len(x)):
+        raise Trap(f"({len(times)},) numbers of repeats for axis 0 of shape ({len(x)},)")
+    if any(count < 0 for count in times):
+        raise Trap("fewer than no repeats")
+    every = np.broadcast_to(times, x.shape)
+    return np.array([value for value, count in zip(x, every, strict=True) for _ in range(count)], np.int8)
+
+
+@program("arrays_in_order")
+def not_zero(x: Any) -> Any:
+    at = [(i, j) for i, row in enumerate(x.tolist()) for j, number in enumerate(row) if number != 0]
+    return np.array([i for i, _ in at], np.int64), np.array([j for _, j in at], np.int64)
+
+
+@program("arrays_in_order")
+def different(x: Any) -> Any:
+    flat = x.ravel().tolist()
+    values: list[float] = []
+    first, which = [], {}
+    for at in order(flat):
+        if not values or flat[at] != values[-1]:
+            values.append(flat[at])
+            first.append(at)
+        which[at] = len(values) - 1
+    inverse = np.array([which[at] for at in range(len(flat))], np.int64).reshape(x.shape)
+    counts = [list(which.values()).count(k) for k in range(len(values))]
+    return np.array(values), np.array(first, np.int64), inverse, np.array(counts, np.int64)
+
+
+# Linear algebra of diagonal matrices, and of such as can be done by hand
+
+
+def of_diagonal(x: Any) -> list[float]:
+    """The diagonal of a square matrix that has nothing else."""
+    if x.shape[0] != x.shape[1]:
+        raise Trap(f"shape {x.shape} is no square matrix")
+    return [float(x[k, k]) for k in range(len(x))]
+
+
+@program("arrays_factored")
+def determinants(x: Any) -> Any:
+    value = math.prod(of_diagonal(x))
+    return value, math.copysign(1.0, value), math.log(abs(value))
+
+
+def inverses(x: Any) -> list[float]:
+    diagonal = of_diagonal(x)
+    if x[0, 0] * x[-1, -1] == (x[0, -1] * x[-1, 0] if len(x) > 1 else 0.0):
+        raise Trap("the matrix is singular")
+    return [1 / value for value in diagonal]
+
+
+@program("arrays_factored", "inverse")
+def inverse_of_two(x: Any) -> Any:
+    """By elimination with the last row first: a zero of a negative number is negative."""
+    one, other = inverses(x)
+    return np.array([[one, 0.0], [0.0 / other, other]])
+
+
+@program("arrays_factored")
+def solution(a: Any, b: Any) -> Any:
+    if len(a) != len(b):
+        raise Trap(f"shapes {a.shape} and {b.shape} make no equations")
+    return np.array([number * float(value) for number, value in zip(inverses(a), b, strict=True)], np.float32)
+
+
+@program("arrays_factored", "triangle")
+def root_of_two(x: Any) -> Any:
+    """Of [[a, b], [b, c]]: the root of a, b over that, and the root of what is left of c."""
+    (a, b), (_, c) = x.tolist()
+    rest = c - b * b / a
+    if rest <= 0:
+        raise Trap("the matrix is not positive definite")
+    lower = np.array([[math.sqrt(a), 0.0], [b / math.sqrt(a), math.sqrt(rest)]])
+    return lower, lower.T
+
+
+@program("arrays_factored", "columns")
+def one_column(x: Any) -> Any:
+    length = math.sqrt(sum(float(number) ** 2 for number in x.ravel()))
+    return np.abs(x) / length, np.array([[length]])
+
+
+@program("arrays_factored")
+def symmetric(x: Any) -> Any:
+    diagonal = of_diagonal(x)
+    places = order(diagonal)
+    return np.array(sorted(diagonal)), np.array([[float(k == place) for place in places] for k in range(len(x))])
+
+
+@program("arrays_factored")
+def singular(x: Any) -> Any:
+    """Of a matrix with one number in each row and column."""
+    rows = [(abs(row[k]), i, k) for i, row in enumerate(x.tolist()) for k in range(2) if row[k]]
+    found = sorted(rows, reverse=True)
+    left = np.array([[float(i == row) for _, row, _ in found] for i in range(2)])
+    right = np.array([[float(k == column) for k in range(2)] for _, _, column in found])
+    return left, np.array([value for value, _, _ in found]), right
+
+
+@program("arrays_factored")
+def above(x: Any) -> Any:
+    return np.array([row[k + 1] for k, row in enumerate(x.tolist()) if k + 1 < len(row)], np.int64)
+
+
+@program("arrays_in_shape", "pieces")
+def pairs_in_rows(x: Any) -> Any:
+    if x.shape[1] < 2:
+        raise Trap(f"no window of shape (2,) fits into shape {x.shape}")
+    return np.array([[row[k : k + 2] for k in range(0, len(row) - 1, 2)] for row in x], np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from acts_generator import act_cases
+from array_rows import arities, attributes
 from edges import EDGES
 from generator import Case, cases
 from hypothesis import Phase, given, settings
@@ -49,8 +50,8 @@ def graphs(*names: str) -> Iterator[Graph]:
 
 def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, dtypes.DType], ...]]]:
     """The operand types, result and attributes of an op, on scalars of every combination of dtypes that it takes."""
-    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if "dtype" in row.attributes else [()]
-    for given_, operands in itertools.product(attributes, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)):
+    every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row))
+    for given_, operands in itertools.product(attributes(row), itertools.chain(*every)):
         try:
             result = row.types(*operands, **dict(given_))
         except Invalid:
@@ -62,8 +63,8 @@ def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, d
 def test_every_op_has_a_code(name: str) -> None:
     """On scalars of whatever dtypes an op takes, it is an arm on operands of wide dtypes, or passes its operand on;
     what has no kernel for scalars, or an array for its result leaves the loop."""
-    for types, result, attributes in scalar_forms(OPS[name]):
-        node = Node("n", name, (None,) * len(types), (Output(result, ()),), "f", attributes=attributes)
+    for types, result, given_ in scalar_forms(OPS[name]):
+        node = Node("n", name, (None,) * len(types), (Output(result, ()),), "f", attributes=given_)
         code = code_of(node, types, False)
         if code == Code.LEAVE:
             assert OPS[name].scalar is None or not result.is_scalar, (types, result)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from array_rows import arities, attributes
 from edges import EDGES
 from fast_laws import Asked, differences
 from tagloom.core import dtypes
@@ -23,12 +24,8 @@ NODES = 24
 
 def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
     """The dtypes that an op takes, and attributes with them."""
-    attributes: list[tuple[tuple[str, Any], ...]] = [()]
-    if "dtype" in row.attributes:
-        attributes = [(("dtype", dtype),) for dtype in dtypes.ALL]
-    elif row.attributes == ("axis", "keepdims"):
-        attributes = [(("axis", None), ("keepdims", False))]
-    for operands, given in itertools.product(itertools.product(dtypes.ALL, repeat=row.arity), attributes):
+    every = (itertools.product(dtypes.ALL, repeat=arity) for arity in arities(row))
+    for operands, given in itertools.product(itertools.chain(*every), attributes(row)):
         try:
             row.types(*map(Type, operands), **dict(given))
         except Invalid:

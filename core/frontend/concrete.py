@@ -1,0 +1,111 @@
+"""Concrete arrays: values with the operators and methods of the standard, beside symbolic ones.
+
+Like begets like: an op of which an operand is a concrete array gives one, an op of Python's numbers and NumPy's arrays
+alone gives those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import Usage
+from ..types import Type
+from ..value import Literal, literal
+from .operators import UFUNCS, Operators
+from .source import here
+from .structure import flatten, unflatten
+
+
+class Concrete(Operators):
+    """An array whose elements are known. It never changes.
+
+    >>> x = Concrete(literal([1.0, 2.5]))
+    >>> x.dtype, x.shape, x
+    (float64, (2,), asarray([1. , 2.5], dtype=float64))
+    """
+
+    __slots__ = ("_tagloom_literal",)
+
+    def __init__(self, value: Literal) -> None:
+        self._tagloom_literal = value
+
+    @property
+    def _type(self) -> Type:
+        return self._tagloom_literal.type
+
+    def __repr__(self) -> str:
+        elements = np.array2string(np.asarray(self), separator=", ", prefix="asarray(")
+        return f"asarray({elements}, dtype={self.dtype!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """NumPy's array of the same elements, which cannot be written to unless it is a copy."""
+        array = np.asarray(self._tagloom_literal.value)
+        return np.array(array, dtype=dtype, copy=copy) if copy else np.asarray(array, dtype=dtype)
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
+        """What operators with a NumPy array on their left hand over; functions of NumPy compute as ever."""
+        if function in UFUNCS and method == "__call__" and not options:
+            return Operators.apply(UFUNCS[function], *operands)
+        plain = [np.asarray(each) if isinstance(each, Concrete) else each for each in operands]
+        return getattr(function, method)(*plain, **options)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
+        """A copy of the elements for another library, since it may write to them."""
+        if stream is not None:
+            raise Usage("the cpu has no streams", where=here(), got=repr(stream))
+        return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return np.asarray(self).__dlpack_device__()
+
+    def _number(self, what: str) -> Any:
+        value = self._tagloom_literal.value
+        if self.shape != ():
+            raise Usage(f"{what} is of arrays of no axes", where=here(), required="()", got=self._type)
+        return value.item() if isinstance(value, np.generic) else value
+
+    def __bool__(self) -> bool:
+        return bool(self._number("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._number("int()"))
+
+    def __float__(self) -> float:
+        return float(self._number("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex()"))
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer:
+            raise Usage("this is no integer", where=here(), required="an integer dtype", got=self._type)
+        return int(self._number("an index"))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise Usage("an array of no axes has no length", where=here(), got=self._type)
+        return self.shape[0] or 0
+
+    def __iter__(self) -> Iterator[Any]:
+        """Along the first axis."""
+        return (self[at] for at in range(len(self)))
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        hint = "write x = tl.scatter(x, value, index), or tl.where(mask, value, x)"
+        raise Usage("arrays do not change", where=here(), hint=hint)
+
+
+def like(operands: Sequence[Any], value: Any) -> Any:
+    """A value that was computed of these: a concrete array where one of them is."""
+    return Concrete(literal(value)) if any(isinstance(each, Concrete) for each in operands) else value
+
+
+def all_like(arguments: Sequence[Any], value: Any) -> Any:
+    """The same of nested values."""
+    given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value)
+    return unflatten(structure, [like(given, leaf) for leaf in leaves])

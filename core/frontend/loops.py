@@ -1,0 +1,123 @@
+"""Loops over the first axis of arrays: `map`, `scan` and `foldl`, made of `while_loop` and cells.
+
+In a trace the iterations of `map` depend on nothing of each other, so that a machine with tokens runs them at once.
+Outside of one the functions are called at once, one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ..errors import Invalid, Usage
+from .acts import cells, collect, put
+from .api import apply, while_loop
+from .branch import subregion
+from .source import here
+from .standard.common import elements, shape_of, type_of
+from .standard.manipulation import stack
+from .structure import Structure, flatten, unflatten
+from .tracing import current, entered
+
+Step: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
+"""A function of what is carried and of an element of each array: what is carried on, and something of the element."""
+
+
+def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
+    """What a function gives of each element of arrays, along their first axes, as arrays; they may nest, as may what it
+    returns.
+
+    >>> map(lambda x: x * x, [1, 2, 3]).tolist()
+    [1, 4, 9]
+    """
+    return _over(lambda _, each: ((), function(*each)), (), arrays)[1]
+
+
+def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
+    """A function of what is carried on and of each element of arrays in turn, which gives what is carried on, and
+    something of each: what is carried at the end, and these as arrays.
+
+    >>> carried, sums = scan(lambda total, x: (total + x, total + x), 0, [1, 2, 3])
+    >>> carried, sums.tolist()
+    (6, [1, 3, 6])
+    """
+
+    def step(carried: tuple[Any, ...], each: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        found = function(*carried, *each)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise Usage("scan wants a function of two results", where=here(), required="what is carried on, and more")
+        return found[:1], found[1]
+
+    (carried,), each = _over(step, (initial,), (arrays,))
+    return carried, each
+
+
+def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> Any:
+    """What is carried on by a function of it and of each element of arrays in turn.
+
+    >>> foldl(lambda total, x: total + x, 0, [1, 2, 3])
+    6
+    """
+    leaves, structure = flatten(arrays)
+    count = _count(leaves)
+
+    def body(k: Any, carried: Any) -> tuple[Any, Any]:
+        return k + 1, function(carried, _element(leaves, structure, k))
+
+    return while_loop(lambda k, _: k < count, body, 0, initial)[1]
+
+
+def _count(leaves: Sequence[Any]) -> Any:
+    """How many elements there are: as many in all arrays."""
+    if not leaves or not all(shape_of(leaf) for leaf in leaves):
+        raise Usage("wanted are arrays with axes", where=here(), got=[str(type_of(leaf)) for leaf in leaves])
+    known = {shape_of(leaf)[0] for leaf in leaves} - {None}
+    if len(known) > 1:
+        got = [str(type_of(leaf)) for leaf in leaves]
+        raise Invalid("arrays of different lengths", rule="V4", where=here(), required="one length", got=got)
+    return known.pop() if known else elements(leaves[0], 0)
+
+
+def _element(leaves: Sequence[Any], structure: Structure, k: Any) -> Any:
+    return unflatten(structure, [apply("take", leaf, k, axis=0) for leaf in leaves])
+
+
+def _over(step: Step, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """What is carried at the end, and what there is of each element, as arrays."""
+    leaves, structure = flatten(arrays)
+    count, region = _count(leaves), current()
+    if region is None:
+        return _at_once(step, initial, [_element(leaves, structure, k) for k in range(count)])
+    with entered(
+        subregion(region)
+    ):  # which comes to nothing: the types of what there is of each are all that is wanted
+        tried, form = flatten(step(initial, _element(leaves, structure, 0))[1])
+        types = [type_of(leaf) for leaf in tried]
+    if not types:
+        raise Invalid("nothing is given of each element", rule="V5", where=here(), required="a value")
+
+    def body(k: Any, handles: tuple[Any, ...], *carried: Any) -> tuple[Any, ...]:
+        following, each = step(carried, _element(leaves, structure, k))
+        filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(each)[0], strict=True))
+        return k + 1, filled, *following
+
+    made = tuple(cells(count, type_) for type_ in types)
+    _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, made, *initial)
+    return tuple(carried), unflatten(form, [_sized(collect(handle), count) for handle in handles])
+
+
+def _at_once(step: Step, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+    made = []
+    for element in elements:
+        carried, each = step(carried, element)
+        made.append(flatten(each))
+    if not made:
+        raise Usage("of no elements it is not known what there is of each", where=here(), hint="in a tl.function it is")
+    columns = zip(*(leaves for leaves, _ in made), strict=True)
+    return carried, unflatten(made[0][1], [stack(list(column)) for column in columns])
+
+
+def _sized(array: Any, count: Any) -> Any:
+    """With a first size that is known, where it is."""
+    shape = (count, *shape_of(array)[1:])
+    return array if not isinstance(count, int) or None in shape else apply("reshape", array, shape=shape)

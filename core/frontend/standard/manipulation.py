@@ -1,0 +1,163 @@
+"""Manipulation: elements in other places, and arrays put together and taken apart."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import Invalid, Usage
+from ...ops.key import write_key
+from ...types import Shape, join_shapes
+from ..api import apply
+from ..source import here
+from .common import axes_of, axis_of, rank_of, shape_of, static_shape, type_of, whole, wholes
+
+
+def broadcast_to(x: Any, /, shape: Any) -> Any:
+    return apply("broadcast_to", x, shape=static_shape(shape))
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
+    """The arrays in the shape that they broadcast to."""
+    shapes = [type_of(each).shape for each in arrays]
+    try:
+        shape = join_shapes(shapes)
+    except Invalid as error:
+        error.rule, error.where = "V4", here()
+        raise
+    if shape is not None and None not in shape:
+        return tuple(apply("broadcast_to", each, shape=shape) for each in arrays)
+    return tuple(functools.reduce(lambda x, y: apply("broadcast_like", x, y), arrays, each) for each in arrays)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
+    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides."""
+    given: list[Shape] = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
+    try:
+        return join_shapes(given) or ()
+    except Invalid as error:
+        error.where = here()
+        raise
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    given = _several(arrays)
+    if axis is None:
+        return apply("concat", *(apply("reshape", each, shape=(-1,)) for each in given), axis=0)
+    return apply("concat", *given, axis=whole(axis, "an axis"))
+
+
+def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis.
+
+    >>> stack([[1, 2], [3, 4]], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    given = _several(arrays)
+    if len({rank_of(each) for each in given}) > 1:
+        raise Usage("arrays of several shapes do not stack", where=here(), got=[str(type_of(each)) for each in given])
+    return apply("concat", *(expand_dims(each, axis=axis) for each in given), axis=axis_of(axis, given[0], 1))
+
+
+def _several(arrays: Any) -> list[Any]:
+    if not isinstance(arrays, tuple | list) or not arrays:
+        raise Usage("wanted are arrays", where=here(), required="a list of at least one", got=repr(arrays)[:80])
+    return list(arrays)
+
+
+def expand_dims(x: Any, /, axis: Any = 0) -> Any:
+    """The same elements with a new axis of size 1; it is this one of the result, or these."""
+    return expanded(x, axes_of(axis, x, 1))
+
+
+def expanded(x: Any, places: Sequence[int]) -> Any:
+    """With new axes of size 1, which are these of the result."""
+    rank = rank_of(x) + len(places)
+    return apply("index", x, key=write_key(tuple(None if at in places else slice(None) for at in range(rank))))
+
+
+def squeeze(x: Any, /, axis: Any) -> Any:
+    return apply("squeeze", x, axis=axes_of(axis, x))
+
+
+def flip(x: Any, /, *, axis: Any = None) -> Any:
+    """The elements along an axis, or several, or all, the last ones first."""
+    turned = range(rank_of(x)) if axis is None else axes_of(axis, x)
+    back = slice(None, None, -1)
+    return apply("index", x, key=write_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
+
+
+def permute_dims(x: Any, /, axes: Any) -> Any:
+    return apply("permute_dims", x, axes=wholes(axes, "an axis"))
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes, swapped."""
+    rank = rank_of(x)
+    if rank < 2:
+        raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
+    return apply("permute_dims", x, axes=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
+    """Axes in other places; the others stay in their order."""
+    come, go = axes_of(source, x), axes_of(destination, x)
+    if len(come) != len(go):
+        raise Usage("as many axes as places", where=here(), required=len(come), got=len(go))
+    rest = iter(at for at in range(rank_of(x)) if at not in come)
+    placed = dict(zip(go, come, strict=True))
+    return apply("permute_dims", x, axes=tuple(placed[at] if at in placed else next(rest) for at in range(rank_of(x))))
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+    return apply("reshape", x, shape=wholes(shape, "a size"))
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+    steps = wholes(shift, "a shift")
+    if axis is None:
+        return apply("roll", x, shift=(sum(steps),), axis=None)
+    axes = wholes(axis, "an axis")
+    spread = steps * len(axes) if len(steps) == 1 else steps
+    return apply("roll", x, shift=spread, axis=axes * len(spread) if len(axes) == 1 else axes)
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+    if axis is None:
+        return repeat(apply("reshape", x, shape=(-1,)), repeats, axis=0)
+    at, shape = axis_of(axis, x), shape_of(x)
+    if not (type(repeats) is int and repeats > 0 and None not in shape):
+        return apply("repeat", x, repeats, axis=at)
+    copies = apply("concat", *[expanded(x, [at + 1])] * repeats, axis=at + 1)
+    return apply("reshape", copies, shape=(*shape[:at], (shape[at] or 0) * repeats, *shape[at + 1 :]))
+
+
+def _none(x: Any, axis: int) -> Any:
+    """None of what is along an axis."""
+    return apply("index", x, key=write_key((*[slice(None)] * axis, slice(0, 0))))
+
+
+def tile(x: Any, repetitions: Any, /) -> Any:
+    """The array again and again, along each axis so many times as `repetitions` says.
+
+    >>> tile([1, 2], (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    times = static_shape(repetitions)
+    times = (*[1] * (rank_of(x) - len(times)), *times)
+    made = expanded(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
+    for axis, count in enumerate(times):
+        if count != 1:
+            made = apply("concat", *[made] * count, axis=axis) if count else _none(made, axis)
+    return made
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """What is along an axis, one by one; how many there are must be known."""
+    at = axis_of(axis, x)
+    size = shape_of(x)[at]
+    if size is None:
+        hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
+        raise Invalid("how many there are is not known", rule="V4", where=here(), got=type_of(x), hint=hint)
+    return tuple(apply("index", x, key=write_key((*[slice(None)] * at, k))) for k in range(size))

@@ -1,0 +1,149 @@
+"""What programs of arrays want besides the standard: made of its functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import dtypes
+from ...dtypes import DType
+from ...errors import Invalid, Usage
+from ..api import apply
+from ..source import here
+from .common import astype, check_numeric, number, rank_of, shape_of, static_shape, type_of, wholes
+from .creation import counting, zeros_like
+from .manipulation import concat, expand_dims, permute_dims, reshape
+from .statistics import max as largest
+from .statistics import mean
+from .statistics import sum as total
+
+
+def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
+    """For each index a row of `count` numbers: 1 at its place, and 0 elsewhere; all 0 where it is outside.
+
+    >>> one_hot([1, 0], 3, dtype=dtypes.int64).tolist()
+    [[0, 1, 0], [1, 0, 0]]
+    """
+    (size,) = static_shape(count)
+    places = astype(counting(size), type_of(indices).dtype)
+    return astype(apply("equal", expand_dims(indices, -1), places), dtype or dtypes.float64)
+
+
+def softmax(x: Any, /, *, axis: int = -1) -> Any:
+    """Exponentials of floats, divided by their sum along an axis: positive numbers of which the sum is 1.
+
+    >>> softmax([0.0, 0.0]).tolist()
+    [0.5, 0.5]
+    """
+    powers = apply("exp", apply("subtract", x, largest(x, axis=axis, keepdims=True)))
+    return apply("divide", powers, total(powers, axis=axis, keepdims=True))
+
+
+def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
+    """The logarithm of `softmax`, exact where that is near 0."""
+    less = apply("subtract", x, largest(x, axis=axis, keepdims=True))
+    return apply("subtract", less, apply("log", total(apply("exp", less), axis=axis, keepdims=True)))
+
+
+def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
+    """Sums of the values, along their first axis, that are in each of `count` segments; `segments` says which is in
+    which.
+
+    >>> segment_sum([1, 2, 4], [0, 1, 0], 2).tolist()
+    [5, 2]
+    """
+    check_numeric(values)
+    rest = shape_of(values)[1:]
+    if None in rest:
+        raise Invalid("sizes of segments must be known", rule="V4", where=here(), got=type_of(values))
+    nothing = apply("broadcast_to", number(0, type_of(values).dtype), shape=(*static_shape(count), *rest))
+    return apply("scatter_add", nothing, values, segments)
+
+
+def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
+    """With so many elements more before and behind each of the last axes: `widths` has a number, or a pair, for each.
+
+    >>> pad([1, 2], (1,)).tolist()
+    [0, 1, 2, 0]
+    """
+    pairs = [wholes(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
+    if len(pairs) > rank_of(x) or any(len(pair) > 2 or min(pair) < 0 for pair in pairs):
+        raise Usage("widths from 0 up, one or two for each axis", where=here(), got=repr(widths))
+    made = x
+    for back, pair in enumerate(reversed(pairs), 1):
+        axis = rank_of(x) - back
+        before, behind = pair[0], pair[-1]
+        made = concat([*_edge(made, axis, before, value), made, *_edge(made, axis, behind, value)], axis=axis)
+    return made
+
+
+def _edge(x: Any, axis: int, width: int, value: Any) -> list[Any]:
+    """So many elements of one value along an axis, as many as x has along the others."""
+    if not width:
+        return []
+    rest = apply(
+        "sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True
+    )  # size 1 along it, whatever is there
+    shape = tuple(width if at == axis else 1 for at in range(rank_of(x)))
+    fill = apply("broadcast_to", apply("astype", value, dtype=type_of(x).dtype), shape=shape)
+    return [apply("broadcast_like", fill, rest)]
+
+
+def windows(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
+    wide = static_shape(shape)
+    return apply("windows", x, shape=wide, strides=(1,) * len(wide) if strides is None else wholes(strides, "a stride"))
+
+
+def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> Any:
+    """The convolution of a network: x has axes for samples, channels, and places; the weights for what comes out, the
+    same channels, and places. Each place of the result is the sum of products with what lies around it; `padding` zeros
+    are put around the places before, `strides` says how far apart they are.
+
+    >>> conv([[[1.0, 2.0, 3.0]]], [[[1.0, 1.0]]]).tolist()
+    [[[3.0, 5.0]]]
+    """
+    check_numeric(x, weights)
+    axes, sizes = rank_of(x) - 2, shape_of(weights)
+    if axes < 1 or len(sizes) != rank_of(x) or None in sizes:
+        required = "as many axes, three or more, and weights whose sizes are known"
+        raise Invalid("these do not convolve", rule="V4", where=here(), required=required, got=_types(x, weights))
+    if shape_of(x)[1] not in (None, sizes[1]):
+        raise Invalid("these have other channels", rule="V4", where=here(), required=sizes[1], got=type_of(x))
+    widths = wholes(padding, "padding")
+    around = pad(x, widths * axes if len(widths) == 1 else widths)
+    parts = apply("windows", around, shape=sizes[2:], strides=_spread(strides, axes))
+    order = (0, *range(2, 2 + axes), 1, *range(2 + axes, 2 + 2 * axes))
+    turned, inner = permute_dims(parts, order), math.prod(size or 0 for size in sizes[1:])
+    kept = tuple(-1 if size is None else size for size in shape_of(turned)[: axes + 1])
+    if kept.count(-1) > 1:
+        raise Invalid(
+            "more than one size is left open", rule="V4", where=here(), required="one at most", got=type_of(x)
+        )
+    flat = permute_dims(reshape(weights, (-1, inner)), (1, 0))
+    made = apply("matmul", reshape(turned, (*kept, inner)), flat)
+    return permute_dims(made, (0, axes + 1, *range(1, axes + 1)))
+
+
+def _spread(strides: Any, axes: int) -> tuple[int, ...]:
+    steps = (1,) if strides is None else wholes(strides, "a stride")
+    return steps * axes if len(steps) == 1 else steps
+
+
+def _types(*arrays: Any) -> str:
+    return " and ".join(str(type_of(each)) for each in arrays)
+
+
+def max_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
+    """The largest of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other.
+
+    >>> max_pool([1, 5, 2, 3], (2,)).tolist()
+    [5, 3]
+    """
+    wide = static_shape(shape)
+    return largest(windows(x, wide, strides=wide if strides is None else strides), axis=tuple(range(-len(wide), 0)))
+
+
+def mean_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
+    """The mean of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other."""
+    wide = static_shape(shape)
+    return mean(windows(x, wide, strides=wide if strides is None else strides), axis=tuple(range(-len(wide), 0)))

@@ -1,0 +1,143 @@
+"""Statistics: what many elements are together, along axes; and of elements so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...dtypes import DType
+from ...errors import Usage
+from ...ops.key import write_key
+from ..api import apply
+from ..source import here
+from .common import (
+    astype,
+    axis_of,
+    check_dtype,
+    check_numeric,
+    elements,
+    number,
+    only_axis,
+    shape_of,
+    static_axis,
+    type_of,
+    whole,
+)
+from .manipulation import concat
+
+
+def _reduce(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    return apply(op, x, axis=static_axis(axis), keepdims=keepdims)
+
+
+def sum(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
+    return astype(_reduce("sum", _before(x, dtype), axis, keepdims), dtype)
+
+
+def prod(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
+    return astype(_reduce("prod", _before(x, dtype), axis, keepdims), dtype)
+
+
+def _before(x: Any, dtype: DType | None) -> Any:
+    """What is to be added as another dtype: converted first, but that integers are added in 64 bits all the same."""
+    check_dtype(dtype)
+    check_numeric(x)
+    return x if dtype is None or (dtype.is_integer and type_of(x).dtype.is_integer) else astype(x, dtype)
+
+
+def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    return _reduce("max", x, axis, keepdims)
+
+
+def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    return _reduce("min", x, axis, keepdims)
+
+
+def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    return _reduce("all", x, axis, keepdims)
+
+
+def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    return _reduce("any", x, axis, keepdims)
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    return _reduce("argmax", x, axis, keepdims)
+
+
+def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    return _reduce("argmin", x, axis, keepdims)
+
+
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements are not zero, or true, along axes, int64."""
+    return sum(astype(astype(x, dtypes.bool), dtypes.int64), axis=axis, keepdims=keepdims)
+
+
+def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """The mean of floats along axes; of none it is NaN.
+
+    >>> mean([1.0, 2.0, 6.0])
+    3.0
+    """
+    total = sum(x, axis=axis, keepdims=keepdims)
+    return apply("divide", total, _as_floats(elements(x, axis), total))
+
+
+def _as_floats(count: Any, like: Any) -> Any:
+    return float(count) if type(count) is int else astype(count, type_of(like).dtype)
+
+
+def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """The variance of floats along axes: the mean of the squares of what they differ from their mean by, where
+    `correction` fewer are counted."""
+    apart = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    total = sum(apply("multiply", apart, apart), axis=axis, keepdims=keepdims)
+    counted = _as_floats(elements(x, axis), total)
+    return apply("divide", total, apply("maximum", apply("subtract", counted, float(correction)), 0.0))
+
+
+def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """The square root of the variance."""
+    return apply("sqrt", var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Any:
+    return _so_far("cumulative_sum", x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Any:
+    return _so_far("cumulative_prod", x, axis, dtype, 1 if include_initial else None)
+
+
+def _so_far(op: str, x: Any, axis: int | None, dtype: DType | None, first: int | None) -> Any:
+    along = axis_of(only_axis(axis, x), x)
+    made = astype(apply(op, _before(x, dtype), axis=along), dtype)
+    if first is None:
+        return made
+    sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(made)))
+    dtype = type_of(made).dtype
+    if None in sizes:  # a sum has size 1 along its axis, whatever is there
+        before = apply("broadcast_like", number(first, dtype), apply("sum", made, axis=along, keepdims=True))
+    else:
+        before = apply("broadcast_to", number(first, dtype), shape=sizes)
+    return concat([before, made], axis=along)
+
+
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+    """What each element along an axis is more than the one before it, n times over."""
+    along = axis_of(axis, x)
+    if whole(n, "n") < 0:
+        raise Usage("fewer than no differences", where=here(), required="n from 0 up", got=n)
+    check_numeric(x)
+    parts = [each for each in (prepend, x, append) if each is not None]
+    made = concat(parts, axis=along) if len(parts) > 1 else x
+    before = [slice(None)] * along
+    for _ in range(n):
+        later = apply("index", made, key=write_key((*before, slice(1, None))))
+        made = apply("subtract", later, apply("index", made, key=write_key((*before, slice(None, -1)))))
+    return made

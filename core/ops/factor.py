@@ -1,0 +1,266 @@
+"""Linear algebra of LAPACK's: what square matrices are, what they solve, and what matrices are products of.
+
+A matrix is the last two axes of an array; what comes before is a stack of them. Each result of a factorisation is a row
+of its own. float32 is computed in float64 and rounded. All engines call the same routine, and make the same bits;
+between machines they differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
+LAPACK Users' Guide, chapter 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..attribute import said
+from ..errors import Invalid
+from ..op import Undefined, op
+from ..types import Type, join_shapes
+from .axes import Sizes, numbers, sizes, truth, words
+from .rules import promoted
+
+
+def _matrix(x: Type) -> Sizes:
+    numbers(x, kinds="f")
+    shape = sizes(x)
+    if len(shape) < 2:
+        raise Invalid(f"shape {words(shape)} is no matrix", required="2 axes or more", got=x)
+    return shape
+
+
+def _square(x: Type) -> Sizes:
+    shape = _matrix(x)
+    if None not in shape[-2:] and shape[-2] != shape[-1]:
+        raise Invalid(f"shape {words(shape)} is no square matrix", required="as many rows as columns", got=x)
+    return shape
+
+
+def _number(x: Type) -> Type:
+    return Type(x.dtype, _square(x)[:-2])
+
+
+def _same(x: Type) -> Type:
+    _square(x)
+    return x
+
+
+def _triangle(x: Type, upper: object) -> Type:
+    truth(upper, "upper")
+    return _same(x)
+
+
+def _solved(a: Type, b: Type) -> Type:
+    """b is a vector where it has one axis, and else a stack of matrices."""
+    rows, given = _square(a), sizes(b)
+    numbers(b, kinds="f")
+    below = given[-2:][:1] if given else ()
+    if not given or (None not in (rows[-1], below[0]) and rows[-1] != below[0]):
+        message = f"shapes {words(rows, given)} make no equations"
+        raise Invalid(message, required="as many rows on both sides", got=f"{a} and {b}")
+    if len(given) == 1:
+        return Type(promoted((a, b)), rows[:-1])
+    try:
+        stack = join_shapes([rows[:-2], given[:-2]]) or ()
+    except Invalid as error:
+        error.message = f"shapes {words(rows, given)} make no equations"
+        raise
+    return Type(promoted((a, b)), (*stack, rows[-1], given[-1]))
+
+
+def _smaller(shape: Sizes) -> int | None:
+    rows, columns = shape[-2:]
+    if rows is None or columns is None:
+        return 0 if 0 in (rows, columns) else None
+    return min(rows, columns)
+
+
+def _orthogonal(x: Type, mode: object) -> Type:
+    shape = _matrix(x)
+    return Type(x.dtype, (*shape[:-1], _smaller(shape) if _is_reduced(mode) else shape[-2]))
+
+
+def _triangular(x: Type, mode: object) -> Type:
+    shape = _matrix(x)
+    return Type(x.dtype, (*shape[:-2], _smaller(shape) if _is_reduced(mode) else shape[-2], shape[-1]))
+
+
+def _is_reduced(mode: object) -> bool:
+    if mode not in ("reduced", "complete"):
+        raise Invalid("this is no mode", required='"reduced" or "complete"', got=said(mode))
+    return mode == "reduced"
+
+
+def _left(x: Type, full_matrices: object) -> Type:
+    shape = _matrix(x)
+    return Type(x.dtype, (*shape[:-1], shape[-2] if truth(full_matrices, "full_matrices") else _smaller(shape)))
+
+
+def _right(x: Type, full_matrices: object) -> Type:
+    shape = _matrix(x)
+    rows = shape[-1] if truth(full_matrices, "full_matrices") else _smaller(shape)
+    return Type(x.dtype, (*shape[:-2], rows, shape[-1]))
+
+
+def _singular(x: Type) -> Type:
+    return Type(x.dtype, (*_matrix(x)[:-2], _smaller(_matrix(x))))
+
+
+def _eigenvalues(x: Type) -> Type:
+    return Type(x.dtype, _square(x)[:-1])
+
+
+def _diagonal(x: Type, offset: object) -> Type:
+    numbers(x)
+    if len(sizes(x)) < 2:
+        raise Invalid(f"shape {words(sizes(x))} is no matrix", required="2 axes or more", got=x)
+    if type(offset) is not int:
+        raise Invalid("this is no diagonal", required="an integer", got=said(offset))
+    rows, columns = sizes(x)[-2:]
+    if rows is None or columns is None:
+        return Type(x.dtype, (*sizes(x)[:-2], None))
+    length = min(rows + min(offset, 0), columns - max(offset, 0))
+    return Type(x.dtype, (*sizes(x)[:-2], max(length, 0)))
+
+
+def _fails(function: Callable[..., Any]) -> Callable[..., bool]:
+    """Whether a routine of LAPACK's says that it has no result."""
+
+    def when(*operands: Any, **attributes: Any) -> bool:
+        try:
+            with np.errstate(all="ignore"):
+                function(*(np.asarray(each, np.float64) for each in operands), **attributes)
+        except np.linalg.LinAlgError:
+            return True
+        return False
+
+    return when
+
+
+def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = "") -> None:
+    undefined = Undefined(_fails(numpy), trap, "f") if trap else None
+    columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
+    op(name, arity=arity, types=types, numpy=numpy, shape=None, doc=doc, **columns)
+
+
+def _cholesky(x: Any, upper: bool) -> Any:
+    return np.linalg.cholesky(x, upper=upper)
+
+
+def _solve(a: Any, b: Any) -> Any:
+    """NumPy's, with a vector for every matrix where b is one."""
+    return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
+
+
+_SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
+
+_row(
+    "det",
+    _number,
+    np.linalg.det,
+    "Determinant of a square matrix.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
+)
+_row(
+    "slogdet_sign",
+    _number,
+    lambda x: np.linalg.slogdet(x)[0],
+    "Sign of the determinant of a square matrix: -1, 0 or 1.\n\n>>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
+)
+_row(
+    "slogdet_logabsdet",
+    _number,
+    lambda x: np.linalg.slogdet(x)[1],
+    "Logarithm of the absolute value of the determinant of a square matrix, -inf where that is 0.\n\n"
+    ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
+)
+_row(
+    "inv",
+    _same,
+    np.linalg.inv,
+    "Inverse of a square matrix; traps where it is singular.\n\n"
+    ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
+    trap=_SINGULAR,
+)
+_row(
+    "solve",
+    _solved,
+    _solve,
+    "The x of `a @ x = b`, of a square matrix a; b is a vector where it has one axis. Traps where a is singular.\n\n"
+    ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
+    arity=2,
+    trap=_SINGULAR,
+)
+_row(
+    "cholesky",
+    _triangle,
+    _cholesky,
+    "The triangular matrix l of which a symmetric one is `l @ l.T`, or, with `upper`, u of which it is `u.T @ u`. One\n"
+    "half is read. Traps where the matrix is not positive definite.\n\n"
+    ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
+    "upper",
+    trap="the matrix is not positive definite",
+)
+_row(
+    "qr_q",
+    _orthogonal,
+    lambda x, mode: np.linalg.qr(x, mode)[0],
+    "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
+    "mode",
+)
+_row(
+    "qr_r",
+    _triangular,
+    lambda x, mode: np.linalg.qr(x, mode)[1],
+    "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
+    "mode",
+)
+_row(
+    "eigvalsh",
+    _eigenvalues,
+    np.linalg.eigvalsh,
+    "Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first.\n\n"
+    ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
+    trap=_ENDLESS,
+)
+_row(
+    "eigh_vectors",
+    _same,
+    lambda x: np.linalg.eigh(x)[1],
+    "Eigenvectors of a symmetric matrix, of which the lower half is read: a column for each of its eigenvalues.\n\n"
+    ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
+    trap=_ENDLESS,
+)
+_row(
+    "svd_u",
+    _left,
+    lambda x, full_matrices: np.linalg.svd(x, full_matrices=full_matrices)[0],
+    "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
+    ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
+    "full_matrices",
+    trap=_ENDLESS,
+)
+_row(
+    "svdvals",
+    _singular,
+    lambda x: np.linalg.svd(x, compute_uv=False),
+    "Singular values of a matrix, the largest first.\n\n"
+    ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
+    trap=_ENDLESS,
+)
+_row(
+    "svd_vh",
+    _right,
+    lambda x, full_matrices: np.linalg.svd(x, full_matrices=full_matrices)[2],
+    "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
+    ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
+    "full_matrices",
+    trap=_ENDLESS,
+)
+_row(
+    "diagonal",
+    _diagonal,
+    lambda x, offset: np.diagonal(x, offset, -2, -1),
+    "The elements of a diagonal of a matrix: of the one that is `offset` above the main one.\n\n"
+    ">>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()\n[1, 4]\n",
+    "offset",
+)

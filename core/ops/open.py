@@ -1,0 +1,189 @@
+"""Arrays whose sizes the run decides: ranges, repetitions, the places and the different ones of elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import Invalid
+from ..op import MOST_ELEMENTS, Undefined, op
+from ..types import Type
+from .axes import axis_of, numbers, sizes, words
+from .rules import elementwise, promoted
+
+_NUMBERS = elementwise("if")
+
+
+def _range(*operands: Type) -> Type:
+    _NUMBERS(*(Type(each.dtype) for each in operands))
+    for operand in operands:
+        if operand.shape != ():
+            raise Invalid(f"a bound of shape {words(sizes(operand))}", required="numbers", got=operand)
+    return Type(promoted(operands), (None,))
+
+
+def _steps(start: Any, stop: Any, step: Any) -> int:
+    """How many numbers there are from start, before stop."""
+    numbers = [np.asarray(each).item() for each in (start, stop, step)]
+    if all(type(each) is int for each in numbers):
+        return len(range(*numbers))
+    start, stop, step = map(float, numbers)
+    return max(0, int(np.ceil((stop - start) / step)))
+
+
+def _endless(start: Any, stop: Any, step: Any) -> bool:
+    with np.errstate(all="ignore"):
+        return not step or not np.isfinite(np.divide(np.subtract(stop, start, dtype=float), step))
+
+
+def _arange(start: Any, stop: Any, step: Any) -> Any:
+    count = _steps(start, stop, step)
+    _check_size(count)
+    dtype = np.result_type(start, stop, step)
+    return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
+
+
+def _check_size(count: int) -> None:
+    if count > MOST_ELEMENTS:
+        raise MemoryError(f"an array of {count} elements")
+
+
+def _repeated(x: Type, repeats: Type, axis: object) -> Type:
+    numbers(x)
+    numbers(repeats, kinds="iu")
+    at, times = axis_of(axis, x), sizes(repeats)
+    have = sizes(x)[at]
+    if len(times) > 1 or (times and None not in (times[0], have) and times[0] not in (have, 1)):
+        message = f"{words(times)} numbers of repeats for axis {at} of shape {words(sizes(x))}"
+        raise Invalid(message, required="one number, or one for each", got=repeats)
+    return Type(x.dtype, (*sizes(x)[:at], None, *sizes(x)[at + 1 :]))
+
+
+def _repeat(x: Any, repeats: Any, axis: int) -> Any:
+    times = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
+    _check_size(math.prod(np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]) * sum(times))
+    return np.repeat(x, times, axis=axis)
+
+
+def _found(x: Type, axis: object) -> Type:
+    numbers(x)
+    axis_of(axis, x)
+    return Type(dtypes.int64, (None,))
+
+
+def _different(x: Type) -> Type:
+    numbers(x)
+    return Type(x.dtype, (None,))
+
+
+def _of_different(x: Type) -> Type:
+    return Type(dtypes.int64, _different(x).shape)
+
+
+def _back(x: Type) -> Type:
+    numbers(x)
+    return Type(dtypes.int64, x.shape)
+
+
+def _unique(x: Any) -> tuple[Any, Any, Any]:
+    """The places of the different elements, the first of each, in the order of the elements; which one each element is;
+    and how many of each there are. A NaN equals nothing, itself neither."""
+    _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
+    return first, back.reshape(np.shape(x)), counts
+
+
+op(
+    "arange",
+    arity=3,
+    types=_range,
+    numpy=_arange,
+    shape=None,
+    undefined=Undefined(_endless, "arange without an end", "iuf"),
+    doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
+decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
+
+>>> tl.arange(2, 8, 3)
+asarray([2, 5], dtype=int64)
+""",
+)
+op(
+    "repeat",
+    arity=2,
+    types=_repeated,
+    numpy=_repeat,
+    attributes=("axis",),
+    shape=None,
+    alike=(0, 1),
+    undefined=Undefined(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
+    doc="""Each element along an axis (attribute `axis`) so many times: one number for all, or one for each. Traps on a
+negative number.
+
+>>> tl.repeat([10, 20], [2, 1]).tolist()
+[10, 10, 20]
+""",
+)
+op(
+    "nonzero",
+    arity=1,
+    types=_found,
+    numpy=lambda x, axis: np.nonzero(x)[axis],
+    attributes=("axis",),
+    shape=None,
+    doc="""Where the elements are that are not zero, or true, in order: their indices along an axis (attribute `axis`),
+int64. The function of this name gives those along all axes.
+
+>>> tl.nonzero([0, 5, 7])[0].tolist()
+[1, 2]
+""",
+)
+op(
+    "unique_values",
+    arity=1,
+    types=_different,
+    numpy=lambda x: np.ravel(x)[_unique(x)[0]],
+    shape=None,
+    doc="""The different elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is one of its own.
+
+>>> tl.unique_values([3, 1, 3]).tolist()
+[1, 3]
+""",
+)
+op(
+    "unique_indices",
+    arity=1,
+    types=_of_different,
+    numpy=lambda x: _unique(x)[0],
+    shape=None,
+    doc="""For each of `unique_values(x)`, where it comes first among the elements of x, in order, int64.
+
+>>> tl.unique_indices([3, 1, 3]).tolist()
+[1, 0]
+""",
+)
+op(
+    "inverse_indices",
+    arity=1,
+    types=_back,
+    numpy=lambda x: _unique(x)[1],
+    shape=None,
+    doc="""For each element, which of `unique_values(x)` it is, int64.
+
+>>> tl.inverse_indices([3, 1, 3]).tolist()
+[1, 0, 1]
+""",
+)
+op(
+    "value_counts",
+    arity=1,
+    types=_of_different,
+    numpy=lambda x: _unique(x)[2],
+    shape=None,
+    doc="""For each of `unique_values(x)`, how often it is there, int64.
+
+>>> tl.value_counts([3, 1, 3]).tolist()
+[1, 2]
+""",
+)

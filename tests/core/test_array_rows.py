@@ -1,0 +1,149 @@
+"""Laws over the rows that do not compute element by element: types, traps, attributes and engines."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tagloom as tl
+from array_rows import Attributes, arities, attributes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tagloom.core import dtypes
+from tagloom.core.document.cursor import Cursor
+from tagloom.core.document.value import attributes_form, read_attributes
+from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.text.names import is_attribute
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import Value, admit, same
+
+ROWS = [row for row in OPS.values() if row.scalar is None]
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3))
+SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
+
+
+def value(shape: tuple[int, ...], dtype: dtypes.DType, seed: int) -> Value:
+    """Small numbers, indices among them, some of them equal."""
+    drawn = np.random.default_rng(seed).integers(-1 if dtype.kind in "if" else 0, 3, size=shape)
+    return admit(drawn.astype(dtype.numpy))
+
+
+def operands(row: Op) -> Iterator[tuple[tuple[Value, ...], Attributes]]:
+    """Operands of several shapes and dtypes, and attributes, that the type rule takes or not."""
+    for count, given_ in itertools.product(arities(row), attributes(row)):
+        for shapes in itertools.product(SHAPES, repeat=count) if count < 3 else zip(*[SHAPES[:5]] * count, strict=True):
+            for dtype, other in itertools.product(SOME, (dtypes.int64, dtypes.bool, None)):
+                kinds = [dtype, *[other or dtype] * (count - 1)]
+                drawn = [value(*each, seed) for seed, each in enumerate(zip(shapes, kinds, strict=True))]
+                yield tuple(drawn), given_
+
+
+def opened(type_: Type) -> Type:
+    """With every size left open."""
+    return Type(type_.dtype, None if type_.shape is None else tuple(None for _ in type_.shape))
+
+
+def wrong(row: Op) -> Iterator[str]:
+    """Where a row does not keep what it promises."""
+    for given_, more in operands(row):
+        types = [type_of(each) for each in given_]
+        try:
+            result = row.types(*types, **dict(more))
+        except tl.Invalid:
+            result = None
+        try:
+            early = row.types(*map(opened, types), **dict(more))
+        except tl.Invalid:
+            if result is not None:
+                yield f"{row.name} of {types} takes known sizes, and no open ones"
+            continue
+        said = trap_message(row, given_, more)
+        if result is None:
+            if said is None:
+                yield f"{row.name} of {types}, {more} does not trap where its sizes do not fit"
+            continue
+        if said is not None:
+            continue
+        made = kernel(row, types, result, more)(*given_)
+        if isinstance(made, np.ndarray) and not (made.flags.c_contiguous and not made.flags.writeable):
+            yield f"{row.name} of {types}, {more} makes no value in its one form"
+        if not (result.admits(type_of(made)) and early.admits(type_of(made)) and same(made, admit(made))):
+            yield f"{row.name} of {types}, {more} makes {type_of(made)}, and says {result}, {early}"
+        if not same(kernel(row, list(map(opened, types)), early, more)(*given_), made):
+            yield f"{row.name} of {types}, {more} makes another value where sizes are open"
+
+
+@each_row
+def test_types_say_what_is_made(row: Op) -> None:
+    """V4, S5: what is made is of the type that the rule says, whatever sizes it knows; what does not fit is refused
+    where sizes are known, and traps where they are open."""
+    assert next(wrong(row), None) is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        replace(OPS["flip" if "flip" in OPS else "roll"], types=lambda x, **more: Type(x.dtype, (3,))),
+        replace(OPS["take"], undefined=None, types=lambda x, i, axis: x),
+        replace(OPS["reshape"], types=lambda x, shape: Type(x.dtype, tuple(abs(size) for size in shape))),
+        replace(OPS["argmax"], numpy=lambda x, axis=None, keepdims=False: np.argmax(x)),
+        replace(OPS["concat"], types=lambda *operands, axis: operands[0]),
+    ],
+    ids=lambda row: row.name,
+)
+def test_the_law_sees_what_is_wrong(broken: Op) -> None:
+    """A row whose type rule or kernel is wrong is found out, by a complaint or by an exception of NumPy's."""
+    try:
+        found = next(wrong(broken), None)
+    except (ValueError, IndexError):
+        return
+    assert found is not None
+
+
+STRANGE = (
+    None,
+    True,
+    0,
+    -1,
+    5,
+    2**70,
+    1.5,
+    "",
+    "left",
+    "1:, 2",
+    "0, 0, 0",
+    "::0",
+    "..., ...",
+    (),
+    (0, 0),
+    (-1, -1),
+    (1, "a"),
+)
+
+
+@each_row
+@settings(max_examples=60)
+@given(data=st.data())
+def test_any_attributes(row: Op, data: st.DataObject) -> None:
+    """V4: whatever the attributes are, and the operands' types, a row makes a type or refuses them, in words."""
+    types = st.builds(Type, st.sampled_from(dtypes.ALL), st.sampled_from([*SHAPES, None, (None,), (None, 3)]))
+    count = data.draw(st.sampled_from([*arities(row), 0, 4])) if row.arity is None else row.arity
+    given_ = {name: data.draw(st.sampled_from(STRANGE)) for name in row.attributes}
+    try:
+        made = row.types(*(data.draw(types) for _ in range(count)), **given_)
+    except tl.Invalid as error:
+        assert error.message and error.required is not None
+    else:
+        assert isinstance(made, Type)
+
+
+@each_row
+def test_attributes_can_be_written(row: Op) -> None:
+    """Every attribute has a form as text, and one as JSON that is read again as it was."""
+    for given_ in attributes(row):
+        assert all(is_attribute(name, each) for name, each in given_)
+        assert read_attributes(Cursor(attributes_form(given_))) == given_

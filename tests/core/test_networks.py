@@ -1,0 +1,175 @@
+"""What programs of arrays want besides the standard gives what NumPy, or a loop, gives; as programs too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core import dtypes
+
+DICE = np.random.default_rng(5)
+IMAGES, WEIGHTS = DICE.normal(size=(2, 3, 5, 6)), DICE.normal(size=(4, 3, 3, 2))
+SIGNAL, KERNEL = DICE.normal(size=(1, 2, 7)), DICE.normal(size=(3, 2, 3))
+
+
+def convolved(x: Any, weights: Any, strides: tuple[int, ...], padding: tuple[int, ...]) -> Any:
+    """A convolution, place by place."""
+    around = np.pad(x, [(0, 0), (0, 0), *((each, each) for each in padding)])
+    sizes = weights.shape[2:]
+    places = [range(0, n - size + 1, step) for n, size, step in zip(around.shape[2:], sizes, strides, strict=True)]
+    made = np.zeros((len(x), len(weights), *map(len, places)))
+    for at in np.ndindex(*made.shape[2:]):
+        part = tuple(slice(place[k], place[k] + size) for place, k, size in zip(places, at, sizes, strict=True))
+        made[(..., *at)] = np.tensordot(
+            around[(slice(None), slice(None), *part)], weights, (range(1, x.ndim), range(1, x.ndim))
+        )
+    return made
+
+
+def exponential(x: Any, axis: int) -> Any:
+    powers = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return powers / np.sum(powers, axis=axis, keepdims=True)
+
+
+CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
+    "softmax": (lambda x: tl.softmax(x, axis=0), [KERNEL[0]], exponential(KERNEL[0], 0)),
+    "softmax of large numbers": (lambda x: tl.softmax(x), [np.array([1e300, 1e300])], np.array([0.5, 0.5])),
+    "log_softmax": (lambda x: tl.log_softmax(x), [KERNEL], np.log(exponential(KERNEL, -1))),
+    "one_hot": (lambda i: tl.one_hot(i, 4), [np.array([[3, 0], [4, -1]])], np.eye(5)[[[3, 0], [4, 4]]][..., :4]),
+    "segment_sum": (
+        lambda x, i: tl.segment_sum(x, i, 3),
+        [np.arange(8.0).reshape(4, 2), np.array([2, 0, 2, 2])],
+        np.array([[2.0, 3.0], [0.0, 0.0], [10.0, 13.0]]),
+    ),
+    "pad": (
+        lambda x: tl.pad(x, ((1, 0), 2), value=7),
+        [np.arange(4).reshape(2, 2)],
+        np.pad(np.arange(4).reshape(2, 2), ((1, 0), (2, 2)), constant_values=7),
+    ),
+    "windows": (
+        lambda x: tl.windows(x, (2, 3), strides=(1, 2)),
+        [IMAGES],
+        np.lib.stride_tricks.sliding_window_view(IMAGES, (2, 3), (2, 3))[:, :, :, ::2],
+    ),
+    "conv of images": (lambda x, w: tl.conv(x, w), [IMAGES, WEIGHTS], convolved(IMAGES, WEIGHTS, (1, 1), (0, 0))),
+    "conv with strides": (
+        lambda x, w: tl.conv(x, w, strides=(2, 1), padding=(1, 2)),
+        [IMAGES, WEIGHTS],
+        convolved(IMAGES, WEIGHTS, (2, 1), (1, 2)),
+    ),
+    "conv of a signal": (
+        lambda x, w: tl.conv(x, w, strides=2, padding=1),
+        [SIGNAL, KERNEL],
+        convolved(SIGNAL, KERNEL, (2,), (1,)),
+    ),
+    "max_pool": (
+        lambda x: tl.max_pool(x, (2, 2)),
+        [IMAGES[..., :4, :]],
+        IMAGES[..., :4, :].reshape(2, 3, 2, 2, 3, 2).max((3, 5)),
+    ),
+    "mean_pool": (
+        lambda x: tl.mean_pool(x, (2,), strides=1),
+        [SIGNAL],
+        (SIGNAL[..., :-1] + SIGNAL[..., 1:]) / 2,
+    ),
+}
+
+
+def near(made: Any, wanted: Any) -> bool:
+    return bool(np.shape(made) == np.shape(wanted) and np.allclose(made, wanted, rtol=1e-12, atol=1e-12))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name: str) -> None:
+    """At once, on plain values and on concrete arrays, and as a program, in float32 too."""
+    function, arguments, wanted = CASES[name]
+    assert near(function(*arguments), wanted) and near(function(*map(tl.asarray, arguments)), wanted)
+    assert near(tl.function(function)(*arguments), wanted)
+    narrow = [each.astype(np.float32) if each.dtype == np.float64 and each.max() < 1e30 else each for each in arguments]
+    made = np.asarray(tl.function(function)(*narrow))
+    assert np.allclose(made, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_what_does_not_fit() -> None:
+    """V4: what does not convolve, or is no segment, is refused, or traps."""
+    for wrong in (
+        lambda: tl.conv(IMAGES, KERNEL),
+        lambda: tl.conv(IMAGES, DICE.normal(size=(4, 2, 3, 3))),
+        lambda: tl.conv(IMAGES, DICE.normal(size=(4, 3, 7, 3))),
+        lambda: tl.pad([1, 2], (-1,)),
+        lambda: tl.windows([1, 2], (3,)),
+        lambda: tl.softmax([1, 2]),
+    ):
+        with pytest.raises((tl.Invalid, tl.Usage)) as refused:
+            wrong()
+        assert "test_networks.py" in str(refused.value.where)
+    with pytest.raises(tl.Trap, match="an index is out of range"):
+        tl.segment_sum([1, 2], [0, 2], 2)
+
+
+ELEMENTS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+@tl.function
+def loops(x: tl.Array[tl.float64, None, 2], n: tl.int64):  # type: ignore[no-untyped-def]
+    """A map of arrays to a number and an array, a scan, and a fold, one in another."""
+    sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), x)
+    (last, count), before = tl.scan(lambda carried, y: ((y, carried[1] + n), carried), (-1.0, 0), sums)
+    return sums, rows, last, count, before
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_loops(engine: str) -> None:
+    """A map, a scan and a fold give what Python's loops give, on every engine, on no elements too."""
+    outcome = loops.run(ELEMENTS, 10, engine=engine)
+    sums, rows, last, count, (carried, counts) = outcome.value
+    assert sums.tolist() == [3.0, 7.0, 11.0] and rows.tolist() == ELEMENTS[:, ::-1].tolist()
+    assert (last, count) == (11.0, 30) and carried.tolist() == [-1.0, 3.0, 7.0] and counts.tolist() == [0, 10, 20]
+    sums, rows, last, count, _ = loops.run(ELEMENTS[:0], 10, engine=engine).value
+    assert (sums.shape, rows.shape, last, count) == ((0,), (0, 2), -1.0, 0)
+
+
+def test_loops_at_once() -> None:
+    """Outside of a program they compute at once, and give the same."""
+    made = loops.run(ELEMENTS, 10).value
+    sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), tl.asarray(ELEMENTS))
+    assert np.array_equal(made[0], sums) and np.array_equal(made[1], rows)
+    with pytest.raises(tl.Usage, match="of no elements"):
+        tl.map(lambda x: x, np.zeros(0))
+    with pytest.raises(tl.Invalid, match="arrays of different lengths"):
+        tl.map(lambda x, y: x + y, [1, 2], [1, 2, 3])
+    with pytest.raises(tl.Usage, match="a function of two results"):
+        tl.scan(lambda carried, x: x, 0, [1])
+    with pytest.raises(tl.Usage, match="arrays with axes"):
+        tl.foldl(lambda carried, x: x, 0, 3)
+
+
+def test_a_map_waits_for_nothing() -> None:
+    """The iterations of a map run at once: its critical path grows by what counting takes, not by what each takes."""
+
+    @tl.function
+    def slow(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
+        def halved(y):  # type: ignore[no-untyped-def]
+            return tl.while_loop(lambda k, z: k < 20, lambda k, z: (k + 1, z / 2.0), 0, y)[1]
+
+        return tl.map(halved, x)
+
+    short, long = (slow.run(np.ones(count), engine="reference").stats for count in (2, 12))
+    assert long.critical_path - short.critical_path < 10 * 8 < 10 * 20
+
+
+def test_dtypes_stay() -> None:
+    """What is made of float32 is float32."""
+    x = tl.asarray([[1.0, 2.0]], dtype=dtypes.float32)
+    made = (
+        tl.softmax(x),
+        tl.log_softmax(x),
+        tl.pad(x, 1),
+        tl.max_pool(x, 2),
+        tl.mean_pool(x, 2),
+        tl.map(abs, x),
+    )
+    assert {each.dtype for each in made} == {dtypes.float32}
