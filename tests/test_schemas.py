@@ -50,7 +50,7 @@ def test_dtypes() -> None:
     assert SCHEMAS["common"]["$defs"]["dtype"]["enum"] == [repr(dtype) for dtype in dtypes.ALL]
 
 
-@given(cases(arrays=True))
+@given(cases())
 @settings(max_examples=12)
 def test_what_is_written_fits(tmp_path_factory: Any, case: Case) -> None:
     """A generated program, its graph, its outcome, and every line of its log fit their schemas."""

@@ -56,6 +56,7 @@ app = typer.Typer(
     help="Tagged-token dataflow: run a program, check it, show its graph.",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.command("ops")(ops)
 _LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
 
 
@@ -357,9 +358,6 @@ def explain(
     from .explain import listing
 
     print(listing() if rule is None else explained(rule))
-
-
-app.command("ops")(ops)
 
 
 def _complain(error: TagloomError) -> None:

@@ -97,7 +97,7 @@ def test_a_whole_number_is_a_float_where_one_is_wanted() -> None:
     assert struct.pack("<d", read_value(Cursor({"dtype": "float64", "data": -0.0}))) == struct.pack("<d", -0.0)
 
 
-@given(cases(arrays=True))
+@given(cases())
 @settings(max_examples=30)
 def test_programs_and_graphs_come_back(case: Case) -> None:
     """from_json(to_json(x)) == x for a generated program and its graph, locations included, through text too; and the
