@@ -40,7 +40,7 @@ def in_python(said: str, how: Break) -> Any:
 
 def forgets_a_core(patch: MonkeyPatch) -> None:
     true = stamped.stats_of
-    patch.setattr(several, "stats_of", lambda stores, by_wave: true(stores[:1], by_wave))
+    patch.setattr(several, "stats_of", lambda stores, by_wave, opening: true(stores[:1], by_wave, opening))
 
 
 def forgets_profiles(patch: MonkeyPatch) -> None:

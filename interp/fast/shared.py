@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
-
 from ..image import LINE, Words
+from .store import aligned
 
 MOST_LETTERS = 256
 """How many letters fit into a ring."""
@@ -63,7 +62,20 @@ class Letters(IntEnum):
 
 def shared(cores: int, burst: int) -> Words:
     """The words for so many cores, as they begin: all but the first are idle."""
-    words = np.zeros(LINE * (1 + cores + cores * cores * (2 + MOST_LETTERS)), np.int64)
+    words = aligned(LINE * (1 + cores + cores * cores * (2 + MOST_LETTERS)))
     words[[ALL.CORES, ALL.BURST]] = cores, burst
     words[2 * LINE + ONE.IDLE : (1 + cores) * LINE : LINE] = 1
     return words
+
+
+def unread(words: Words) -> Words:
+    """The letters that are under way, a row each, of shape (letters, LINE); nobody reads or writes meanwhile."""
+    cores = int(words[ALL.CORES])
+    lines = words.reshape(-1, LINE)[1 + cores :]
+    counts, letters = lines[: 2 * cores**2, 0].reshape(-1, 2), lines[2 * cores**2 :]
+    found = [
+        ring * MOST_LETTERS + number % MOST_LETTERS
+        for ring, (read, written) in enumerate(counts.tolist())
+        for number in range(read, written)
+    ]
+    return letters[found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -16,18 +17,24 @@ from ..reference import Limits
 from ..series import Series
 from .registers import STUB, WAVE, A, Mode, R
 from .rows import ROW, rows_of
+from .shared import LETTER
 from .store import SLACK, Store, power
+
+REST, LONG_REST = 50e-6, 1e-3
+"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long,
+up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
 
 
 class Stamped(Store):
-    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all."""
+    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all: whoever wants their
+    tags holds these."""
 
-    def __init__(self, image: Image, limits: Limits, shared: Words, cores: Sequence[Stamped]) -> None:
+    def __init__(self, image: Image, limits: Limits, shared: Words, cores: Sequence[ref[Stamped]]) -> None:
         super().__init__(image, limits, Mode.YOUNGEST, seed=0, clocked=True, enough=0)
         self.registers[R.CORE] = len(cores)
         self.rows, self._shared, self._cores = rows_for_cores(image), shared, cores
         self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)
-        self.rest = 0.0
+        self.rest = REST
         """How many seconds the core sleeps when it has nothing to do next."""
         self.waits = np.zeros(len(self.memory), np.int64)
         self.waves = np.zeros(len(self.ring), np.int64)
@@ -93,7 +100,9 @@ class Stamped(Store):
     def _home(self, stub: int) -> tuple[Stamped, int]:
         """What a stub stands for: the store of a core, and a frame there."""
         core, frame = self.waits[[stub + STUB.CORE, stub + STUB.FRAME]].tolist()
-        return self._cores[core], frame
+        home = self._cores[core]()
+        assert home is not None
+        return home, frame
 
 
 def rows_for_cores(image: Image) -> Words:
@@ -157,12 +166,15 @@ def profile(stores: Sequence[Stamped], begun: int) -> Profile:
     return Profile(fired[:waves], delivered[:waves], waiting[:waves])
 
 
-def stats_of(stores: Sequence[Stamped], by_wave: Profile) -> Stats:
-    """The measures of what has fired, and, where a run is over, of its waves."""
+def stats_of(stores: Sequence[Stamped], by_wave: Profile, opening: Words) -> Stats:
+    """The measures of what has fired, and, where a run is over, of its waves; the letters `opening` activations have
+    not been read."""
     registers = np.array([store.registers for store in stores])
     firings, span = int(registers[:, R.FIRINGS].sum()), _length(by_wave.fired)
     counts = np.sum([store.counts for store in stores], axis=0)
     opened = np.sum([store.begun for store in stores], axis=0)
+    np.add.at(opened, opening[:, LETTER.SITE], 1)
+    deepest = max(registers[:, R.DEEPEST].max(), 1 + opening[:, LETTER.DEPTH].max(initial=-1))
     return Stats(
         firings=firings,
         steps=int(registers[:, R.STEPS].sum()),
@@ -172,7 +184,7 @@ def stats_of(stores: Sequence[Stamped], by_wave: Profile) -> Stats:
         waiting=Series(by_wave.waiting),
         largest_store=int(by_wave.waiting.max(initial=0)),
         largest_flight=int(by_wave.delivered.max(initial=0)),
-        deepest_tag=int(registers[:, R.DEEPEST].max()),
+        deepest_tag=int(deepest),
         by_node=tuple(counts.tolist()),
         opened={site: count for site, count in zip(stores[0].image.site_list, opened.tolist(), strict=True) if count},
     )
