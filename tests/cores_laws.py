@@ -75,7 +75,7 @@ def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int
     for _ in range(rounds):
         run.shared[ALL.BURST] = dice.choice((1, 1, 2, 7, 40))
         for store in run.stores:
-            store.registers[[R.HURRY, R.LEFT]], store.rest = 0, 0.0
+            store.registers[[R.DELAY, R.LEFT]], store.rest = 0, 0.0
         run.work(dice.choice(run.stores), dice.choice((1, 1, 3)))
         if run.ended is not None or run.firings > limits.firings:
             break

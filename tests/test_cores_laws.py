@@ -35,7 +35,8 @@ from tagloom.core.value import Value
 from tagloom.interp.alarm import resident
 from tagloom.interp.event import Token
 from tagloom.interp.fast import several as module
-from tagloom.interp.fast.registers import R
+from tagloom.interp.fast.load import Variant
+from tagloom.interp.fast.registers import R, Why
 from tagloom.interp.fast.several import Several
 from tagloom.interp.fast.shared import shared
 from tagloom.interp.fast.stamped import LONG_REST, REST, Stamped, is_shareable
@@ -354,6 +355,24 @@ def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         assert run.is_good
         out = run.outcome(flat(1))
         assert (out.results, out.cores) == ((1597,), cores)
+
+
+def test_nobody_writes_to_himself() -> None:
+    """No core gives an activation to itself, which one that got work when it had asked would."""
+    for seed in range(20):
+        run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
+        written = run.shared.reshape(-1, LINE)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
+        assert written.any()
+        assert not written.diagonal().any()
+
+
+def test_little_room() -> None:
+    """Where there is room for few steps more, arrays grow first: bursts of a few tokens take longer."""
+    run = Several(first_state(fib.graph, [9], "waves"), Limits(), 1)
+    store = run.stores[0]
+    store.registers[R.WAVES] = len(store.profile) - 100
+    assert Why(module.machine(Variant.STAMPED)(store.addresses(), 1, store.image.header)) is Why.ROOM
+    assert not store.has_room()
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5, 64])

@@ -11,7 +11,6 @@ import numpy as np
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke, rare
 from .journal import note_closed
-from .letters import closed_stub
 from .registers import A, R
 
 SITE_WORDS = len(SITE)
@@ -89,6 +88,13 @@ def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, hea
     if depth > peek(r, R.DEEPEST):
         poke(r, R.DEEPEST, depth)
     return frame
+
+
+def closed_stub(r: Any, mem: Any, frame: Any) -> None:
+    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
+    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
+    poke(mem, frame + Header.WHEN, -1)
+    poke(r, R.CLOSED_STUBS, frame)
 
 
 def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:

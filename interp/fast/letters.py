@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..image import LINE, LOW_BITS, Header
+from ..image import LINE
 from ..jit.memory import look, peek, poke, post
 from .registers import A, R
 from .shared import ALL, LETTER, MOST_LETTERS, ONE
-
-
-def closed_stub(r: Any, mem: Any, frame: Any) -> None:
-    """Another core is to be told that a stub has closed; the root, too, is taken for one."""
-    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_STUBS) << LOW_BITS)
-    poke(mem, frame + Header.WHEN, -1)
-    poke(r, R.CLOSED_STUBS, frame)
 
 
 def line_of(core: Any) -> Any:
@@ -65,8 +58,9 @@ def write_letter(
 
 
 def is_all_quiet(c: Any) -> Any:
-    """Whether all cores are idle, and no letter is under way. None has been read between the look at the first core
-    and that at the last ring, if as many were read by then as are written now: so whoever was idle is."""
+    """Whether all cores are idle, and no letter is under way: who has read how many is looked at first, and who has
+    written how many after that. Where these are the same, none was read or under way in between: so whoever was idle
+    is. Mattern, "Algorithms for distributed termination detection" (1987), counts twice so, and has the proof."""
     cores, under_way = peek(c, ALL.CORES), 0
     for core in range(cores):
         for sender in range(cores):

@@ -51,8 +51,8 @@ class R(IntEnum):
     ASKING = 26
     """The stub of the activation that this core asks for; or 0."""
     PATIENCE = 27
-    """How many bursts it makes between two attempts to find something for others, and HURRY, how many are to come."""
-    HURRY = 28
+    """How many bursts it makes between two attempts to find something for others, and DELAY, how many are to come."""
+    DELAY = 28
     GIVEN_AWAY = 29
     """How many activations others have got."""
     SINCE = 30

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
 from ..jit.memory import look, peek, poke, post, swap
-from .frames import PENDING, SITE_WORDS, closed, depth_of, opened, parent_of, site_of
-from .letters import closed_stub, is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
+from .frames import PENDING, SITE_WORDS, closed, closed_stub, depth_of, opened, parent_of, site_of
+from .letters import is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
+from .plain import NODE_BYTES, PORT_MASK, ROW_BYTES
 from .registers import STUB, A, Options, R, Why
 from .rows import ROW
 from .shared import ALL, LETTER, ONE, Letters
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     def youngest(a: int, sure: int, header: int) -> int: ...
 
 
-ROW_BYTES = 8 * len(ROW)
-NODE_BYTES = 8 * len(NODE)
-PORT_MASK = (1 << PORT_BITS) - 1
-LOOKS = 16_000
-"""How often an idle core looks for letters before it sleeps: for longer than a burst takes."""
+LEAST = 256
+"""For how many steps there is to be room: a store that has room for fewer than twice as many can grow."""
+LOOKS = 32_000
+"""At how many rings an idle core looks before it sleeps: for 25 us, since a burst takes 20."""
+SELDOM = 200
+"""How often core 0 looks at its own rings before it looks at all, as many as there are pairs of cores."""
 OLDEST = 128
 """Among how many of the oldest tokens one is looked for that opens an activation."""
 TRIES = 64
@@ -36,7 +38,8 @@ TRIES = 64
 PATIENT = 15
 """After how many bursts at most it is tried again."""
 SMALL, LONG = 1000, 63
-"""Of how many firings an activation is worth its letters, and how many pauses of 0.1 ms are made at most."""
+"""Of how many firings an activation is worth its letters, and how many pauses are made at most: in each a core looks
+for letters, and sleeps once."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
@@ -47,18 +50,19 @@ def run(a: Any, budget: Any, header: Any) -> Any:
         budget -= 1
         if look(c, ALL.STOP):
             return Why.STOP
-        if room(a) < 1:
+        if room(a) < LEAST:
             return Why.ROOM
         if not read_letters(a, r, mem, c, core, header):
             return Why.ROOM
         if peek(r, R.LENGTH):
+            withdraw(r, mem, c, core)
             offer(a, r, mem, c, core, header)
             sure = min(room(a), peek(c, ALL.BURST))
             if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH) and not send(a, r, mem):
                 return Why.LEAVE
         tell(a, r, mem)
         if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_STUBS) == 0:
-            why = wait(a, r, c, core)
+            why = wait(a, r, c, core, header)
             if why != Why.BUDGET:
                 return why
     return Why.BUDGET
@@ -206,17 +210,17 @@ def tell(a: Any, r: Any, mem: Any) -> None:
 
 
 def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
-    """Give an activation to each core that asks for one, while there are some."""
-    if peek(r, R.HURRY) > 0:
-        poke(r, R.HURRY, peek(r, R.HURRY) - 1)
+    """Give an activation to each other core that asks for one, while there are some."""
+    if peek(r, R.DELAY) > 0:
+        poke(r, R.DELAY, peek(r, R.DELAY) - 1)
         return
     for other in range(peek(c, ALL.CORES)):
-        if look(c, line_of(other) + ONE.WANT):
+        if other != core and look(c, line_of(other) + ONE.WANT):
             if not is_full(a, other) and give(a, r, mem, c, core, other, header):
                 poke(r, R.PATIENCE, 0)
             else:
                 poke(r, R.PATIENCE, min(2 * peek(r, R.PATIENCE) + 1, PATIENT))
-                poke(r, R.HURRY, peek(r, R.PATIENCE))
+                poke(r, R.DELAY, peek(r, R.PATIENCE))
                 return
 
 
@@ -318,19 +322,28 @@ def raised(a: Any, r: Any, position: Any) -> None:
     put(a, r, token, value, wave)
 
 
-def wait(a: Any, r: Any, c: Any, core: Any) -> Any:
+def withdraw(r: Any, mem: Any, c: Any, core: Any) -> None:
+    """Ask for nothing more, since there is work; where an activation has been given already, it comes."""
+    if peek(r, R.ASKING):
+        stub = swap(c, line_of(core) + ONE.WANT, 0)
+        if stub:
+            free_stub(r, mem, stub)
+            poke(r, R.ASKING, 0)
+
+
+def wait(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
     """Ask for an activation, and wait for letters for a while: BUDGET where some came, QUIET where all cores are."""
-    mine, is_late = line_of(core), peek(r, R.LEFT) == 0
+    mine, is_late, cores = line_of(core), peek(r, R.LEFT) == 0, peek(c, ALL.CORES)
     poke(r, R.LEFT, max(peek(r, R.LEFT) - 1, 0))
-    if peek(c, ALL.CORES) > 1 and peek(r, R.ASKING) == 0 and is_late:
-        poke(r, R.ASKING, new_stub(a, r, peek(a, A.MEMORY), Header.KEY))
+    if cores > 1 and peek(r, R.ASKING) == 0 and is_late:
+        poke(r, R.ASKING, new_stub(a, r, peek(a, A.MEMORY), header))
         post(c, mine + ONE.WANT, peek(r, R.ASKING))
     post(c, mine + ONE.IDLE, 1)
-    for _ in range(LOOKS):
-        for sender in range(peek(c, ALL.CORES)):
+    for number in range(LOOKS // cores):
+        for sender in range(cores):
             ring = ring_of(c, sender, core)
             if peek(c, ring) != look(c, ring + LINE):
                 return Why.BUDGET
-        if core == 0 and is_all_quiet(c):
+        if core == 0 and number % SELDOM == 0 and is_all_quiet(c):
             return Why.QUIET
     return Why.IDLE
