@@ -29,7 +29,7 @@ from .load import Variant, machine
 from .outside import Outside
 from .registers import R, Why
 from .run import Residue, run_fast
-from .shared import ALL, LETTER, Letters, shared, unread
+from .shared import ALL, MESSAGE, Messages, shared, unread
 from .stamped import LONG_REST, REST, Profile, Stamped, is_shareable, profile, stats_of
 from .takeover import from_state
 
@@ -215,9 +215,9 @@ class Several:
         return stats_of(self.stores, self._whole, self._opening())
 
     def _opening(self) -> Words:
-        """The letters that open activations and that no core has read, where the run was ended from outside."""
-        letters = unread(self.shared)
-        opening: Words = letters[letters[:, LETTER.KIND] == Letters.OPEN]
+        """The messages that open activations and that no core has read, where the run was ended from outside."""
+        messages = unread(self.shared)
+        opening: Words = messages[messages[:, MESSAGE.KIND] == Messages.OPEN]
         return opening
 
     def outcome(self, structure: Structure) -> Outcome:

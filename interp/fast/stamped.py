@@ -1,5 +1,5 @@
 """The token store of one core of several: its tokens know in which wave they are delivered, and some of its frames are
-stubs, which stand for activations that another core has."""
+proxies, which stand for activations that another core has."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..measure import Stats
 from ..opcode import Code
 from ..reference import Limits
 from ..series import Series
-from .registers import STUB, WAVE, A, Mode, R
+from .registers import PROXY, WAVE, A, Mode, R
 from .rows import ROW, rows_of
-from .shared import LETTER
+from .shared import MESSAGE
 from .store import SLACK, Store, power
 
 REST, LONG_REST = 50e-6, 1e-3
-"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long,
+"""How many seconds an idle core sleeps between two looks at its messages, at first; each time it sleeps twice as long,
 up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
 
 
@@ -65,30 +65,30 @@ class Stamped(Store):
             waves[first:length] = self.waves[: length - first]
             self.waves = waves
 
-    def is_stub(self, frame: int) -> bool:
+    def is_proxy(self, frame: int) -> bool:
         return bool(self.memory[frame + self.image.header] < 0)
 
     def frames(self) -> Iterator[int]:
         """The frames of the open activations that this core has itself."""
         frame = len(self.image.literals)
         while frame < self.registers[R.TOP]:
-            is_stub, site = self.is_stub(frame), self.site_of(frame)
-            if not is_stub and self.memory[frame + 1] >= 0:
+            is_proxy, site = self.is_proxy(frame), self.site_of(frame)
+            if not is_proxy and self.memory[frame + 1] >= 0:
                 yield frame
             scope = self.image.sites[site, SITE.SCOPE]
-            frame += self.image.largest if is_stub else int(self.image.scopes[scope, SCOPE.SIZE])
+            frame += self.image.largest if is_proxy else int(self.image.scopes[scope, SCOPE.SIZE])
 
     def tag(self, frame: int) -> Tag:
         """The tag of an activation: what is around it may be another core's."""
-        stubs: list[tuple[Stamped, int]] = []
+        proxies: list[tuple[Stamped, int]] = []
         store, top = self, self._outermost(frame)
-        while store.is_stub(top) and top not in store.tags:
-            stubs.append((store, top))
+        while store.is_proxy(top) and top not in store.tags:
+            proxies.append((store, top))
             store, around = store._home(top)
             top = store._outermost(around)
-        for store, stub in reversed(stubs):
-            home, around = store._home(stub)
-            store.tags[stub] = Store.tag(home, around)
+        for store, proxy in reversed(proxies):
+            home, around = store._home(proxy)
+            store.tags[proxy] = Store.tag(home, around)
         return super().tag(frame)
 
     def _outermost(self, frame: int) -> int:
@@ -97,9 +97,9 @@ class Stamped(Store):
             frame = self.parent_of(frame)
         return frame
 
-    def _home(self, stub: int) -> tuple[Stamped, int]:
-        """What a stub stands for: the store of a core, and a frame there."""
-        core, frame = self.waits[[stub + STUB.CORE, stub + STUB.FRAME]].tolist()
+    def _home(self, proxy: int) -> tuple[Stamped, int]:
+        """What a proxy stands for: the store of a core, and a frame there."""
+        core, frame = self.waits[[proxy + PROXY.CORE, proxy + PROXY.FRAME]].tolist()
         home = self._cores[core]()
         assert home is not None
         return home, frame
@@ -167,14 +167,14 @@ def profile(stores: Sequence[Stamped], begun: int) -> Profile:
 
 
 def stats_of(stores: Sequence[Stamped], by_wave: Profile, opening: Words) -> Stats:
-    """The measures of what has fired, and, where a run is over, of its waves; the letters `opening` activations have
+    """The measures of what has fired, and, where a run is over, of its waves; the messages `opening` activations have
     not been read."""
     registers = np.array([store.registers for store in stores])
     firings, span = int(registers[:, R.FIRINGS].sum()), _length(by_wave.fired)
     counts = np.sum([store.counts for store in stores], axis=0)
     opened = np.sum([store.begun for store in stores], axis=0)
-    np.add.at(opened, opening[:, LETTER.SITE], 1)
-    deepest = max(registers[:, R.DEEPEST].max(), 1 + opening[:, LETTER.DEPTH].max(initial=-1))
+    np.add.at(opened, opening[:, MESSAGE.SITE], 1)
+    deepest = max(registers[:, R.DEEPEST].max(), 1 + opening[:, MESSAGE.DEPTH].max(initial=-1))
     return Stats(
         firings=firings,
         steps=int(registers[:, R.STEPS].sum()),

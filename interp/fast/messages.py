@@ -1,4 +1,4 @@
-"""What cores send each other, in the part of Python that numba compiles: letters, in a ring for each sender and
+"""What cores send each other, in the part of Python that numba compiles: messages, in a ring for each sender and
 receiver, in the order in which they were sent. `machine` says how this is compiled.
 `shared` says what lies where. Whoever writes a word that others read does it with `post`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from ..image import LINE
 from ..jit.memory import look, peek, poke, post
 from .registers import A, R
-from .shared import ALL, LETTER, MOST_LETTERS, ONE
+from .shared import ALL, MESSAGE, MOST_MESSAGES, ONE
 
 
 def line_of(core: Any) -> Any:
@@ -20,45 +20,45 @@ def line_of(core: Any) -> Any:
 
 
 def ring_of(c: Any, sender: Any, receiver: Any) -> Any:
-    """The two lines of a ring: how many letters have been read, and how many written."""
+    """The two lines of a ring: how many messages have been read, and how many written."""
     cores = peek(c, ALL.CORES)
     return (1 + cores + 2 * (sender * cores + receiver)) * LINE
 
 
-def letter_of(c: Any, sender: Any, receiver: Any, number: Any) -> Any:
-    """Where the letter of this number lies."""
+def message_of(c: Any, sender: Any, receiver: Any, number: Any) -> Any:
+    """Where the message of this number lies."""
     cores = peek(c, ALL.CORES)
     ring = sender * cores + receiver
-    return c + 8 * LINE * (1 + cores + 2 * cores * cores + ring * MOST_LETTERS + number % MOST_LETTERS)
+    return c + 8 * LINE * (1 + cores + 2 * cores * cores + ring * MOST_MESSAGES + number % MOST_MESSAGES)
 
 
 def is_full(a: Any, receiver: Any) -> Any:
-    """Whether there is no room for two letters more to a core."""
+    """Whether there is no room for two messages more to a core."""
     c = peek(a, A.SHARED)
     ring = ring_of(c, peek(peek(a, A.REGISTERS), R.CORE), receiver)
-    return peek(c, ring + LINE) - look(c, ring) > MOST_LETTERS - 2
+    return peek(c, ring + LINE) - look(c, ring) > MOST_MESSAGES - 2
 
 
-def write_letter(
+def write_message(
     a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any
 ) -> None:
-    """Send a letter, for which there is room."""
+    """Send a message, for which there is room."""
     c, core = peek(a, A.SHARED), peek(peek(a, A.REGISTERS), R.CORE)
     ring = ring_of(c, core, receiver)
     number = peek(c, ring + LINE)
-    letter = letter_of(c, core, receiver, number)
-    poke(letter, LETTER.KIND, kind)
-    poke(letter, LETTER.TO, to)
-    poke(letter, LETTER.PORT, one)
-    poke(letter, LETTER.VALUE, two)
-    poke(letter, LETTER.WAVE, three)
-    poke(letter, LETTER.FRAME, four)
-    poke(letter, LETTER.HOME, five)
+    message = message_of(c, core, receiver, number)
+    poke(message, MESSAGE.KIND, kind)
+    poke(message, MESSAGE.TO, to)
+    poke(message, MESSAGE.PORT, one)
+    poke(message, MESSAGE.VALUE, two)
+    poke(message, MESSAGE.WAVE, three)
+    poke(message, MESSAGE.FRAME, four)
+    poke(message, MESSAGE.HOME, five)
     post(c, ring + LINE, number + 1)
 
 
 def is_all_quiet(c: Any) -> Any:
-    """Whether all cores are idle, and no letter is under way: who has read how many is looked at first, and who has
+    """Whether all cores are idle, and no message is under way: who has read how many is looked at first, and who has
     written how many after that. Where these are the same, none was read or under way in between: so whoever was idle
     is. Mattern, "Algorithms for distributed termination detection" (1987), counts twice so, and has the proof."""
     cores, under_way = peek(c, ALL.CORES), 0
