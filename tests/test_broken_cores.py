@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cores_laws import wrong
-from cores_programs import fib, sums, tak, twice
+from cores_programs import fib, relayed, sums, tak, twice
 from pytest import MonkeyPatch
 from tagloom.interp.fast import load, several, stamped
 from tagloom.interp.fast.rows import ROW
@@ -90,7 +90,7 @@ TWINS = (
 
 def violations() -> Iterator[str]:
     """What the laws say of small programs, whose cores take turns as seeds say."""
-    programs = ((fib, [7]), (tak, [5, 3, 1]), (sums, [4]), (twice, [5]))
+    programs = ((fib, [7]), (tak, [5, 3, 1]), (sums, [4]), (twice, [5]), (relayed, [5]))
     for seed in range(40):
         for function, arguments in programs:
             found = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())

@@ -18,7 +18,7 @@ import pytest
 import tagloom as tl
 from acts_generator import act_cases
 from cores_laws import differing, eager, in_turns, wrong
-from cores_programs import fib, sums, tak, twice
+from cores_programs import fib, relayed, sums, tak, twice
 from fast_laws import LIMITS, told
 from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
@@ -105,7 +105,9 @@ def test_corpus() -> None:
     assert sum(count > 0 for count in given) > len(given) // 3
 
 
-@pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5])], ids=str)
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
+)
 def test_turns(function: tl.Function, arguments: list[int]) -> None:
     """Whoever takes turns how long, and however many cores there are: the run is the same, and much of it was given
     away."""
