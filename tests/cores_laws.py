@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
 from acts_generator import Witness
 from fast_laws import LIMITS, told
+from pytest import MonkeyPatch
 from tagloom.core.frontend.structure import flat
 from tagloom.core.graph import Graph
 from tagloom.core.value import Value
+from tagloom.interp.fast import several
 from tagloom.interp.fast.registers import R
 from tagloom.interp.fast.several import Several, run_on_cores
-from tagloom.interp.fast.shared import ALL
+from tagloom.interp.fast.shared import ALL, ONE
+from tagloom.interp.image import LINE
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.reference import Limits, drive, first_state, run_graph
 from tagloom.interp.schedule import schedule
@@ -22,6 +27,39 @@ from tagloom.interp.state import State
 
 ROUNDS = 200_000
 """After how many turns of cores a run that does not end is broken."""
+
+
+class Eager(Several):
+    """A run whose cores look at each other every few tokens, and of which the first begins when all others ask."""
+
+    def __init__(self, state: State, limits: Limits, cores: int) -> None:
+        super().__init__(state, limits, cores, burst=3, enlist=0)
+
+    def _enlist_others(self) -> None:
+        super()._enlist_others()
+        others = range(2, 1 + len(self.stores))
+        patience = time.monotonic() + 30
+        while not all(self.shared[core * LINE + ONE.WANT] for core in others) and time.monotonic() < patience:
+            time.sleep(0.001)
+
+    @property
+    def given(self) -> int:
+        """How many activations were given away."""
+        return sum(int(store.registers[R.GIVEN_AWAY]) for store in self.stores)
+
+
+@contextmanager
+def eager() -> Iterator[list[Eager]]:
+    """While this lasts, runs on several cores are eager: these, as they are made."""
+    runs: list[Eager] = []
+
+    def made(state: State, limits: Limits, cores: int) -> Eager:
+        runs.append(Eager(state, limits, cores))
+        return runs[-1]
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(several, "Several", made)
+        yield runs
 
 
 class Turns(NamedTuple):
@@ -37,7 +75,7 @@ def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int
     for _ in range(rounds):
         run.shared[ALL.BURST] = dice.choice((1, 1, 2, 7, 40))
         for store in run.stores:
-            store.registers[[R.HURRY, R.LEFT]], store.rest = 0, 0.0
+            store.registers[[R.DELAY, R.LEFT]], store.rest = 0, 0.0
         run.work(dice.choice(run.stores), dice.choice((1, 1, 3)))
         if run.ended is not None or run.firings > limits.firings:
             break

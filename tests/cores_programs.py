@@ -34,3 +34,14 @@ def through(n: tl.int64) -> tl.int64:
 def twice(n: tl.int64) -> tl.int64:
     """Results of calls are results of the function, which is called at two sites (S10)."""
     return through(n) - 2 * through(n - 1)
+
+
+@tl.function
+def relayed(n: tl.int64) -> tl.int64:
+    """All results of calls are results of another function, which is called at two sites."""
+    return tl.cond(n <= 1, lambda: n, lambda: relay(n - 1) - 2 * relay(n - 2))
+
+
+@tl.function
+def relay(n: tl.int64) -> tl.int64:
+    return relayed(n)

@@ -88,7 +88,7 @@ SUBJECTS = {
         ("tests/test_fast_laws.py", "tests/interp/fast", "tests/interp/test_image.py", "tests/interp/test_engine.py"),
     ),
     "cores": Subject(
-        tuple(f"interp/fast/{name}.py" for name in ("plain", "letters", "sharing", "shared", "stamped", "several")),
+        tuple(f"interp/fast/{name}.py" for name in ("plain", "messages", "sharing", "shared", "stamped", "several")),
         ("tests/test_cores_laws.py",),
     ),
     "events": Subject(

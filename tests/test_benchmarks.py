@@ -44,6 +44,17 @@ def test_a_row_makes_a_table(tmp_path: Path) -> None:
     assert all(rung["seconds"] for system in document["rows"]["scalar"].values() for rung in system["rungs"])
 
 
+def test_cores_make_a_table() -> None:
+    """A row for each program, with a figure for each way to run it."""
+    ran = subprocess.run([sys.executable, str(FOLDER / "cores.py"), "--quick"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    _, table, processors = ran.stdout.split("\n\n")
+    _, _, *lines = table.splitlines()
+    assert len(lines) == 7
+    assert all(float(figure) > 0 for line in lines for figure in line.strip("| ").split(" | ")[2:])
+    assert processors.startswith("Processor time")
+
+
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
     """What differs from CPython's value is taken away, and said; integers must be equal, others but for rounding."""
     conduct = modules["conduct"]

@@ -86,6 +86,8 @@ def prepared(program: Program) -> Ready:
         _ready[id(program)] = found
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
+    with suppress(KeyError):  # another thread may have taken it away
+        _ready.move_to_end(id(program))
     return found
 
 

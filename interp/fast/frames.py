@@ -11,7 +11,6 @@ import numpy as np
 from ..image import LOW_BITS, SCOPE, SITE, TAGGED, Header
 from ..jit.memory import peek, poke, rare
 from .journal import note_closed
-from .letters import closed_stub
 from .registers import A, R
 
 SITE_WORDS = len(SITE)
@@ -57,10 +56,10 @@ def depth_of(mem: Any, frame: Any) -> Any:
 def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
     """A new frame for an activation of a site, below a frame."""
     if STAMPED:
-        stub = peek(r, R.NEXT_STUB)
-        if rare(stub != 0):
-            poke(r, R.NEXT_STUB, 0)
-            return stub
+        proxy = peek(r, R.NEXT_PROXY)
+        if rare(proxy != 0):
+            poke(r, R.NEXT_PROXY, 0)
+            return proxy
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     row = site * SITE_WORDS
     scope = peek(sites, row + SITE.SCOPE)
@@ -91,13 +90,20 @@ def opened(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, hea
     return frame
 
 
+def closed_proxy(r: Any, mem: Any, frame: Any) -> None:
+    """Another core is to be told that a proxy has closed; the root, too, is taken for one."""
+    poke(mem, frame + Header.ABOVE, peek(r, R.CLOSED_PROXIES) << LOW_BITS)
+    poke(mem, frame + Header.WHEN, -1)
+    poke(r, R.CLOSED_PROXIES, frame)
+
+
 def closed(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     """S11: close an activation in which nothing is pending, and those around it for which it was the last."""
     sites, free = peek(a, A.SITES), peek(a, A.FREE)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
         if STAMPED and rare(parent == 0):
-            closed_stub(r, mem, frame)
+            closed_proxy(r, mem, frame)
             return
         scope = peek(sites, site * SITE_WORDS + SITE.SCOPE)
         if JOURNAL:

@@ -43,7 +43,7 @@ COMING = {image.COMING}
 LEAVING = {image.LEAVING}
 TAGGED = {image.TAGGED}
 LINE = {image.LINE}
-MOST_LETTERS = {shared.MOST_LETTERS}
+MOST_MESSAGES = {shared.MOST_MESSAGES}
 """
 
 
@@ -58,7 +58,7 @@ class Variant(StrEnum):
 _FILES = {
     Variant.PLAIN: ("frames", "holding", "machine", "plain"),
     Variant.NOTING: ("journal", "frames", "holding", "machine", "plain"),
-    Variant.STAMPED: ("frames", "plain", "letters", "sharing"),
+    Variant.STAMPED: ("frames", "plain", "messages", "sharing"),
 }
 _TRUE = {Variant.PLAIN: "", Variant.NOTING: "JOURNAL", Variant.STAMPED: "STAMPED"}
 """What stands in the text under a condition of this name is there in this machine, and in the others not."""

@@ -42,17 +42,17 @@ class R(IntEnum):
     """How many words of the journal are written."""
     CORE = 22
     """Which of several cores this is."""
-    NEXT_STUB = 23
+    NEXT_PROXY = 23
     """The frame that the next activation to be opened gets, since another core has it; or 0."""
-    CLOSED_STUBS = 24
-    """The stubs that have closed, of which nobody has been told, as a list that goes on where ABOVE says; or 0."""
-    FREE_STUBS = 25
+    CLOSED_PROXIES = 24
+    """The proxies that have closed, of which nobody has been told, as a list that goes on where ABOVE says; or 0."""
+    FREE_PROXIES = 25
     """Those that may be used again."""
     ASKING = 26
-    """The stub of the activation that this core asks for; or 0."""
+    """The proxy of the activation that this core asks for; or 0."""
     PATIENCE = 27
-    """How many bursts it makes between two attempts to find something for others, and HURRY, how many are to come."""
-    HURRY = 28
+    """How many bursts it makes between two attempts to find something for others, and DELAY, how many are to come."""
+    DELAY = 28
     GIVEN_AWAY = 29
     """How many activations others have got."""
     SINCE = 30
@@ -105,9 +105,9 @@ class A(IntEnum):
     WAVES = 34
     """The wave in which each token of the ring is delivered."""
     WAITS = 35
-    """The wave in which what waits at each word of memory was delivered; of a stub, what STUB says."""
+    """The wave in which what waits at each word of memory was delivered; of a proxy, what PROXY says."""
     SHARED = 36
-    """What several cores share; `letters` says what is there."""
+    """What several cores share; `messages` says what is there."""
 
 
 class WAVE(IntEnum):
@@ -119,15 +119,15 @@ class WAVE(IntEnum):
     """The tokens that they sent."""
 
 
-class STUB(IntEnum):
-    """The words of a stub: the frame of an activation that another core has."""
+class PROXY(IntEnum):
+    """The words of a proxy: the frame of an activation that another core has."""
 
     CORE = 0
     """Which core that is."""
     FRAME = 1
-    """Where tokens go there: the frame itself, or, where HOME is 0, the stub of what is around it."""
+    """Where tokens go there: the frame itself, or, where HOME is 0, the proxy of what is around it."""
     HOME = 2
-    """Where this is what is around an activation that was given here: its stub there; else 0."""
+    """Where this is what is around an activation that was given here: its proxy there; else 0."""
     CHILD = 3
     """That activation."""
 

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from weakref import ref
 
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
 from ...core.world import World
 from ..alarm import Alarm, interruptible, resident
+from ..image import Words
 from ..imaging import known_image
 from ..measure import Meter, Stats
 from ..outcome import Outcome, ending
@@ -27,8 +29,8 @@ from .load import Variant, machine
 from .outside import Outside
 from .registers import R, Why
 from .run import Residue, run_fast
-from .shared import ALL, shared
-from .stamped import Profile, Stamped, is_shareable, profile, stats_of
+from .shared import ALL, MESSAGE, Messages, shared, unread
+from .stamped import LONG_REST, REST, Profile, Stamped, is_shareable, profile, stats_of
 from .takeover import from_state
 
 ENLIST = 48
@@ -37,11 +39,9 @@ BURST = 4096
 """How many tokens a core delivers between two looks at what others want."""
 BURSTS = 128
 """How many bursts go by between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
-REST, LONG_REST = 50e-6, 1e-3
-"""How many seconds an idle core sleeps between two looks at its letters, at first; each time it sleeps twice as long,
-up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
-
-
+FIRST_LOOK = 2**26
+"""After how many firings it is first looked at whether a wave may have had more tokens than the limit, and then
+whenever there are twice as many: after half a second, which is what a run that is begun again may lose."""
 AGAIN = "again"
 """How a run on several cores ended that one core is to begin again."""
 
@@ -63,16 +63,18 @@ def run_on_cores(
 
     Raises Usage where the arguments do not fit.
     """
-    admitted, began = admit_arguments(graph, arguments), time.monotonic()
+    admitted, spent = admit_arguments(graph, arguments), 0.0
     state, most = first_state(graph, admitted, schedule, seed, k, world), limits_of(limits)
     if is_shareable(known_image(graph, state.bounds)) and most.tokens < 2**31:
         run = Several(state, most, cores)
         run.go()
         if run.is_good:
             return run.outcome(structure)
+        spent = run.spent
+        del run  # its memory would count against the bytes of the run that follows
     return run_fast(
         graph, admitted, schedule=schedule, until=until, limits=limits, structure=structure, seed=seed, k=k,
-        world=world, spent=time.monotonic() - began,
+        world=world, spent=spent,
     )  # fmt: skip
 
 
@@ -84,19 +86,24 @@ class Several:
         image = known_image(state.graph, state.bounds)
         self.shared = shared(cores, burst)
         self.stores: list[Stamped] = []
+        known: list[ref[Stamped]] = []
         for _ in range(cores):
-            self.stores.append(Stamped(image, limits, self.shared, self.stores))
+            self.stores.append(Stamped(image, limits, self.shared, known))
+            known.append(ref(self.stores[-1]))
         self._outside = Outside(self.stores[0], state)
         from_state(self.stores[0], self._outside, state, Meter(state, clocked=False))
         self._begun = len(state.flight)
         self._threads: list[threading.Thread] = []
         self.ended: str | None = None
         """How: "quiet", the limit that ended it from outside, or AGAIN."""
+        self.spent = 0.0
+        """How many seconds it took."""
         self._failed: BaseException | None = None
 
     def go(self) -> None:
         """Go on until the run is over."""
         machine(Variant.STAMPED)  # which may take seconds to compile, the first time
+        began = time.monotonic()
         with interruptible() as interrupt:
             alarm = Alarm(self._limits.seconds, self._limits.bytes, interrupt)
             try:
@@ -105,12 +112,15 @@ class Several:
                 self._end(AGAIN)
                 for thread in self._threads:
                     thread.join()
+        self.spent = time.monotonic() - began
         if self._failed is not None:
             raise self._failed
+        if interrupt.pressed and not self.is_good:
+            self.ended = "interrupt"
 
     def _lead(self, alarm: Alarm) -> None:
         """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""
-        bursts, looked = self._enlist, 2**26
+        bursts, looked = self._enlist, FIRST_LOOK
         while self.ended is None:
             self._end(alarm.rings(0, None))
             self.work(self.stores[0], bursts)
@@ -124,10 +134,14 @@ class Several:
                 self._enlist_others()
 
     def _enlist_others(self) -> None:
+        """Have the others begin, or as many as the system gives threads for."""
         for store in self.stores[1:]:
             thread = threading.Thread(target=self._serve, args=(store,), name="tagloom core", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return
             self._threads.append(thread)
-            thread.start()
 
     def _serve(self, store: Stamped) -> None:
         """What another core does."""
@@ -186,7 +200,7 @@ class Several:
         """That of the run, when it has ended."""
         return self._profile()
 
-    @cached_property
+    @property
     def is_good(self) -> bool:
         """Whether the run is to be kept: where it is quiet, all that is left are results."""
         if self.ended != "quiet":
@@ -198,7 +212,13 @@ class Several:
 
     def stats(self) -> Stats:
         """The measures of a run that has ended."""
-        return stats_of(self.stores, self._whole)
+        return stats_of(self.stores, self._whole, self._opening())
+
+    def _opening(self) -> Words:
+        """The messages that open activations and that no core has read, where the run was ended from outside."""
+        messages = unread(self.shared)
+        opening: Words = messages[messages[:, MESSAGE.KIND] == Messages.OPEN]
+        return opening
 
     def outcome(self, structure: Structure) -> Outcome:
         """How it ended, where it is good."""
@@ -211,7 +231,7 @@ class Several:
             None if self.ended == "quiet" else rung(str(self.ended), self._limits),
             "quiet",
             left=Residue(self.stores, self._outside, state.bounds),
-            open_activations=sum(int(store.registers[R.OPEN]) for store in self.stores),
+            open_activations=sum(int(store.registers[R.OPEN]) for store in self.stores) + len(self._opening()),
             schedule="waves",
             engine="fast",
             structure=structure,

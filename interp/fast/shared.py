@@ -1,16 +1,15 @@
 """The words that several cores share, in lines of the processor's cache: one with what is for all, one for each core,
-two for each ring of letters, and the letters."""
+two for each ring of messages, and the messages."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
-
 from ..image import LINE, Words
+from .store import aligned
 
-MOST_LETTERS = 256
-"""How many letters fit into a ring."""
+MOST_MESSAGES = 256
+"""How many messages fit into a ring."""
 
 
 class ALL(IntEnum):
@@ -28,15 +27,15 @@ class ONE(IntEnum):
 
     IDLE = 0
     WANT = 1
-    """Whether it asks for an activation: the frame of a stub, for what is around it."""
+    """Whether it asks for an activation: the frame of a proxy, for what is around it."""
 
 
-class LETTER(IntEnum):
-    """The words of a letter."""
+class MESSAGE(IntEnum):
+    """The words of a message."""
 
     KIND = 0
     TO = 1
-    """The frame that it is about; of OPEN and ARGUMENT, the stub of what is around it."""
+    """The frame that it is about; of OPEN and ARGUMENT, the proxy of what is around it."""
     PORT = 2
     VALUE = 3
     WAVE = 4
@@ -48,8 +47,8 @@ class LETTER(IntEnum):
     HOME = 6
 
 
-class Letters(IntEnum):
-    """The kinds of letters."""
+class Messages(IntEnum):
+    """The kinds of messages."""
 
     OPEN = 0
     """Open an activation."""
@@ -58,12 +57,25 @@ class Letters(IntEnum):
     TOKEN = 2
     """A token for the activation of a frame."""
     CLOSED = 3
-    """The activation has closed that this stub stands for."""
+    """The activation has closed that this proxy stands for."""
 
 
 def shared(cores: int, burst: int) -> Words:
     """The words for so many cores, as they begin: all but the first are idle."""
-    words = np.zeros(LINE * (1 + cores + cores * cores * (2 + MOST_LETTERS)), np.int64)
+    words = aligned(LINE * (1 + cores + cores * cores * (2 + MOST_MESSAGES)))
     words[[ALL.CORES, ALL.BURST]] = cores, burst
     words[2 * LINE + ONE.IDLE : (1 + cores) * LINE : LINE] = 1
     return words
+
+
+def unread(words: Words) -> Words:
+    """The messages that are under way, a row each, of shape (messages, LINE); nobody reads or writes meanwhile."""
+    cores = int(words[ALL.CORES])
+    lines = words.reshape(-1, LINE)[1 + cores :]
+    counts, messages = lines[: 2 * cores**2, 0].reshape(-1, 2), lines[2 * cores**2 :]
+    found = [
+        ring * MOST_MESSAGES + number % MOST_MESSAGES
+        for ring, (read, written) in enumerate(counts.tolist())
+        for number in range(read, written)
+    ]
+    return messages[found]

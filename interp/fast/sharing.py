@@ -1,9 +1,9 @@
 """One core of several that run a program, in the part of Python that numba compiles: it delivers the tokens it has,
 gives activations to cores that ask for one, and asks where it has none.
 
-Each core has memory of its own, which no other reads. An activation that another core has is a stub: a frame whose bits
-are all set, so that `plain` stops at any token for it, before anything has changed; the token is sent then as a letter.
-Of what is around an activation that was given away there is a stub, too, where it went to.
+Each core has memory of its own, which no other reads. An activation that another core has is a proxy: a frame whose
+bits are all set, so that `plain` stops at any token for it, before anything has changed; the token is sent then as a
+message. Of what is around an activation that was given away there is a proxy, too, where it went to.
 """
 
 # mypy: ignore-errors
@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from ..image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
 from ..jit.memory import look, peek, poke, post, swap
-from .frames import PENDING, SITE_WORDS, closed, depth_of, opened, parent_of, site_of
-from .letters import closed_stub, is_all_quiet, is_full, letter_of, line_of, ring_of, write_letter
-from .registers import STUB, A, Options, R, Why
+from .frames import PENDING, SITE_WORDS, closed, closed_proxy, depth_of, opened, parent_of, site_of
+from .messages import is_all_quiet, is_full, line_of, message_of, ring_of, write_message
+from .plain import NODE_BYTES, PORT_MASK, ROW_BYTES
+from .registers import PROXY, A, Options, R, Why
 from .rows import ROW
-from .shared import ALL, LETTER, ONE, Letters
+from .shared import ALL, MESSAGE, ONE, Messages
 
 if TYPE_CHECKING:
 
     def youngest(a: int, sure: int, header: int) -> int: ...
 
 
-ROW_BYTES = 8 * len(ROW)
-NODE_BYTES = 8 * len(NODE)
-PORT_MASK = (1 << PORT_BITS) - 1
-LOOKS = 16_000
-"""How often an idle core looks for letters before it sleeps: for longer than a burst takes."""
+LEAST = 256
+"""For how many steps there is to be room: a store that has room for fewer than twice as many can grow."""
+LOOKS = 32_000
+"""At how many rings an idle core looks before it sleeps: for 25 us, since a burst takes 20."""
+SELDOM = 200
+"""How often core 0 looks at its own rings before it looks at all, as many as there are pairs of cores."""
 OLDEST = 128
 """Among how many of the oldest tokens one is looked for that opens an activation."""
 TRIES = 64
@@ -36,7 +38,8 @@ TRIES = 64
 PATIENT = 15
 """After how many bursts at most it is tried again."""
 SMALL, LONG = 1000, 63
-"""Of how many firings an activation is worth its letters, and how many pauses of 0.1 ms are made at most."""
+"""Of how many firings an activation is worth its messages, and how many pauses are made at most: in each a core looks
+for messages, and sleeps once."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
@@ -47,18 +50,19 @@ def run(a: Any, budget: Any, header: Any) -> Any:
         budget -= 1
         if look(c, ALL.STOP):
             return Why.STOP
-        if room(a) < 1:
+        if room(a) < LEAST:
             return Why.ROOM
-        if not read_letters(a, r, mem, c, core, header):
+        if not read_messages(a, r, mem, c, core, header):
             return Why.ROOM
         if peek(r, R.LENGTH):
+            withdraw(r, mem, c, core)
             offer(a, r, mem, c, core, header)
             sure = min(room(a), peek(c, ALL.BURST))
             if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH) and not send(a, r, mem):
                 return Why.LEAVE
         tell(a, r, mem)
-        if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_STUBS) == 0:
-            why = wait(a, r, c, core)
+        if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_PROXIES) == 0:
+            why = wait(a, r, c, core, header)
             if why != Why.BUDGET:
                 return why
     return Why.BUDGET
@@ -82,35 +86,35 @@ def put(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
     poke(r, R.WAVES, max(peek(r, R.WAVES), wave))
 
 
-def new_stub(a: Any, r: Any, mem: Any, header: Any) -> Any:
-    """A stub of nothing yet. All are as large as the largest frame."""
-    stub, size = peek(r, R.FREE_STUBS), peek(peek(a, A.OPTIONS), Options.LARGEST)
-    if stub:
-        poke(r, R.FREE_STUBS, parent_of(mem, stub))
-        return stub
-    stub = peek(r, R.TOP)
-    poke(r, R.TOP, stub + size)
-    for word in range(stub + header, stub + size):
+def new_proxy(a: Any, r: Any, mem: Any, header: Any) -> Any:
+    """A proxy of nothing yet. All are as large as the largest frame."""
+    proxy, size = peek(r, R.FREE_PROXIES), peek(peek(a, A.OPTIONS), Options.LARGEST)
+    if proxy:
+        poke(r, R.FREE_PROXIES, parent_of(mem, proxy))
+        return proxy
+    proxy = peek(r, R.TOP)
+    poke(r, R.TOP, proxy + size)
+    for word in range(proxy + header, proxy + size):
         poke(mem, word, -1)
-    return stub
+    return proxy
 
 
-def free_stub(r: Any, mem: Any, stub: Any) -> None:
-    poke(mem, stub + Header.ABOVE, peek(r, R.FREE_STUBS) << LOW_BITS)
-    poke(mem, stub + Header.WHEN, -1)
-    poke(r, R.FREE_STUBS, stub)
+def free_proxy(r: Any, mem: Any, proxy: Any) -> None:
+    poke(mem, proxy + Header.ABOVE, peek(r, R.FREE_PROXIES) << LOW_BITS)
+    poke(mem, proxy + Header.WHEN, -1)
+    poke(r, R.FREE_PROXIES, proxy)
 
 
-def link(a: Any, stub: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
+def link(a: Any, proxy: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
     words = peek(a, A.WAITS)
-    poke(words, stub + STUB.CORE, core)
-    poke(words, stub + STUB.FRAME, frame)
-    poke(words, stub + STUB.HOME, home)
-    poke(words, stub + STUB.CHILD, child)
+    poke(words, proxy + PROXY.CORE, core)
+    poke(words, proxy + PROXY.FRAME, frame)
+    poke(words, proxy + PROXY.HOME, home)
+    poke(words, proxy + PROXY.CHILD, child)
 
 
-def read_letters(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
-    """Read all letters that have come; whether there was room for them."""
+def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
+    """Read all messages that have come; whether there was room for them."""
     for sender in range(peek(c, ALL.CORES)):
         ring = ring_of(c, sender, core)
         number, end = peek(c, ring), look(c, ring + LINE)
@@ -118,32 +122,33 @@ def read_letters(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> An
             if room(a) < 1:
                 return False
             post(c, line_of(core) + ONE.IDLE, 0)
-            read_letter(a, r, mem, letter_of(c, sender, core, number), sender, header)
+            read_message(a, r, mem, message_of(c, sender, core, number), sender, header)
             number += 1
             post(c, ring, number)
     return True
 
 
-def read_letter(a: Any, r: Any, mem: Any, letter: Any, sender: Any, header: Any) -> None:
-    kind, to = peek(letter, LETTER.KIND), peek(letter, LETTER.TO)
-    if kind == Letters.OPEN:
-        poke(mem, to + Header.ABOVE, peek(letter, LETTER.AROUND))
-        poke(mem, to + Header.WHEN, peek(letter, LETTER.DEPTH))
+def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: Any) -> None:
+    kind, to = peek(message, MESSAGE.KIND), peek(message, MESSAGE.TO)
+    if kind == Messages.OPEN:
+        poke(mem, to + Header.ABOVE, peek(message, MESSAGE.AROUND))
+        poke(mem, to + Header.WHEN, peek(message, MESSAGE.DEPTH))
         poke(mem, to + Header.COUNTS, 0)
         poke(r, R.ASKING, 0)
         began(r)
-        child = opened(a, r, mem, to, peek(letter, LETTER.SITE), 0, header)
-        link(a, to, sender, peek(letter, LETTER.FRAME), peek(letter, LETTER.HOME), child)
-    elif kind == Letters.CLOSED:
+        child = opened(a, r, mem, to, peek(message, MESSAGE.SITE), 0, header)
+        link(a, to, sender, peek(message, MESSAGE.FRAME), peek(message, MESSAGE.HOME), child)
+    elif kind == Messages.CLOSED:
         parent = parent_of(mem, to)
-        free_stub(r, mem, to)
+        free_proxy(r, mem, to)
         left_open(a, r, mem, parent, header)
     else:
         by = 1
-        if kind == Letters.ARGUMENT:
-            to, by = peek(peek(a, A.WAITS), to + STUB.CHILD), COMING
+        if kind == Messages.ARGUMENT:
+            to, by = peek(peek(a, A.WAITS), to + PROXY.CHILD), COMING
         poke(mem, to + Header.COUNTS, peek(mem, to + Header.COUNTS) + by)
-        put(a, r, to << PORT_BITS | peek(letter, LETTER.PORT), peek(letter, LETTER.VALUE), peek(letter, LETTER.WAVE))
+        token = to << PORT_BITS | peek(message, MESSAGE.PORT)
+        put(a, r, token, peek(message, MESSAGE.VALUE), peek(message, MESSAGE.WAVE))
 
 
 def began(r: Any) -> None:
@@ -164,59 +169,59 @@ def left_open(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
 
 
 def send(a: Any, r: Any, mem: Any) -> Any:
-    """Send the youngest token as a letter; whether it is for a stub. Where there is no room for letters, later."""
+    """Send the youngest token as a message; whether it is for a proxy. Where there is no room for messages, later."""
     at = peek(r, R.HEAD) + peek(r, R.LENGTH) - 1 & peek(a, A.RING_SIZE) - 1
     token = peek(peek(a, A.RING), at << 1)
-    stub = token >> PORT_BITS
+    proxy = token >> PORT_BITS
     row = peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(mem, stub + peek(row, ROW.STATE)) >= 0:
+    if peek(mem, proxy + peek(row, ROW.STATE)) >= 0:
         return False
     words = peek(a, A.WAITS)
-    core, home = peek(words, stub + STUB.CORE), peek(words, stub + STUB.HOME)
+    core, home = peek(words, proxy + PROXY.CORE), peek(words, proxy + PROXY.HOME)
     if is_full(a, core):
         return True
-    kind, value, wave = Letters.ARGUMENT, peek(peek(a, A.RING), (at << 1) + 1), peek(peek(a, A.WAVES), at)
+    kind, value, wave = Messages.ARGUMENT, peek(peek(a, A.RING), (at << 1) + 1), peek(peek(a, A.WAVES), at)
     if home:
-        kind = Letters.TOKEN
-    write_letter(a, core, kind, peek(words, stub + STUB.FRAME), token & PORT_MASK, value, wave, 0, 0)
+        kind = Messages.TOKEN
+    write_message(a, core, kind, peek(words, proxy + PROXY.FRAME), token & PORT_MASK, value, wave, 0, 0)
     poke(r, R.LENGTH, peek(r, R.LENGTH) - 1)
-    counts = peek(mem, stub + Header.COUNTS) - 1
-    poke(mem, stub + Header.COUNTS, counts)
+    counts = peek(mem, proxy + Header.COUNTS) - 1
+    poke(mem, proxy + Header.COUNTS, counts)
     if (counts & PENDING) == 0:
-        closed_stub(r, mem, stub)
+        closed_proxy(r, mem, proxy)
     return True
 
 
 def tell(a: Any, r: Any, mem: Any) -> None:
-    """Tell others that stubs have closed, as far as there is room for letters."""
+    """Tell others that proxies have closed, as far as there is room for messages."""
     words = peek(a, A.WAITS)
-    while peek(r, R.CLOSED_STUBS):
-        stub = peek(r, R.CLOSED_STUBS)
-        core, home = peek(words, stub + STUB.CORE), peek(words, stub + STUB.HOME)
+    while peek(r, R.CLOSED_PROXIES):
+        proxy = peek(r, R.CLOSED_PROXIES)
+        core, home = peek(words, proxy + PROXY.CORE), peek(words, proxy + PROXY.HOME)
         if home:
             if is_full(a, core):
                 return
-            write_letter(a, core, Letters.CLOSED, home, 0, 0, 0, 0, 0)
-        poke(r, R.CLOSED_STUBS, parent_of(mem, stub))
+            write_message(a, core, Messages.CLOSED, home, 0, 0, 0, 0, 0)
+        poke(r, R.CLOSED_PROXIES, parent_of(mem, proxy))
         if home:
-            free_stub(r, mem, stub)
+            free_proxy(r, mem, proxy)
         else:
             # the root
             poke(r, R.OPEN, peek(r, R.OPEN) - 1)
 
 
 def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
-    """Give an activation to each core that asks for one, while there are some."""
-    if peek(r, R.HURRY) > 0:
-        poke(r, R.HURRY, peek(r, R.HURRY) - 1)
+    """Give an activation to each other core that asks for one, while there are some."""
+    if peek(r, R.DELAY) > 0:
+        poke(r, R.DELAY, peek(r, R.DELAY) - 1)
         return
     for other in range(peek(c, ALL.CORES)):
-        if look(c, line_of(other) + ONE.WANT):
+        if other != core and look(c, line_of(other) + ONE.WANT):
             if not is_full(a, other) and give(a, r, mem, c, core, other, header):
                 poke(r, R.PATIENCE, 0)
             else:
                 poke(r, R.PATIENCE, min(2 * peek(r, R.PATIENCE) + 1, PATIENT))
-                poke(r, R.HURRY, peek(r, R.PATIENCE))
+                poke(r, R.DELAY, peek(r, R.PATIENCE))
                 return
 
 
@@ -233,14 +238,14 @@ def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -
     token = peek(peek(a, A.RING), at << 1)
     frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
     site = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.SITE)
-    stub = new_stub(a, r, mem, header)
-    poke(mem, stub + Header.ABOVE, frame << LOW_BITS | site)
-    poke(mem, stub + Header.WHEN, 0)
-    poke(mem, stub + Header.COUNTS, peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) + 1)
+    proxy = new_proxy(a, r, mem, header)
+    poke(mem, proxy + Header.ABOVE, frame << LOW_BITS | site)
+    poke(mem, proxy + Header.WHEN, 0)
+    poke(mem, proxy + Header.COUNTS, peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) + 1)
     poke(mem, frame + Header.COUNTS, peek(mem, frame + Header.COUNTS) + 1)
-    link(a, stub, other, theirs, 0, 0)
-    write_letter(a, other, Letters.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, stub)
-    poke(r, R.NEXT_STUB, stub)
+    link(a, proxy, other, theirs, 0, 0)
+    write_message(a, other, Messages.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy)
+    poke(r, R.NEXT_PROXY, proxy)
     poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
     youngest(a, 1, header)
     if peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) > 1:
@@ -318,19 +323,28 @@ def raised(a: Any, r: Any, position: Any) -> None:
     put(a, r, token, value, wave)
 
 
-def wait(a: Any, r: Any, c: Any, core: Any) -> Any:
-    """Ask for an activation, and wait for letters for a while: BUDGET where some came, QUIET where all cores are."""
-    mine, is_late = line_of(core), peek(r, R.LEFT) == 0
+def withdraw(r: Any, mem: Any, c: Any, core: Any) -> None:
+    """Ask for nothing more, since there is work; where an activation has been given already, it comes."""
+    if peek(r, R.ASKING):
+        proxy = swap(c, line_of(core) + ONE.WANT, 0)
+        if proxy:
+            free_proxy(r, mem, proxy)
+            poke(r, R.ASKING, 0)
+
+
+def wait(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
+    """Ask for an activation, and wait for messages for a while: BUDGET where some came, QUIET where all cores are."""
+    mine, is_late, cores = line_of(core), peek(r, R.LEFT) == 0, peek(c, ALL.CORES)
     poke(r, R.LEFT, max(peek(r, R.LEFT) - 1, 0))
-    if peek(c, ALL.CORES) > 1 and peek(r, R.ASKING) == 0 and is_late:
-        poke(r, R.ASKING, new_stub(a, r, peek(a, A.MEMORY), Header.KEY))
+    if cores > 1 and peek(r, R.ASKING) == 0 and is_late:
+        poke(r, R.ASKING, new_proxy(a, r, peek(a, A.MEMORY), header))
         post(c, mine + ONE.WANT, peek(r, R.ASKING))
     post(c, mine + ONE.IDLE, 1)
-    for _ in range(LOOKS):
-        for sender in range(peek(c, ALL.CORES)):
+    for number in range(LOOKS // cores):
+        for sender in range(cores):
             ring = ring_of(c, sender, core)
             if peek(c, ring) != look(c, ring + LINE):
                 return Why.BUDGET
-        if core == 0 and is_all_quiet(c):
+        if core == 0 and number % SELDOM == 0 and is_all_quiet(c):
             return Why.QUIET
     return Why.IDLE

@@ -1,10 +1,11 @@
 """The token store of one core of several: its tokens know in which wave they are delivered, and some of its frames are
-stubs, which stand for activations that another core has."""
+proxies, which stand for activations that another core has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -14,20 +15,26 @@ from ..measure import Stats
 from ..opcode import Code
 from ..reference import Limits
 from ..series import Series
-from .registers import STUB, WAVE, A, Mode, R
+from .registers import PROXY, WAVE, A, Mode, R
 from .rows import ROW, rows_of
+from .shared import MESSAGE
 from .store import SLACK, Store, power
+
+REST, LONG_REST = 50e-6, 1e-3
+"""How many seconds an idle core sleeps between two looks at its messages, at first; each time it sleeps twice as long,
+up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
 
 
 class Stamped(Store):
-    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all."""
+    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all: whoever wants their
+    tags holds these."""
 
-    def __init__(self, image: Image, limits: Limits, shared: Words, cores: Sequence[Stamped]) -> None:
+    def __init__(self, image: Image, limits: Limits, shared: Words, cores: Sequence[ref[Stamped]]) -> None:
         super().__init__(image, limits, Mode.YOUNGEST, seed=0, clocked=True, enough=0)
         self.registers[R.CORE] = len(cores)
         self.rows, self._shared, self._cores = rows_for_cores(image), shared, cores
         self.profile = np.zeros((2 * SLACK, len(WAVE)), np.int64)
-        self.rest = 0.0
+        self.rest = REST
         """How many seconds the core sleeps when it has nothing to do next."""
         self.waits = np.zeros(len(self.memory), np.int64)
         self.waves = np.zeros(len(self.ring), np.int64)
@@ -58,30 +65,30 @@ class Stamped(Store):
             waves[first:length] = self.waves[: length - first]
             self.waves = waves
 
-    def is_stub(self, frame: int) -> bool:
+    def is_proxy(self, frame: int) -> bool:
         return bool(self.memory[frame + self.image.header] < 0)
 
     def frames(self) -> Iterator[int]:
         """The frames of the open activations that this core has itself."""
         frame = len(self.image.literals)
         while frame < self.registers[R.TOP]:
-            is_stub, site = self.is_stub(frame), self.site_of(frame)
-            if not is_stub and self.memory[frame + 1] >= 0:
+            is_proxy, site = self.is_proxy(frame), self.site_of(frame)
+            if not is_proxy and self.memory[frame + 1] >= 0:
                 yield frame
             scope = self.image.sites[site, SITE.SCOPE]
-            frame += self.image.largest if is_stub else int(self.image.scopes[scope, SCOPE.SIZE])
+            frame += self.image.largest if is_proxy else int(self.image.scopes[scope, SCOPE.SIZE])
 
     def tag(self, frame: int) -> Tag:
         """The tag of an activation: what is around it may be another core's."""
-        stubs: list[tuple[Stamped, int]] = []
+        proxies: list[tuple[Stamped, int]] = []
         store, top = self, self._outermost(frame)
-        while store.is_stub(top) and top not in store.tags:
-            stubs.append((store, top))
+        while store.is_proxy(top) and top not in store.tags:
+            proxies.append((store, top))
             store, around = store._home(top)
             top = store._outermost(around)
-        for store, stub in reversed(stubs):
-            home, around = store._home(stub)
-            store.tags[stub] = Store.tag(home, around)
+        for store, proxy in reversed(proxies):
+            home, around = store._home(proxy)
+            store.tags[proxy] = Store.tag(home, around)
         return super().tag(frame)
 
     def _outermost(self, frame: int) -> int:
@@ -90,10 +97,12 @@ class Stamped(Store):
             frame = self.parent_of(frame)
         return frame
 
-    def _home(self, stub: int) -> tuple[Stamped, int]:
-        """What a stub stands for: the store of a core, and a frame there."""
-        core, frame = self.waits[[stub + STUB.CORE, stub + STUB.FRAME]].tolist()
-        return self._cores[core], frame
+    def _home(self, proxy: int) -> tuple[Stamped, int]:
+        """What a proxy stands for: the store of a core, and a frame there."""
+        core, frame = self.waits[[proxy + PROXY.CORE, proxy + PROXY.FRAME]].tolist()
+        home = self._cores[core]()
+        assert home is not None
+        return home, frame
 
 
 def rows_for_cores(image: Image) -> Words:
@@ -157,12 +166,15 @@ def profile(stores: Sequence[Stamped], begun: int) -> Profile:
     return Profile(fired[:waves], delivered[:waves], waiting[:waves])
 
 
-def stats_of(stores: Sequence[Stamped], by_wave: Profile) -> Stats:
-    """The measures of what has fired, and, where a run is over, of its waves."""
+def stats_of(stores: Sequence[Stamped], by_wave: Profile, opening: Words) -> Stats:
+    """The measures of what has fired, and, where a run is over, of its waves; the messages `opening` activations have
+    not been read."""
     registers = np.array([store.registers for store in stores])
     firings, span = int(registers[:, R.FIRINGS].sum()), _length(by_wave.fired)
     counts = np.sum([store.counts for store in stores], axis=0)
     opened = np.sum([store.begun for store in stores], axis=0)
+    np.add.at(opened, opening[:, MESSAGE.SITE], 1)
+    deepest = max(registers[:, R.DEEPEST].max(), 1 + opening[:, MESSAGE.DEPTH].max(initial=-1))
     return Stats(
         firings=firings,
         steps=int(registers[:, R.STEPS].sum()),
@@ -172,7 +184,7 @@ def stats_of(stores: Sequence[Stamped], by_wave: Profile) -> Stats:
         waiting=Series(by_wave.waiting),
         largest_store=int(by_wave.waiting.max(initial=0)),
         largest_flight=int(by_wave.delivered.max(initial=0)),
-        deepest_tag=int(registers[:, R.DEEPEST].max()),
+        deepest_tag=int(deepest),
         by_node=tuple(counts.tolist()),
         opened={site: count for site, count in zip(stores[0].image.site_list, opened.tolist(), strict=True) if count},
     )

@@ -72,7 +72,7 @@ class Store:
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
         self.registers[R.HELD_TOP] = 1
-        self.memory = _aligned(len(image.literals) + (2 * SLACK) * image.largest)
+        self.memory = aligned(len(image.literals) + (2 * SLACK) * image.largest)
         self.memory[: len(image.literals)] = image.literals
         self.ring = np.zeros((power(2 * SLACK * image.fan), 2), np.int64)
         self.profile = np.zeros((2 * SLACK if clocked else 1, 2), np.int32)
@@ -195,7 +195,7 @@ class Store:
             self._grow_held(factor)
 
     def _grow_memory(self, factor: int) -> None:
-        grown = _aligned(factor * len(self.memory))
+        grown = aligned(factor * len(self.memory))
         grown[: len(self.memory)] = self.memory
         self.memory, self._moved = grown, True
 
@@ -391,7 +391,7 @@ def _grown(array: npt.NDArray[Number], factor: int) -> npt.NDArray[Number]:
     return grown
 
 
-def _aligned(words: int) -> Words:
+def aligned(words: int) -> Words:
     """So many words, at 0, that begin where a line of the processor's cache does."""
     room = np.zeros(words + LINE, np.int64)
     begin = -(room.ctypes.data // 8) % LINE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from compiled_programs import count
+from compiled_programs import count, even, spread
 from tagloom.interp import engine
 from tagloom.interp.compiled import run, thread
 
@@ -21,6 +21,15 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count.run(3).engine == "reference"
     monkeypatch.setattr(engine, "first_state", forbidden)
     assert count(5) == 5
+
+
+def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that ran last are in memory, and not those that were compiled last."""
+    monkeypatch.setattr(run, "_KEPT", 2)
+    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    for function in (count, even, count, spread):
+        run.prepared(function.program)
+    assert [run.is_ready(function.program) for function in (count, even, spread)] == [True, False, True]
 
 
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
 def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large arrays get all the room that they may need, so that no copy keeps Ctrl-C waiting; where the system does not
     promise so much, they get less, and more later."""
-    copied, true_grow, true_aligned = [0], store.Store.grow, store._aligned
+    copied, true_grow, true_aligned = [0], store.Store.grow, store.aligned
 
     def grow(self: store.Store) -> None:
         copied.append(self.growth())
@@ -212,7 +212,7 @@ def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkey
         return true_aligned(words)
 
     monkeypatch.setattr(store.Store, "grow", grow)
-    monkeypatch.setattr(store, "_aligned", aligned)
+    monkeypatch.setattr(store, "aligned", aligned)
     out = triangle.run(400_000, engine="fast", schedule=name, limits=Limits(depth=10**6))
     assert (out.value, out.stats.deepest_tag) == (400_000 * 400_001 // 2, 400_000)
     assert max(copied) < (store.LEAP * store.SMALL if promised == 2**62 else promised)
