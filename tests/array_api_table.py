@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tagloom as tl
-from array_api import GROUPS, LEFT_OUT, NOT_YET, alike, answer, calls, strict
+from array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
 from array_rows import attributes as attributes_of
 from tagloom.core import dtypes
 from tagloom.core.op import OPS, Op
@@ -36,8 +36,6 @@ def missing() -> Iterator[str]:
     for name, reason in LEFT_OUT.items():
         if not hasattr(tl, name):
             yield f"- `{name}`: {reason}"
-    if NOT_YET:
-        yield f"- not yet: {' '.join(f'`{name}`' for name in NOT_YET)}"
 
 
 def rows() -> Iterator[str]:
