@@ -40,6 +40,7 @@ ARRAYS = (
     Type(dtypes.bool, (3,)),
     Type(dtypes.bool, (None,)),
     Type(dtypes.float64, (3, 3)),
+    Type(dtypes.float64, (3, 1)),
 )
 """What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
 PALETTES: tuple[tuple[Type, ...], ...] = (
