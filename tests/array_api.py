@@ -35,45 +35,6 @@ GROUPS = _groups()
 COMPLEX = "there are no complex dtypes"
 LEFT_OUT = {**dict.fromkeys(("conj", "imag", "real"), COMPLEX), "isin": "of 2025.12", "broadcast_shapes": "of 2025.12"}
 """What is not there, and why."""
-NOT_YET = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "copysign",
-    "cosh",
-    "expm1",
-    "floor",
-    "hypot",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "nextafter",
-    "positive",
-    "reciprocal",
-    "round",
-    "sign",
-    "signbit",
-    "sinh",
-    "square",
-    "tan",
-    "trunc",
-]
 
 
 class Call(NamedTuple):

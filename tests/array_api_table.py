@@ -6,17 +6,25 @@ python tests/array_api_table.py        writes them into the page
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tagloom as tl
-from array_api import GROUPS, LEFT_OUT, NOT_YET, alike, answer, calls, strict
-from array_rows import attributes as attributes_of
-from tagloom.core import dtypes
-from tagloom.core.op import OPS, Op
-from tagloom.core.program import Node, Var
+from array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
+from generator import ARRAYS, signatures
+from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.structure import leaf
+from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.op import OPS, Attributes, Op
 from tagloom.core.types import Type
+from tagloom.interp.compiled.chains import Chain, by_numpy, planned
 from tagloom.interp.compiled.support import left_to_python
+from tagloom.interp.cuda.run import lacking as cuda_lacks
+from tagloom.interp.image import NODE
+from tagloom.interp.imaging import image
+from tagloom.interp.opcode import Code
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
 BY_ELEMENTS = [row.name for row in OPS.values() if row.scalar is not None]
@@ -36,28 +44,20 @@ def missing() -> Iterator[str]:
     for name, reason in LEFT_OUT.items():
         if not hasattr(tl, name):
             yield f"- `{name}`: {reason}"
-    if NOT_YET:
-        yield f"- not yet: {' '.join(f'`{name}`' for name in NOT_YET)}"
 
 
 def rows() -> Iterator[str]:
     """The rows that do not compute element by element."""
-    yield "| op | operands | attributes | on `compiled` | meaning |"
-    yield "|---|---|---|---|---|"
+    yield "| op | operands | attributes | meaning |"
+    yield "|---|---|---|---|"
     for row in OPS.values():
         if row.scalar is None:
             attributes = " ".join(f"`{each}`" for each in row.attributes)
-            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_done_by(row)} | {_said(row)} |"
+            yield f"| `{row.name}` | {_operands(row)} | {attributes} | {_said(row)} |"
 
 
 def _operands(row: Op) -> str:
     return "any number" if row.arity is None else str(row.arity)
-
-
-def _done_by(row: Op) -> str:
-    nodes = [Node(row.name, (), (Var("y", Type(dtypes.int64)),), attributes=given) for given in attributes_of(row)]
-    left = set(map(left_to_python, nodes))
-    return {(True,): "NumPy", (False,): "machine code"}.get(tuple(left), "machine code; of several axes NumPy")
 
 
 def _said(row: Op) -> str:
@@ -65,7 +65,41 @@ def _said(row: Op) -> str:
     return " ".join(row.doc.split(">>>")[0].split()).replace("|", "\\|")
 
 
-TABLES = {"rows": rows, "judged": judged, "missing": missing}
+def engines() -> Iterator[str]:
+    """Which engine does which op how: the image, and the plans of `compiled`, are asked."""
+    yield "| ops | on | `fast` | `cuda` | `compiled` |"
+    yield "|---|---|---|---|---|"
+    found: dict[tuple[str, ...], list[str]] = {}
+    for op, every in signatures(ARRAYS, arrays=True).items():
+        sample = {all(type_.is_scalar for type_ in types): (types, given) for types, given in every[::-1]}
+        for is_scalars, (types, given) in sorted(sample.items(), reverse=True):
+            found.setdefault(("numbers" if is_scalars else "arrays", *_ways(op, types, given)), []).append(op)
+    for ways, ops in found.items():
+        yield f"| {' '.join(f'`{op}`' for op in ops)} | {' | '.join(ways)} |"
+
+
+def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, str]:
+    leaves = tuple(map(leaf, types))
+    parameters = tuple(zip(("x", "y", "z"), leaves, strict=False))
+    source = Source(
+        lambda *values: apply(op, *values, **dict(given)), parameters, leaf(OPS[op].types(*types, **dict(given)))
+    )
+    program, _ = Trace(Symbol).program(source, leaves)
+    made, (node,) = image(tl.lower(program)), program.main.body.nodes
+    number = next(number for number, each in enumerate(made.graph.nodes) if each.op == op)
+    is_left = made.nodes[number, NODE.CODE] == Code.LEAVE
+    on_device = next(cuda_lacks(made), None) is None
+    if left_to_python(node):
+        compiled = "Python calls NumPy"
+    elif by_numpy(node) and not node.results[0].type.is_scalar:
+        compiled = "NumPy's loop, in blocks of a chain"
+    else:
+        is_chained = any(isinstance(part, Chain) for part in planned(program.main.body))
+        compiled = "machine code, one loop for a chain" if is_chained else "machine code"
+    return "the reference's rule" if is_left else "in its loop", "yes" if on_device else "no", compiled
+
+
+TABLES = {"engines": engines, "rows": rows, "judged": judged, "missing": missing}
 
 
 def with_tables(page: str) -> str:

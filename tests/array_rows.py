@@ -33,7 +33,7 @@ _OWN: dict[tuple[str, str], tuple[Any, ...]] = {
     **{(name, "axis"): _AXES for name in ("argmax", "argmin", "size")},
     ("roll", "axis"): (None, (0,), (-1,)),
     ("squeeze", "axis"): ((0,), ()),
-    ("broadcast_to", "shape"): ((3,), (2, 3)),
+    ("broadcast_to", "shape"): ((3,), (2, 3), (1, 3)),
     ("windows", "shape"): ((1,), (2,)),
 }
 

@@ -107,6 +107,13 @@ def _first_trap(reference: Outcome, compiled: Outcome) -> Iterator[str]:
     one, other = words(reference.traps[0]), words(compiled.traps[0])
     if one != other or reference.traps[0].tag != compiled.traps[0].tag:
         yield f"the reference met\n{one}\ncompiled\n{other}"
-    first, second = reference.trapped[0], compiled.trapped[0]
-    if list(map(fingerprint, first.inputs or ())) != list(map(fingerprint, second.inputs or ())):
-        yield f"the operands were {first.inputs}, and compiled {second.inputs}"
+    first, second = _operands(reference), _operands(compiled)
+    if list(map(fingerprint, first)) != list(map(fingerprint, second)):
+        yield f"the operands were {first}, and compiled {second}"
+
+
+def _operands(outcome: Outcome) -> tuple[Any, ...]:
+    """Those of the first trap. What is on a trigger's port is none."""
+    trapped = outcome.trapped[0]
+    inputs = trapped.inputs or ()
+    return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].triggered]

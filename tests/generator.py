@@ -40,6 +40,7 @@ ARRAYS = (
     Type(dtypes.bool, (3,)),
     Type(dtypes.bool, (None,)),
     Type(dtypes.float64, (3, 3)),
+    Type(dtypes.float64, (3, 1)),
 )
 """What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
 PALETTES: tuple[tuple[Type, ...], ...] = (
@@ -357,7 +358,9 @@ def whole(value: Any, type_: Type) -> Any:
 
 def _closed(type_: Type) -> Type:
     """A type with sizes that are known: that of a literal."""
-    return type_ if type_.shape is None else Type(type_.dtype, tuple(3 for _ in type_.shape))
+    return (
+        type_ if type_.shape is None else Type(type_.dtype, tuple(3 if size is None else size for size in type_.shape))
+    )
 
 
 def _strong(value: Any) -> Any:

@@ -158,7 +158,7 @@ TWINS = (
     noting("the clock is not noted", "Head.ENDS * (ahead == 1)", "Head.ENDS * (ahead == 2)"),
     writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
     writing("the tag of who sends", "peek(item, Noted.TARGET) << PORT_BITS", "peek(item, Noted.TOKEN) >> 24 << 24"),
-    writing("the first float that is larger", "if peek(floats, middle) < word", "if peek(floats, middle) <= word"),
+    writing("a larger float than it is", "if peek(floats, middle) < word", "if peek(floats, middle) <= word", SPEAKING),
     writing("the first output of a switch", "return peek(item, Noted.VALUE) == 0", "return False"),
     writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),
 )  # fmt: skip

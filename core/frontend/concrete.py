@@ -48,7 +48,7 @@ class Concrete(Operators):
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
         """What operators with a NumPy array on their left hand over; functions of NumPy compute as ever."""
         if function in UFUNCS and method == "__call__" and not options:
-            return Operators.apply(UFUNCS[function], *operands)
+            return Operators.apply(self.operator(UFUNCS[function]), *operands)
         plain = [np.asarray(each) if isinstance(each, Concrete) else each for each in operands]
         return getattr(function, method)(*plain, **options)
 

@@ -10,11 +10,11 @@ from typing import Any
 from .. import ops
 from ..op import OPS, lookup
 from .api import apply
-from .standard import creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics
+from .standard import creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics
 
 _OPERANDS = ("x", "y", "z")
 assert ops.__all__, "importing the families declares the ops"
-for module in (creation, datatypes, indexing, linalg, manipulation, networks, searching, statistics):
+for module in (creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics):
     for name, function in vars(module).items():
         if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:
             function.__doc__ = function.__doc__ or OPS[name].doc
@@ -60,6 +60,39 @@ log = _function("log")
 sin = _function("sin")
 cos = _function("cos")
 tanh = _function("tanh")
+tan = _function("tan")
+asin = _function("asin")
+acos = _function("acos")
+atan = _function("atan")
+atan2 = _function("atan2")
+sinh = _function("sinh")
+cosh = _function("cosh")
+asinh = _function("asinh")
+acosh = _function("acosh")
+atanh = _function("atanh")
+expm1 = _function("expm1")
+log1p = _function("log1p")
+log2 = _function("log2")
+log10 = _function("log10")
+logaddexp = _function("logaddexp")
+hypot = _function("hypot")
+floor = _function("floor")
+ceil = _function("ceil")
+trunc = _function("trunc")
+round = _function("round")
+sign = _function("sign")
+copysign = _function("copysign")
+signbit = _function("signbit")
+isfinite = _function("isfinite")
+isinf = _function("isinf")
+isnan = _function("isnan")
+nextafter = _function("nextafter")
+bitwise_and = _function("bitwise_and")
+bitwise_or = _function("bitwise_or")
+bitwise_xor = _function("bitwise_xor")
+bitwise_invert = _function("bitwise_invert")
+bitwise_left_shift = _function("bitwise_left_shift")
+bitwise_right_shift = _function("bitwise_right_shift")
 matmul = linalg.matmul
 where = _function("where")
 identity = _function("identity")

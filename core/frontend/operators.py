@@ -38,20 +38,30 @@ UFUNCS: dict[np.ufunc, str] = {
     np.bitwise_and: "logical_and",
     np.bitwise_or: "logical_or",
     np.bitwise_xor: "logical_xor",
+    np.left_shift: "bitwise_left_shift",
+    np.right_shift: "bitwise_right_shift",
 }
 """The functions that NumPy's arrays call for Python's operators."""
+_OF_INTEGERS = {
+    "logical_and": "bitwise_and",
+    "logical_or": "bitwise_or",
+    "logical_xor": "bitwise_xor",
+    "logical_not": "bitwise_invert",
+}
+"""Operators that are logic of bools are of integers' bits."""
 
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
     def method(self: Operators, other: object) -> Any:
-        return Operators.apply(op, other, self) if swapped else Operators.apply(op, self, other)
+        name = self.operator(op)
+        return Operators.apply(name, other, self) if swapped else Operators.apply(name, self, other)
 
     return method
 
 
 def _unary(op: str) -> Any:
     def method(self: Operators) -> Any:
-        return Operators.apply(op, self)
+        return Operators.apply(self.operator(op), self)
 
     return method
 
@@ -70,6 +80,10 @@ class Operators:
     @property
     def _type(self) -> Type:
         raise NotImplementedError
+
+    def operator(self, op: str) -> str:
+        """The op of one of Python's operators, this being an operand."""
+        return _OF_INTEGERS.get(op, op) if self.dtype.is_integer else op
 
     @property
     def dtype(self) -> DType:
@@ -139,7 +153,13 @@ class Operators:
     __and__, __rand__ = _binary("logical_and"), _binary("logical_and", swapped=True)
     __or__, __ror__ = _binary("logical_or"), _binary("logical_or", swapped=True)
     __xor__, __rxor__ = _binary("logical_xor"), _binary("logical_xor", swapped=True)
+    __lshift__, __rlshift__ = _binary("bitwise_left_shift"), _binary("bitwise_left_shift", swapped=True)
+    __rshift__, __rrshift__ = _binary("bitwise_right_shift"), _binary("bitwise_right_shift", swapped=True)
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
+
+    def __pos__(self) -> Any:
+        return Operators.namespace.positive(self)
+
     __hash__: Any = None
 
     def __getitem__(self, key: Any) -> Any:

@@ -55,7 +55,7 @@ class Symbol(Operators):
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
         """What operators with a NumPy array on their left hand over; functions of NumPy are refused."""
         if function in UFUNCS and method == "__call__" and not options:
-            return Symbol.apply(UFUNCS[function], *operands)
+            return Symbol.apply(self.operator(UFUNCS[function]), *operands)
         raise _concrete_needed(self, f"np.{function.__name__}", _NUMPY_HINT)
 
     def __bool__(self) -> NoReturn:

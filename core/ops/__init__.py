@@ -2,6 +2,7 @@
 
 from . import (
     arithmetic,
+    bits,
     cells,
     compare,
     effect,
@@ -11,6 +12,7 @@ from . import (
     math,
     open,
     order,
+    parts,
     random,
     reduce,
     select,
@@ -19,6 +21,7 @@ from . import (
 
 __all__ = [
     "arithmetic",
+    "bits",
     "cells",
     "compare",
     "effect",
@@ -28,6 +31,7 @@ __all__ = [
     "math",
     "open",
     "order",
+    "parts",
     "random",
     "reduce",
     "select",

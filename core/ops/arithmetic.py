@@ -27,8 +27,9 @@ def _negative_exponent(x: Any, y: Any) -> Any:
 
 
 def _power(x: Any, y: Any) -> Any:
-    """NumPy's own takes the square root where one exponent is for all, and differs from pow at -0.0 and -inf."""
-    return np.power(x, np.ascontiguousarray(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y)))))
+    """NumPy's own takes the square root where one exponent is for all, and differs from pow at -0.0 and -inf. What it
+    takes for that is an exponent that is broadcast, if only to its own shape."""
+    return np.power(x, np.array(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y))), order="C"))
 
 
 def _smaller(x: Any, y: Any) -> Any:

@@ -8,6 +8,7 @@ LAPACK Users' Guide, chapter 4).
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -137,14 +138,35 @@ def _fails(function: Callable[..., Any]) -> Callable[..., bool]:
     return when
 
 
+def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A routine of LAPACK's that knows its last result, as long as the operands are alive: it is asked first whether it
+    has one, and then for each row that is a part of it."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def call(*operands: Any) -> Any:
+        arrays = [each for each in operands if isinstance(each, np.ndarray)]
+        at = (*map(id, arrays), *operands[len(arrays) :])
+        if at not in known:
+            made = function(*operands)
+            known.clear()
+            known[at] = made
+            for each in arrays:
+                weakref.finalize(each, known.pop, at, None)
+        return known[at]
+
+    return call
+
+
 def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = "") -> None:
     undefined = Undefined(_fails(numpy), trap, "f") if trap else None
     columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
     op(name, arity=arity, types=types, numpy=numpy, shape=None, doc=doc, **columns)
 
 
-def _cholesky(x: Any, upper: bool) -> Any:
-    return np.linalg.cholesky(x, upper=upper)
+def _diagonal_of(x: Any, offset: int) -> Any:
+    """NumPy takes only 32 bits, beyond which there are no diagonals either."""
+    rows, columns = np.shape(x)[-2:]
+    return np.diagonal(x, max(-rows, min(offset, columns)), -2, -1)
 
 
 def _solve(a: Any, b: Any) -> Any:
@@ -152,6 +174,8 @@ def _solve(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
 
+_qr, _svd = _remembered(np.linalg.qr), _remembered(np.linalg.svd)
+_cholesky = _remembered(lambda x, upper: np.linalg.cholesky(x, upper=upper))
 _SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
 
 _row(
@@ -176,7 +200,7 @@ _row(
 _row(
     "inv",
     _same,
-    np.linalg.inv,
+    _remembered(np.linalg.inv),
     "Inverse of a square matrix; traps where it is singular.\n\n"
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
     trap=_SINGULAR,
@@ -184,7 +208,7 @@ _row(
 _row(
     "solve",
     _solved,
-    _solve,
+    _remembered(_solve),
     "The x of `a @ x = b`, of a square matrix a; b is a vector where it has one axis. Traps where a is singular.\n\n"
     ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
     arity=2,
@@ -193,7 +217,7 @@ _row(
 _row(
     "cholesky",
     _triangle,
-    _cholesky,
+    lambda x, upper: _cholesky(x, upper),
     "The triangular matrix l of which a symmetric one is `l @ l.T`, or, with `upper`, u of which it is `u.T @ u`. One\n"
     "half is read. Traps where the matrix is not positive definite.\n\n"
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
@@ -203,21 +227,21 @@ _row(
 _row(
     "qr_q",
     _orthogonal,
-    lambda x, mode: np.linalg.qr(x, mode)[0],
+    lambda x, mode: _qr(x, mode)[0],
     "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
     "mode",
 )
 _row(
     "qr_r",
     _triangular,
-    lambda x, mode: np.linalg.qr(x, mode)[1],
+    lambda x, mode: _qr(x, mode)[1],
     "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
     "mode",
 )
 _row(
     "eigvalsh",
     _eigenvalues,
-    np.linalg.eigvalsh,
+    _remembered(np.linalg.eigvalsh),
     "Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first.\n\n"
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
     trap=_ENDLESS,
@@ -225,7 +249,7 @@ _row(
 _row(
     "eigh_vectors",
     _same,
-    lambda x: np.linalg.eigh(x)[1],
+    _remembered(lambda x: np.linalg.eigh(x)[1]),
     "Eigenvectors of a symmetric matrix, of which the lower half is read: a column for each of its eigenvalues.\n\n"
     ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
     trap=_ENDLESS,
@@ -233,7 +257,7 @@ _row(
 _row(
     "svd_u",
     _left,
-    lambda x, full_matrices: np.linalg.svd(x, full_matrices=full_matrices)[0],
+    lambda x, full_matrices: _svd(x, full_matrices)[0],
     "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
     "full_matrices",
@@ -242,7 +266,7 @@ _row(
 _row(
     "svdvals",
     _singular,
-    lambda x: np.linalg.svd(x, compute_uv=False),
+    _remembered(lambda x: np.linalg.svd(x, compute_uv=False)),
     "Singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_ENDLESS,
@@ -250,7 +274,7 @@ _row(
 _row(
     "svd_vh",
     _right,
-    lambda x, full_matrices: np.linalg.svd(x, full_matrices=full_matrices)[2],
+    lambda x, full_matrices: _svd(x, full_matrices)[2],
     "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
     "full_matrices",
@@ -259,7 +283,7 @@ _row(
 _row(
     "diagonal",
     _diagonal,
-    lambda x, offset: np.diagonal(x, offset, -2, -1),
+    _diagonal_of,
     "The elements of a diagonal of a matrix: of the one that is `offset` above the main one.\n\n"
     ">>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()\n[1, 4]\n",
     "offset",

@@ -12,6 +12,11 @@ from collections.abc import Callable
 
 _EXP_HIGHEST = 709.782712893384
 """The largest float64 whose exponential is finite."""
+_SINH_HIGHEST = 710.4758600739439
+"""The largest float64 whose hyperbolic sine, and cosine, is finite."""
+_WHOLE = 2.0**52
+"""From here on every float64 is a whole number."""
+_LN_2 = 0.6931471805599453
 
 
 def div(x: float, y: float) -> float:
@@ -88,6 +93,164 @@ def sin(x: float) -> float:
 
 def cos(x: float) -> float:
     return math.cos(x) if not math.isinf(x) else math.nan
+
+
+def tan(x: float) -> float:
+    return math.tan(x) if not math.isinf(x) else math.nan
+
+
+def asin(x: float) -> float:
+    return math.asin(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+def acos(x: float) -> float:
+    return math.acos(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+def sinh(x: float) -> float:
+    return math.sinh(x) if not math.fabs(x) > _SINH_HIGHEST else math.copysign(math.inf, x)
+
+
+def cosh(x: float) -> float:
+    return math.cosh(x) if not math.fabs(x) > _SINH_HIGHEST else math.inf
+
+
+def acosh(x: float) -> float:
+    return math.acosh(x) if x >= 1.0 else math.nan
+
+
+def atanh(x: float) -> float:
+    if -1.0 < x < 1.0:
+        return math.atanh(x)
+    return math.copysign(math.inf, x) if math.fabs(x) == 1.0 else math.nan
+
+
+def expm1(x: float) -> float:
+    return math.expm1(x) if not x > _EXP_HIGHEST else math.inf
+
+
+def log1p(x: float) -> float:
+    if x > -1.0:
+        return math.log1p(x)
+    return -math.inf if x == -1.0 else math.nan
+
+
+def log2(x: float) -> float:
+    if x > 0.0:
+        return math.log2(x)
+    return -math.inf if x == 0.0 else math.nan
+
+
+def log10(x: float) -> float:
+    if x > 0.0:
+        return math.log10(x)
+    return -math.inf if x == 0.0 else math.nan
+
+
+def logaddexp(x: float, y: float) -> float:
+    """The smaller one is first taken relative to the larger, so that nothing overflows on the way."""
+    if x == y:  # infinities too, whose difference is NaN
+        return x + _LN_2
+    apart = x - y
+    if apart > 0.0:
+        return x + math.log1p(exp(-apart))
+    return y + math.log1p(exp(apart))
+
+
+def hypot(x: float, y: float) -> float:
+    """Within 1 ulp (Borges, "An improved algorithm for hypot(a, b)", 2019), and of exactly rounded operations alone,
+    so that it is the same bits everywhere; the C library's and Python's own are not those of each other."""
+    one, other = math.fabs(x), math.fabs(y)
+    if one == math.inf or other == math.inf:
+        return math.inf
+    if one != one or other != other:
+        return math.nan
+    large, small = (one, other) if one >= other else (other, one)
+    if small <= large * 2.0**-54:
+        return large + small
+    if large > 2.0**511:
+        return _hypot_of(large * 2.0**-600, small * 2.0**-600) * 2.0**600
+    if small < 2.0**-459:
+        return _hypot_of(large * 2.0**600, small * 2.0**600) * 2.0**-600
+    return _hypot_of(large, small)
+
+
+def _hypot_of(large: float, small: float) -> float:
+    """Where no square overflows, or loses bits."""
+    made = math.sqrt(large * large + small * small)
+    if made <= 2.0 * small:
+        more = made - small
+        wrong = large * (2.0 * more - large) + (more - 2.0 * (large - small)) * more
+    else:
+        more = made - large
+        wrong = 2.0 * more * (large - 2.0 * small) + ((4.0 * more - small) * small + more * more)
+    return made - wrong / (2.0 * made)
+
+
+def round_half_even(x: float) -> float:
+    """The addition rounds where no bits are left for a fraction."""
+    if not math.fabs(x) < _WHOLE:
+        return x
+    beyond = math.copysign(_WHOLE, x)
+    return math.copysign((x + beyond) - beyond, x)
+
+
+def floor(x: float) -> float:
+    near = round_half_even(x)
+    return near - 1.0 if near > x else near
+
+
+def ceil(x: float) -> float:
+    near = round_half_even(x)
+    return math.copysign(near + 1.0, x) if near < x else near
+
+
+def trunc(x: float) -> float:
+    return math.copysign(floor(math.fabs(x)), x)
+
+
+def unchanged(x: float) -> float:
+    return x
+
+
+def sign(x: float) -> float:
+    """NaN is none of these, and x - x is a zero of any type of number."""
+    if x > 0:
+        return 1.0
+    if x < 0:
+        return -1.0
+    return x - x
+
+
+def integer_sign(x: int, one: int) -> int:
+    if x > 0:
+        return one
+    return one - one if x == 0 else one - one - one
+
+
+def signbit(x: float) -> bool:
+    return math.copysign(1.0, x) < 0.0
+
+
+def isfinite(x: float) -> bool:
+    return x - x == 0
+
+
+def isinf(x: float) -> bool:
+    return x == x and x - x != 0
+
+
+def isnan(x: float) -> bool:
+    return x != x
+
+
+def left_shift(x: int, y: int) -> int:
+    """No number has more than 64 bits, so that what is moved on by more has none left."""
+    return x << y if 0 <= y < 64 else x - x
+
+
+def right_shift(x: int, y: int) -> int:
+    return x >> y if 0 <= y < 64 else (x >> 63) >> 1
 
 
 def minimum(x: float, y: float) -> float:

@@ -119,7 +119,8 @@ def _put(x: Any, values: Any, *indices: Any) -> Any:
     """Where several go to one place the last stays: NumPy leaves that open."""
     made = np.array(x)
     at = np.broadcast_arrays(*_places(*indices))
-    given = np.broadcast_to(values, (*at[0].shape, *made.shape[len(at) :])).reshape(-1, *made.shape[len(at) :])
+    rest = made.shape[len(at) :]
+    given = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
     for number, place in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
         made[place] = given[number]
     return made

@@ -7,13 +7,14 @@ import re
 from types import EllipsisType
 from typing import TypeAlias
 
+from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
 from .axes import Sizes, check_rank, sizes, words
 
 Entry: TypeAlias = int | slice | EllipsisType | None
 Key: TypeAlias = tuple[Entry, ...]
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _REQUIRED = 'integers, slices, None and ..., as in key="1:, ..., None, -1"'
 
 
@@ -48,15 +49,22 @@ def read_key(text: object) -> Key:
     return key
 
 
+def _number(digits: str, text: str) -> int:
+    number, (low, high) = int(digits), dtypes.int64.range
+    if not low <= number <= high:
+        raise Invalid("an index beyond int64", required=f"{low} to {high}", got=text)
+    return number
+
+
 def _read(part: str, text: str) -> Entry:
     if part in ("...", "None"):
         return Ellipsis if part == "..." else None
     if _INTEGER.fullmatch(part):
-        return int(part)
+        return _number(part, text)
     bounds = [piece.strip() for piece in part.split(":")]
     if not 2 <= len(bounds) <= 3 or not all(not piece or _INTEGER.fullmatch(piece) for piece in bounds):
         raise Invalid("this is no key", required=_REQUIRED, got=text)
-    start, stop, step = [int(piece) if piece else None for piece in (*bounds, "")[:3]]
+    start, stop, step = [_number(piece, text) if piece else None for piece in (*bounds, "")[:3]]
     if step == 0:
         raise Invalid("a slice with a step of 0", required="another step", got=text)
     return slice(start, stop, step)

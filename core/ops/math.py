@@ -13,16 +13,54 @@ import numpy as np
 
 from ..op import op
 from . import guarded
-from .rules import elementwise
+from .rules import elementwise, word
 
 
-def _function(name: str, numpy: Any, scalar: Any, doc: str, narrow: Any = None) -> None:
-    op(name, arity=1, types=elementwise("f"), numpy=numpy, scalar=scalar, narrow=narrow, symbol=name, doc=doc)
+def _function(numpy: Any, scalar: Any, said: str, example: str, *, narrow: Any = None, arity: int = 1) -> None:
+    """A row of the name of its scalar column."""
+    name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
+    op(name, arity=arity, types=elementwise("f"), numpy=numpy, scalar=scalar, narrow=narrow, symbol=word(name), doc=doc)
 
 
-_function("sqrt", np.sqrt, guarded.sqrt, "Square root; NaN below zero.\n\n>>> tl.sqrt(2.25)\n1.5\n")
-_function("exp", np.exp, guarded.exp, "Exponential; inf where it overflows.\n\n>>> tl.exp(0.0)\n1.0\n")
-_function("log", np.log, guarded.log, "Natural logarithm; -inf at zero, NaN below.\n\n>>> tl.log(1.0)\n0.0\n")
-_function("sin", np.sin, guarded.sin, "Sine of radians; NaN at infinities.\n\n>>> tl.sin(0.0)\n0.0\n", np.sin)
-_function("cos", np.cos, guarded.cos, "Cosine of radians; NaN at infinities.\n\n>>> tl.cos(0.0)\n1.0\n", np.cos)
-_function("tanh", np.tanh, math.tanh, "Hyperbolic tangent.\n\n>>> tl.tanh(0.0)\n0.0\n", np.tanh)
+_function(np.sqrt, guarded.sqrt, "Square root; NaN below zero.", "sqrt(2.25)\n1.5")
+_function(np.exp, guarded.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0")
+_function(np.log, guarded.log, "Natural logarithm; -inf at zero, NaN below.", "log(1.0)\n0.0")
+_function(np.sin, guarded.sin, "Sine of radians; NaN at infinities.", "sin(0.0)\n0.0", narrow=np.sin)
+_function(np.cos, guarded.cos, "Cosine of radians; NaN at infinities.", "cos(0.0)\n1.0", narrow=np.cos)
+_function(np.tanh, math.tanh, "Hyperbolic tangent.", "tanh(0.0)\n0.0", narrow=np.tanh)
+_function(np.tan, guarded.tan, "Tangent of radians; NaN at infinities.", "tan(0.0)\n0.0")
+_function(np.arcsin, guarded.asin, "Arcsine, in radians; NaN outside -1 to 1.", "asin(0.0)\n0.0")
+_function(np.arccos, guarded.acos, "Arccosine, in radians; NaN outside -1 to 1.", "acos(1.0)\n0.0")
+_function(np.arctan, math.atan, "Arctangent, in radians.", "atan(0.0)\n0.0")
+_function(
+    np.arctan2,
+    math.atan2,
+    "The angle of the point (y, x), in radians from -pi to pi; the first operand is y.",
+    "atan2(0.0, 1.0)\n0.0",
+    arity=2,
+)
+_function(np.sinh, guarded.sinh, "Hyperbolic sine; infinite where it overflows.", "sinh(0.0)\n0.0")
+_function(np.cosh, guarded.cosh, "Hyperbolic cosine; inf where it overflows.", "cosh(0.0)\n1.0")
+_function(np.arcsinh, math.asinh, "Inverse hyperbolic sine.", "asinh(0.0)\n0.0")
+_function(np.arccosh, guarded.acosh, "Inverse hyperbolic cosine; NaN below 1.", "acosh(1.0)\n0.0")
+_function(
+    np.arctanh, guarded.atanh, "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.", "atanh(0.0)\n0.0"
+)
+_function(np.expm1, guarded.expm1, "Exponential less 1, exact near zero, too.", "expm1(0.0)\n0.0")
+_function(np.log1p, guarded.log1p, "Natural logarithm of 1 + x, exact near zero, too.", "log1p(0.0)\n0.0")
+_function(np.log2, guarded.log2, "Logarithm to the base 2; -inf at zero, NaN below.", "log2(8.0)\n3.0")
+_function(np.log10, guarded.log10, "Logarithm to the base 10; -inf at zero, NaN below.", "log10(100.0)\n2.0")
+_function(
+    np.logaddexp,
+    guarded.logaddexp,
+    "log(exp(x) + exp(y)), which overflows nowhere on the way.",
+    "logaddexp(0.0, float('-inf'))\n0.0",
+    arity=2,
+)
+_function(
+    np.hypot,
+    guarded.hypot,
+    "The length of (x, y): the square root of x * x + y * y, which overflows nowhere on the way.",
+    "hypot(3.0, 4.0)\n5.0",
+    arity=2,
+)

@@ -25,13 +25,11 @@ def _range(*operands: Type) -> Type:
     return Type(promoted(operands), (None,))
 
 
-def _steps(start: Any, stop: Any, step: Any) -> int:
-    """How many numbers there are from start, before stop."""
-    numbers = [np.asarray(each).item() for each in (start, stop, step)]
-    if all(type(each) is int for each in numbers):
-        return len(range(*numbers))
-    start, stop, step = map(float, numbers)
-    return max(0, int(np.ceil((stop - start) / step)))
+def steps(start: Any, stop: Any, step: Any) -> int:
+    """How many of Python's numbers there are from start, before stop."""
+    if all(type(each) is int for each in (start, stop, step)):
+        return max(0, int(-((start - stop) // step)))
+    return max(0, math.ceil((float(stop) - float(start)) / float(step)))
 
 
 def _endless(start: Any, stop: Any, step: Any) -> bool:
@@ -40,7 +38,7 @@ def _endless(start: Any, stop: Any, step: Any) -> bool:
 
 
 def _arange(start: Any, stop: Any, step: Any) -> Any:
-    count = _steps(start, stop, step)
+    count = steps(*(np.asarray(each).item() for each in (start, stop, step)))
     _check_size(count)
     dtype = np.result_type(start, stop, step)
     return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
@@ -64,7 +62,8 @@ def _repeated(x: Type, repeats: Type, axis: object) -> Type:
 
 def _repeat(x: Any, repeats: Any, axis: int) -> Any:
     times = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
-    _check_size(math.prod(np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]) * sum(times))
+    others = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
+    _check_size(math.prod(filter(None, others)) * sum(times))
     return np.repeat(x, times, axis=axis)
 
 

@@ -162,7 +162,7 @@ _reduction(
     "all",
     _truth,
     np.all,
-    """Whether all elements along an axis, or several (attribute `axis`; None: all there are), are true, or not zero;
+    """Whether all elements along an axis, or several (attribute `axis`; None: of all), are true, or not zero;
 true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
 >>> tl.all([[True, False], [True, True]], axis=1).tolist()
@@ -174,7 +174,7 @@ _reduction(
     "any",
     _truth,
     np.any,
-    """Whether some element along an axis, or several (attribute `axis`; None: of all there are), is true, or not zero;
+    """Whether some element along an axis, or several (attribute `axis`; None: of all), is true, or not zero;
 false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
 >>> tl.any([[True, False], [False, False]], axis=1).tolist()

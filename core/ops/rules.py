@@ -56,6 +56,11 @@ def integers_by(function: Callable[..., Any], *further: Any, others: Callable[..
     return Choice(lambda operand, result: chosen[0 if result.is_integer else 1])
 
 
+def word(name: str) -> str:
+    """The symbol of an op that is known by its name: that, if it is as short as a symbol."""
+    return name if len(name) <= 4 else ""
+
+
 def rounding(count: int, size: Any, *operands: Any) -> Any:
     """How far a sum of so many products may be from the exact one; `size` is that of their absolute values."""
     kinds = np.result_type(*operands)

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..attribute import said
 from ..errors import Invalid
 from ..op import op
-from ..types import Shape, Type, join_shapes
+from ..types import Type, join_shapes
 from .axes import Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, words
 from .rules import promoted
 
@@ -20,18 +20,16 @@ from .rules import promoted
 def _broadcast(x: Type, shape: object) -> Type:
     numbers(x)
     wanted = static_sizes(shape)
-    fits = x.shape is None or _joined([x.shape, wanted]) == wanted
-    if not fits:
+    if x.shape is not None and not _stretches(x.shape, wanted):
         message = f"shape {words(x.shape or ())} does not broadcast to {words(wanted)}"
         raise Invalid(message, required=f"a shape that broadcasts to {said(shape)}", got=x)
     return Type(x.dtype, wanted)
 
 
-def _joined(shapes: list[Shape]) -> Shape:
-    try:
-        return join_shapes(shapes)
-    except Invalid:
-        return None
+def _stretches(shape: Sizes, wanted: tuple[int, ...]) -> bool:
+    """Whether an array may be broadcast to this shape; a size that is open may turn out to be 1."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(size in (None, 1, other) for size, other in pairs)
 
 
 def _broadcast_like(x: Type, y: Type) -> Type:
@@ -216,9 +214,8 @@ _moved(
     _concatenated,
     lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     ("axis",),
-    """Arrays one after another along an axis (attribute `axis`; the function takes None, too: their
-elements, in order). Sizes along the others
-are the same: else it traps. Dtypes promote.
+    """Arrays one after another along an axis (attribute `axis`; `tl.concat` takes None, too: their elements, in
+order). Sizes along the others are the same: else it traps. Dtypes promote.
 
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]

@@ -20,7 +20,7 @@ from .wave import Waves
 def supports(graph: Graph, asked: dict[str, Any]) -> str | None:
     """Why a graph that keeps the rules cannot be run so, or None. `asked` says which schedule, `until`, `keep` and `k`
     are wanted."""
-    return next(chain(_options(asked), _nodes(image(graph))), None) or lacks()
+    return next(chain(_options(asked), lacking(image(graph))), None) or lacks()
 
 
 def _options(asked: dict[str, Any]) -> Iterator[str]:
@@ -34,7 +34,8 @@ def _options(asked: dict[str, Any]) -> Iterator[str]:
         yield "it knows no bounds on iterations"
 
 
-def _nodes(made: Image) -> Iterator[str]:
+def lacking(made: Image) -> Iterator[str]:
+    """What nodes of an image it has no kernels for."""
     if made.is_bounded:
         yield "it knows no bounds on iterations"
     for number, node in enumerate(made.graph.nodes):

@@ -52,6 +52,10 @@ _TEXTS: Mapping[Callable[..., Any], str] = {
     operator.eq: "({} == {})",
     operator.ne: "({} != {})",
     operator.not_: "(not {})",
+    operator.and_: "({} & {})",
+    operator.or_: "({} | {})",
+    operator.xor: "({} ^ {})",
+    operator.invert: "(~{})",
     float: "float64({})",
 }
 """Columns that text says better than a call: these compile faster."""
@@ -63,6 +67,11 @@ _OWN_WIDTH: Mapping[str, str] = {
     "negative": "(-{})",
     "abs": "abs({})",
     "sqrt": "np.sqrt({})",
+    "floor": "np.floor({})",
+    "ceil": "np.ceil({})",
+    "trunc": "np.trunc({})",
+    "round": "np.rint({})",
+    "copysign": "np.copysign({}, {})",
     "minimum": "({0} if {0} != {0} or {0} <= {1} else {1})",
     "maximum": "({0} if {0} != {0} or {0} >= {1} else {1})",
     "where": "({1} if {0} else {2})",

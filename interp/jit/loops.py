@@ -1,4 +1,4 @@
-"""NumPy's own loops, for functions of arrays whose last bits are NumPy's choice: exp, log, sin, cos, tanh, pow.
+"""NumPy's own loops, for functions of arrays whose last bits are NumPy's choice: exp, log, pow, and so on.
 
 What NumPy calls for contiguous arrays is called here on the same addresses, so that an array has the same bits in
 compiled code; of float32 for those ops whose rows compute narrow. A ufunc's loops stand in its record, whose form
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -18,6 +19,7 @@ from numba import int32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ...core.op import OPS
 from .inner import inner
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -71,9 +73,13 @@ def _block(builder: Any, words: Any) -> Any:
     return builder.bitcast(block, _BYTES)
 
 
-exp, log, sin, cos, tanh = map(_loop, (np.exp, np.log, np.sin, np.cos, np.tanh))
-pow = _loop(np.power)
-sin32, cos32, tanh32 = (_loop(ufunc, "f") for ufunc in (np.sin, np.cos, np.tanh))
+@cache
+def __getattr__(name: str) -> Any:
+    """The loop of an op, as `chains.called` names it: with `32` behind its name that of float32."""
+    op = name.removesuffix("32")
+    if op not in OPS:
+        raise AttributeError(name)
+    return _loop(np.power if op == "pow" else OPS[op].numpy, "d" if op == name else "f")
 
 
 _HUGE, _PAGE, _ADVICE = 2**22, 4096, 14

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..alarm import held_off
+from . import clib
 from .cache import cache_folder, key, write
 
 Words: TypeAlias = Callable[..., int]
 """A function of words, which gives one."""
-_C_FUNCTIONS = ("cos", "exp", "log", "pow", "sin", "tanh")
-"""What `opaque` calls."""
 _NEVER = (
     "NRT_Free",
     "numba_do_raise",
@@ -73,7 +72,7 @@ def _compiled(text: str, function: str, arity: int) -> bytes:
 def _check_linkable(called: Iterable[str]) -> None:
     """LLVM ends the process where it links what calls a function that it does not find."""
     library = ctypes.CDLL(None)
-    known = {*_NEVER, *(f"tagloom_{name}" for name in _C_FUNCTIONS)}
+    known = {*_NEVER, *map(clib.symbol, clib.ARITY)}
     others = (name for name in called if name not in known and not name.startswith("llvm."))
     unknown = [name for name in others if not hasattr(library, name)]
     if unknown:
@@ -111,15 +110,8 @@ def _prepare() -> None:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    library = ctypes.CDLL(None)
-    for name in _C_FUNCTIONS:
-        llvm.add_symbol(f"tagloom_{name}", _address(getattr(library, name)))
+    for name in clib.ARITY:
+        llvm.add_symbol(clib.symbol(name), clib.address(name))
     for name in _NEVER:
         if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own
-            llvm.add_symbol(name, _address(library.abort))
-
-
-def _address(function: Any) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    assert found is not None
-    return found
+            llvm.add_symbol(name, clib.address("abort"))

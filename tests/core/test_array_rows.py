@@ -22,7 +22,7 @@ from tagloom.core.value import Value, admit, same
 
 ROWS = [row for row in OPS.values() if row.scalar is None]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3))
+SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3), (3, 0))
 SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
 
 
@@ -139,6 +139,35 @@ def test_any_attributes(row: Op, data: st.DataObject) -> None:
         assert error.message and error.required is not None
     else:
         assert isinstance(made, Type)
+
+
+def test_sizes_beyond_all_memory() -> None:
+    """S12: what would not fit is not begun, whatever NumPy makes of the number; where nothing is, nothing is made."""
+    most, times = 2**63 - 1, np.array([2**62, 2**62])
+    for compute in (
+        lambda: tl.arange(-1, most),
+        lambda: tl.arange(np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)),
+        lambda: tl.repeat(np.zeros((0, 2)), times, axis=1),
+        lambda: tl.repeat(np.zeros(2), times),
+    ):
+        with pytest.raises(tl.Exhausted, match="does not fit into memory"):
+            compute()
+    assert tl.asarray([1, 2])[:most].shape == (2,) and tl.asarray([1, 2])[most:].shape == (0,)
+    for offset in (2**31, -(2**31) - 1, 2**70, 3, -2):
+        assert tl.linalg.diagonal(np.ones((2, 3)), offset=offset).shape == (0,)
+    with pytest.raises(tl.Invalid, match="an index beyond int64"):
+        tl.asarray([1, 2])[2**63]
+
+
+def test_factorisations_are_of_their_own_operands() -> None:
+    """What LAPACK has made of one matrix is not given for another, or for one that lies where the first did."""
+    for seed in range(50):
+        x = np.random.default_rng(seed).normal(size=(3, 3))
+        assert np.allclose(tl.linalg.inv(x), np.linalg.inv(x)) and np.allclose(tl.linalg.svd(x).S, np.linalg.svd(x).S)
+        q, r = tl.linalg.qr(x, mode="complete" if seed % 2 else "reduced")
+        assert np.allclose(q @ r, x)
+    y = np.array([[2.0, 0.0], [0.0, 4.0]])
+    assert np.allclose([tl.linalg.solve(y, b) for b in (y[0], y[1], y[0])], [[1, 0], [0, 1], [1, 0]])
 
 
 @each_row

@@ -10,6 +10,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Usage
+from ...ops.open import steps
 from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
@@ -156,7 +157,7 @@ def _count(numbers: list[Any]) -> int:
     start, stop, step = numbers
     if not (step and math.isfinite((stop - start) / step)):
         raise Usage("arange without an end", where=here(), got=f"{start}, {stop}, {step}")
-    return len(range(start, stop, step)) if type(step) is int else max(0, math.ceil((stop - start) / step))
+    return steps(start, stop, step)
 
 
 def linspace(

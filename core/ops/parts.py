@@ -1,0 +1,93 @@
+"""The parts of a number: its sign, the whole numbers next to it, whether it is one at all; and the next float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..op import op
+from . import guarded
+from .rules import elementwise, integers_by, word
+
+_NUMBERS = elementwise("if")
+_FLOATS = elementwise("f")
+_ASKED = elementwise("if", dtypes.bool)
+
+
+def _of_floats(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """NumPy's, which before 2.1 made floats of integers."""
+    return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
+
+
+def _whole(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
+    op(
+        name,
+        arity=1,
+        types=_NUMBERS,
+        numpy=_of_floats(numpy),
+        scalar=integers_by(guarded.unchanged, others=scalar),
+        symbol=word(name),
+        doc=f"{said} An integer is one already.\n\n>>> tl.{name}({example}\n",
+    )
+
+
+def _asked(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _ASKED) -> None:
+    op(name, arity=1, types=types, numpy=numpy, scalar=scalar, symbol=word(name), doc=f"{said}\n\n>>> tl.{example}\n")
+
+
+_whole("floor", np.floor, guarded.floor, "The nearest whole number that is not above.", "-0.5)\n-1.0")
+_whole("ceil", np.ceil, guarded.ceil, "The nearest whole number that is not below.", "0.5)\n1.0")
+_whole("trunc", np.trunc, guarded.trunc, "The whole number on the way to zero.", "-1.5)\n-1.0")
+_whole("round", np.rint, guarded.round_half_even, "The nearest whole number, of two the even one.", "2.5)\n2.0")
+sign = op(
+    "sign",
+    arity=1,
+    types=_NUMBERS,
+    numpy=np.sign,
+    scalar=integers_by(guarded.integer_sign, 1, others=guarded.sign),
+    symbol="sign",
+    doc="""-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0.
+
+>>> tl.sign(-2.5)
+-1.0
+""",
+)
+copysign = op(
+    "copysign",
+    arity=2,
+    types=_FLOATS,
+    numpy=np.copysign,
+    scalar=math.copysign,
+    doc="""The first with the sign of the second, of a zero and a NaN too.
+
+>>> tl.copysign(2.0, -0.0)
+-2.0
+""",
+)
+_asked(
+    "signbit",
+    np.signbit,
+    guarded.signbit,
+    "Whether the sign of a float is minus, as that of -0.0 is.",
+    "signbit(-0.0)\nTrue",
+    elementwise("f", dtypes.bool),
+)
+_asked("isfinite", np.isfinite, guarded.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue")
+_asked("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
+_asked("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
+nextafter = op(
+    "nextafter",
+    arity=2,
+    types=_FLOATS,
+    numpy=np.nextafter,
+    narrow=np.nextafter,
+    doc="""The next float after the first, of its dtype, on the way to the second, which it is if they are equal.
+
+>>> tl.nextafter(1.0, 2.0)
+1.0000000000000002
+""",
+)

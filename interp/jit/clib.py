@@ -1,0 +1,25 @@
+"""The functions of the C library that compiled code calls, as Python's `math` does."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+
+_UNARY = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh tan tanh"
+ARITY = {**dict.fromkeys(_UNARY.split(), 1), "atan2": 2, "pow": 2}
+"""How many float64 each takes; it gives one."""
+
+
+def symbol(name: str) -> str:
+    """What compiled code calls a function: a name that LLVM does not know."""
+    return f"tagloom_{name}"
+
+
+@cache
+def address(name: str) -> int:
+    """Where a function is."""
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    assert found is not None
+    return found
