@@ -39,9 +39,10 @@ from ..interp.reference import Limits, breaks_rules, structure_of
 from ..interp.replay import open_log
 from ..viz.collapse import LARGEST
 from .begin import Options, Start
-from .debug import debug as debugged
+from .debug_command import debug
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
+from .options import Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
 from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
@@ -58,6 +59,7 @@ app = typer.Typer(
 )
 app.command("ops")(ops)
 _LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
+app.command("debug", context_settings=_LITERALS)(debug)
 
 
 class UntilWord(StrEnum):
@@ -66,15 +68,6 @@ class UntilWord(StrEnum):
     trap = "trap"
 
 
-Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
-Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
-Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
-Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
-Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
-Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
-Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
-Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
-Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
 _DEFAULT = Limits()
 
 
@@ -316,35 +309,6 @@ def show(
     text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:
         print(text, end="")
-
-
-@app.command(context_settings=_LITERALS)
-def debug(
-    target: Annotated[
-        str, typer.Argument(metavar="[FILE[:NAME]]", help="What `run` takes, or a log; without it, `load` one.")
-    ] = "",
-    args: Arguments = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
-    ] = False,
-    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each command.")] = False,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
-    seed: Seed = 0,
-    k: Bound = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
-    ] = False,
-    max_firings: Firings = _DEFAULT.firings,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
-    timeout: Seconds = None,
-) -> None:
-    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
-    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked))
-    raise typer.Exit(debugged(start, headless=headless, commands=commands, as_json=as_json))
 
 
 @app.command()

@@ -1,0 +1,265 @@
+"""The app: a screen of panes over a session. A key, a click or a line is a command; panes show what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.widgets import Static
+
+from ...core.errors import TagloomError
+from ..panes.arrange import PANES, arranged, key_of
+from ..panes.graph import Paper, laid_out
+from ..panes.look import Looker, Seen, Size
+from ..panes.page import Row
+from ..panes.status import line_for, wants_words
+from ..session.command import Command
+from ..session.session import Session
+from .command_line import CommandLine
+from .graph import GraphPane
+from .lines import Lines
+from .palette import Commands
+from .pane import Pane
+from .themes import THEMES, styled
+from .timeline import TimelinePane
+from .work import Work
+
+ZOOMS = (0.5, 0.75, 1.0, 1.5, 2.5, 50.0)
+"""How much larger than its pane the graph may be."""
+
+
+class Debugger(App[int]):
+    """The debugger on screen."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "tagloom"
+    COMMANDS = App.COMMANDS | {Commands}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c", "stop", "stop", show=False, priority=True),
+        Binding("colon", "type", "command", show=False),
+        Binding("full_stop", "follow", "follow", show=False),
+        Binding("less_than_sign", "zoom(-1)", "smaller", show=False),
+        Binding("greater_than_sign", "zoom(1)", "larger", show=False),
+        Binding("f2", "alone", "one pane", show=False),
+        Binding("f3", "colours", "light or dark", show=False),
+    ]
+
+    def __init__(self, session: Session, *, watches: bool = False) -> None:
+        super().__init__()
+        self._watches = watches
+        self.session = session
+        self.looker = Looker(session)
+        self._work, self._layouts = Work("session"), Work("layout")
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._pending = 0
+        self._zoom = ZOOMS.index(1.0)
+        self._fronts: dict[str, int] = {}
+        self._asked = 0
+        self._alone: str | None = None
+        self._laying: Paper | None = None
+        self._sizes: Mapping[str, Size] = {}
+        self.keys = {command.key: command for command in session.commands.values() if command.key}
+        self.digits = {key_of(pane): pane for pane in PANES}
+
+    # The screen
+
+    def compose(self) -> ComposeResult:
+        with Container(id="desk"):
+            yield GraphPane()
+            for pane in PANES[1:-1]:
+                yield Lines(pane)
+            yield TimelinePane()
+        yield CommandLine(self.session)
+        yield Static(id="happened")
+        yield Static(id="status")
+        yield Static(HINTS, id="hints")
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = THEMES[0].name
+        self.run_worker(self._consume(), name="commands")
+        self.set_interval(0.1, self._progress)
+        self.query_one(GraphPane).focus()
+
+    def on_unmount(self) -> None:
+        self._work.stop()
+        self._work.close()
+        self._layouts.close()
+
+    def panes(self) -> Mapping[str, Pane]:
+        return {pane.pane: pane for pane in self.query(Pane)}
+
+    @on(events.Resize)
+    def _resized(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Put the panes where they stand, and look again."""
+        desk, panes = self._room(), self.panes()
+        self.screen.set_class(self.size.height < 30, "small")
+        slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
+        for name, pane in panes.items():
+            pane.display = name in slots
+            if name in slots:
+                pane.place(slots[name])
+        self._sizes = {name: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for name, slot in slots.items()}
+        self.look()
+
+    def _room(self) -> tuple[int, int]:
+        taken = 2 if self.size.height < 30 else 3
+        return self.size.width, max(self.size.height - taken, 6)
+
+    def action_front(self, pane: str) -> None:
+        """Show a pane, and go there."""
+        self._asked += 1
+        self._fronts[pane] = self._asked
+        if self._alone is not None:
+            self._alone = pane
+        self._arrange()
+        self.panes()[pane].focus()
+
+    def action_alone(self) -> None:
+        """Give the pane where one is all the room, or take it back."""
+        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
+        self._alone = None if self._alone is not None else pane
+        self._arrange()
+
+    def action_colours(self) -> None:
+        names = [theme.name for theme in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+        self.look()
+
+    def action_zoom(self, by: int) -> None:
+        self._zoom = min(max(self._zoom + by, 0), len(ZOOMS) - 1)
+        self.looker.zoom = ZOOMS[self._zoom]
+        self.look()
+
+    def action_follow(self) -> None:
+        graph = self.query_one(GraphPane)
+        graph.follows = not graph.follows
+        graph.show(graph.picture)
+        graph.reveal()
+
+    # Commands
+
+    def on_key(self, event: events.Key) -> None:
+        """A key is a command, or leads to a pane."""
+        character = event.character or ""
+        if character in self.digits:
+            self.action_front(self.digits[character])
+        elif character in self.keys:
+            self.command(self.keys[character])
+        else:
+            return
+        event.stop()
+
+    def command(self, command: Command) -> None:
+        """Do a command; where it wants more words, ask for them."""
+        if wants_words(command):
+            self.action_type(line_for(self.session, command, self._about()))
+        else:
+            self.do(command.name)
+
+    def _about(self) -> Row | None:
+        return self.focused.about() if isinstance(self.focused, Pane) else None
+
+    def action_type(self, line: str = "") -> None:
+        self.query_one(CommandLine).begin(line)
+
+    @on(CommandLine.Submitted)
+    def _typed(self, event: CommandLine.Submitted) -> None:
+        line = self.query_one(CommandLine)
+        line.action_leave()
+        if event.value.strip():
+            line.keep(event.value.strip())
+            self.do(event.value.strip())
+
+    @on(Pane.Asked)
+    def _asked_for(self, event: Pane.Asked) -> None:
+        self.do(event.line)
+
+    def do(self, line: str) -> None:
+        """Have a command done, after those that are on the way."""
+        self._pending += 1
+        self._lines.put_nowait(line)
+
+    def look(self) -> None:
+        """Have all panes look at the session again."""
+        self._pending += 1
+        self._lines.put_nowait(None)
+
+    async def _consume(self) -> None:
+        """Do one command after the other, in a thread of its own."""
+        while True:
+            line = await self._lines.get()
+            sizes = self._sizes
+            looker = self.looker
+            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, sizes))  # noqa: B023
+            if seen is not None:
+                self.see(seen)
+            self._pending -= 1
+            if self.session.is_over:
+                self.exit(0)
+
+    async def settled(self) -> None:
+        """Wait until nothing is on the way: tests do."""
+        while self._pending or self._laying is not None:
+            await asyncio.sleep(0.005)
+
+    def action_stop(self) -> None:
+        """Stop what is being done, and forget what is on the way."""
+        while not self._lines.empty():
+            self._lines.get_nowait()
+            self._pending -= 1
+        self._work.stop()
+
+    def _progress(self) -> None:
+        """Say that something goes on for long."""
+
+    # What is seen
+
+    def see(self, seen: Seen) -> None:
+        """Show what is to be seen."""
+        panes = self.panes()
+        for name, page in seen.pages.items():
+            panes[name].show(page)
+        if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
+            panes["graph"].show(seen.picture)
+        panes["timeline"].show(seen.timeline)
+        self.query_one("#status", Static).update(self._text(seen.status))
+        self.query_one("#happened", Static).update(self._text(seen.happened))
+        if seen.wanted is not None:
+            self._lay_out(seen.wanted)
+
+    def _text(self, row: Row) -> Text:
+        dark = self.current_theme.dark
+        return Text.assemble(*((span.text, styled(span.colour, span.strong, dark)) for span in row.spans), no_wrap=True)
+
+    def _lay_out(self, paper: Paper) -> None:
+        if self._laying != paper:
+            self._laying = paper
+            self.run_worker(self._laid_out(paper), name="layout", exclusive=True, group="layout")
+
+    async def _laid_out(self, paper: Paper) -> None:
+        """Lay the graph out, meanwhile the rest goes on."""
+        graph = self.query_one(GraphPane)
+        try:
+            self.looker.draft = await self._layouts.do(lambda: laid_out(paper))
+        except TagloomError as error:
+            graph.said = str(error).splitlines()[0]
+            graph.refresh()
+        finally:
+            if self._laying is paper:
+                self._laying = None
+        if self.looker.draft is not None and self.looker.draft.paper is paper:
+            self.look()
+
+
+HINTS = " s step  S back  o over  c continue  b break  y why  ? why not  u undo  : command  ^p palette  F1 help  q quit"
