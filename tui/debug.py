@@ -50,7 +50,7 @@ def _on_screen(session: Session, watch: bool) -> int:
     """The app, which is imported only where it is shown."""
     from .app.app import Debugger
 
-    return Debugger(session, watches=watch).run() or 0
+    return Debugger(session, watches=watch, tours=True).run() or 0
 
 
 def in_words(reply: Reply) -> str:

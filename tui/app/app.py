@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -11,11 +12,13 @@ from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.geometry import Offset
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
 from ..panes.arrange import PANES, arranged, key_of
 from ..panes.graph import Paper, laid_out
+from ..panes.help import TOUR, explained, keys_said
 from ..panes.look import Looker, Seen, Size
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
@@ -26,12 +29,15 @@ from .graph import GraphPane
 from .lines import Lines
 from .palette import Commands
 from .pane import Pane
+from .remembered import recall, remember
+from .sheets import Jump, Sheet
 from .themes import THEMES, styled
 from .timeline import TimelinePane
+from .watched import Watched
 from .work import Work
 
-ZOOMS = (0.5, 0.75, 1.0, 1.5, 2.5, 50.0)
-"""How much larger than its pane the graph may be."""
+ZOOMS = (-1, 4)
+"""The least and the largest zoom of the graph."""
 
 
 class Debugger(App[int]):
@@ -41,28 +47,33 @@ class Debugger(App[int]):
     TITLE = "tagloom"
     COMMANDS = App.COMMANDS | {Commands}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+c", "stop", "stop", show=False, priority=True),
+        Binding("escape", "stop", "stop", show=False),
+        Binding("ctrl+c", "stop", "stop", show=False, priority=True),
         Binding("colon", "type", "command", show=False),
         Binding("full_stop", "follow", "follow", show=False),
         Binding("less_than_sign", "zoom(-1)", "smaller", show=False),
         Binding("greater_than_sign", "zoom(1)", "larger", show=False),
         Binding("f2", "alone", "one pane", show=False),
         Binding("f3", "colours", "light or dark", show=False),
+        Binding("f1", "explain", "help", show=False),
+        Binding("ctrl+o", "jump", "jump", show=False),
     ]
 
-    def __init__(self, session: Session, *, watches: bool = False) -> None:
+    def __init__(self, session: Session, *, watches: bool = False, tours: bool = False) -> None:
         super().__init__()
-        self._watches = watches
+        self._watches, self._tours = watches, tours
         self.session = session
         self.looker = Looker(session)
         self._work, self._layouts = Work("session"), Work("layout")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._pending = 0
-        self._zoom = ZOOMS.index(1.0)
         self._fronts: dict[str, int] = {}
         self._asked = 0
         self._alone: str | None = None
         self._laying: Paper | None = None
+        self._began: float | None = None
+        self._doing = ""
+        self._watched = Watched()
         self._sizes: Mapping[str, Size] = {}
         self.keys = {command.key: command for command in session.commands.values() if command.key}
         self.digits = {key_of(pane): pane for pane in PANES}
@@ -83,10 +94,16 @@ class Debugger(App[int]):
     def on_mount(self) -> None:
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = THEMES[0].name
+        kept = recall("theme")
+        self.theme = kept if kept in self.available_themes else THEMES[0].name
         self.run_worker(self._consume(), name="commands")
         self.set_interval(0.1, self._progress)
+        if self._watches:
+            self.set_interval(0.5, self._notice_edit)
         self.query_one(GraphPane).focus()
+        if self._tours and not recall("tour"):
+            remember("tour", "seen")
+            self.call_after_refresh(self.action_tour)
 
     def on_unmount(self) -> None:
         self._work.stop()
@@ -118,12 +135,16 @@ class Debugger(App[int]):
 
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
+        self._bring(pane)
+        self.panes()[pane].focus()
+
+    def _bring(self, pane: str) -> None:
+        """Show a pane, where one stays."""
         self._asked += 1
         self._fronts[pane] = self._asked
         if self._alone is not None:
             self._alone = pane
         self._arrange()
-        self.panes()[pane].focus()
 
     def action_alone(self) -> None:
         """Give the pane where one is all the room, or take it back."""
@@ -134,11 +155,29 @@ class Debugger(App[int]):
     def action_colours(self) -> None:
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    def watch_theme(self, theme: str) -> None:
+        """Another theme: everything is drawn anew."""
+        if self._asked or self._pending:
+            remember("theme", theme)
         self.look()
 
+    def action_explain(self) -> None:
+        """Explain the pane where one is; then the keys."""
+        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
+        keys = "\n".join(keys_said(self.session.commands.values()))
+        self.push_screen(Sheet(f"{pane} and keys", [f"{explained(pane)}\n\n{keys}"]))
+
+    def action_tour(self) -> None:
+        self.push_screen(Sheet("a tour of a minute", TOUR))
+
+    def action_jump(self) -> None:
+        """A letter over each pane that is shown."""
+        places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
+        self.push_screen(Jump(places), lambda pane: self.action_front(pane) if pane else None)
+
     def action_zoom(self, by: int) -> None:
-        self._zoom = min(max(self._zoom + by, 0), len(ZOOMS) - 1)
-        self.looker.zoom = ZOOMS[self._zoom]
+        self.looker.zoom = min(max(self.looker.zoom + by, ZOOMS[0]), ZOOMS[1])
         self.look()
 
     def action_follow(self) -> None:
@@ -201,10 +240,11 @@ class Debugger(App[int]):
             line = await self._lines.get()
             sizes = self._sizes
             looker = self.looker
+            self._began, self._doing = time.monotonic(), line or "looking"
             seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, sizes))  # noqa: B023
             if seen is not None:
                 self.see(seen)
-            self._pending -= 1
+            self._pending, self._began = self._pending - 1, None
             if self.session.is_over:
                 self.exit(0)
 
@@ -221,7 +261,18 @@ class Debugger(App[int]):
         self._work.stop()
 
     def _progress(self) -> None:
-        """Say that something goes on for long."""
+        """Say that something goes on for long, and for how long."""
+        if self._began is None or time.monotonic() - self._began < 0.3:
+            return
+        known = len(self.session.history) if self.session.situation.current is not None else 0
+        seconds = time.monotonic() - self._began
+        said = f" … {self._doing}: {seconds:.0f} s, {known:,} events known; Esc stops it"
+        self.query_one("#happened", Static).update(Text(said, no_wrap=True))
+
+    def _notice_edit(self) -> None:
+        """Begin again where the program's file was edited."""
+        if self._watched.has_changed(self.session) and not self._pending:
+            self.do("reload")
 
     # What is seen
 
@@ -237,6 +288,8 @@ class Debugger(App[int]):
         self.query_one("#happened", Static).update(self._text(seen.happened))
         if seen.wanted is not None:
             self._lay_out(seen.wanted)
+        if seen.front is not None and not panes[seen.front].display:
+            self._bring(seen.front)
 
     def _text(self, row: Row) -> Text:
         dark = self.current_theme.dark

@@ -33,7 +33,7 @@ class GraphPane(Pane):
         super().__init__("graph")
         self.picture: Picture | None = None
         self.follows = True
-        self.said = "laying out the graph …"
+        self.said = "the graph is laid out …"
         self._grabbed: tuple[Offset, Offset] | None = None
         self._dragged = False
 
@@ -41,12 +41,31 @@ class GraphPane(Pane):
         before, self.picture = self.picture, picture
         if picture is not None:
             self.sized(*picture.drawing.size)
-            self.border_subtitle = f"{picture.said} · {'follows' if self.follows else 'stands'}"
             if self.follows and (
                 before is None or before.at != picture.at or before.drawing.size != picture.drawing.size
             ):
                 self.reveal()
+        self._say()
         self.refresh()
+
+    def _say(self) -> None:
+        """Say in the border where there is more of it."""
+        if self.picture is None:
+            return
+        (wide, high), (x, y) = self.picture.drawing.size, self.scroll_offset
+        size = self.scrollable_content_region.size
+        ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
+        more = "".join(sign for sign, there in ways if there)
+        manner = "follows" if self.follows else "stands"
+        self.border_subtitle = " · ".join(filter(None, [f"more {more}" if more else "", self.picture.said, manner]))
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_x(old_value, new_value)
+        self._say()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._say()
 
     def reveal(self) -> None:
         """Scroll so that what has just happened can be seen, in the middle if it could not."""
@@ -59,7 +78,7 @@ class GraphPane(Pane):
             x = max(column - size.width // 2, 0)
         if not (y + 2 <= row < y + size.height - 2):
             y = max(row - size.height // 2, 0)
-        self.scroll_to(x, y, animate=False)
+        self.scroll_to(x, y, animate=False, force=True)
 
     def _margin(self) -> int:
         """How many columns stand left of a picture that is narrower than the pane."""
@@ -81,7 +100,7 @@ class GraphPane(Pane):
         return Strip(pieces).adjust_cell_length(wide, self.rich_style)
 
     def action_pan(self, across: int, down: int) -> None:
-        self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False)
+        self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
 
     def about(self) -> Row | None:
         return None
@@ -104,7 +123,7 @@ class GraphPane(Pane):
         self._dragged = True
         start, scrolled = self._grabbed
         wanted = scrolled + start - event.screen_offset
-        self.scroll_to(max(wanted.x, 0), max(wanted.y, 0), animate=False)
+        self.scroll_to(max(wanted.x, 0), max(wanted.y, 0), animate=False, force=True)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         self._grabbed = None

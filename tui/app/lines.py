@@ -55,7 +55,7 @@ class Lines(Pane):
         margin = min(margin, max((tall - 1) // 2, 0))
         if not top + margin <= self.cursor < top + tall - margin:
             wanted = self.cursor - (tall // 2 if margin else 0 if self.cursor < top else tall - 1)
-            self.scroll_to(y=max(wanted, 0), animate=False)
+            self.scroll_to(y=max(wanted, 0), animate=False, force=True)
 
     def about(self) -> Row | None:
         return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None

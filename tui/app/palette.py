@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from ..session.command import Command
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 class Commands(Provider):
     """The commands of the session."""
 
-    def _all(self) -> Iterator[tuple[str, Command]]:
+    def _all(self) -> Iterator[tuple[Content, Command]]:
         for command in cast("Debugger", self.app).session.commands.values():
             key = f"  [{command.key}]" if command.key else ""
-            yield f"{command.usage}{key}", command
+            yield Content(f"{command.usage}{key}"), command
 
     async def discover(self) -> Hits:
         for said, command in self._all():

@@ -32,13 +32,9 @@ class Pane(ScrollView, can_focus=True):
         """Stand there, with the names of the others above."""
         self.styles.offset = (slot.x, slot.y)
         self.styles.width, self.styles.height = slot.width, slot.height
-        names = (self._named(each, each == self.pane, len(slot.panes), slot.width) for each in slot.panes)
-        self.border_title = " ".join(names)
-
-    def _named(self, pane: str, is_front: bool, count: int, width: int) -> str:
-        said = pane if width >= 11 * count or is_front else pane[:3]
-        said = f"[dim]{key_of(pane)}[/] {said}"
-        return f"[b]{said}[/]" if is_front else f"[@click=app.front('{pane}')]{said}[/]"
+        room = slot.width - 6
+        long = next((long for long in (20, 3, 0) if _length(slot, long) <= room), 0)
+        self.border_title = " ".join(_named(each, each == slot.front, long) for each in slot.panes)
 
     def about(self) -> Row | None:
         """The row that commands are about, if the pane has one."""
@@ -62,3 +58,14 @@ class Pane(ScrollView, can_focus=True):
     def show(self, what: Any) -> None:
         """Show this from now on."""
         raise NotImplementedError
+
+
+def _length(slot: Slot, long: int) -> int:
+    return sum(2 + len(each if each == slot.front else each[:long]) + 1 for each in slot.panes)
+
+
+def _named(pane: str, is_front: bool, long: int) -> str:
+    """The name of a pane in a border, a click on which leads there."""
+    if is_front:
+        return f"[dim]{key_of(pane)}[/] [b]{pane}[/]"
+    return f"[@click=app.front('{pane}')]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/]"

@@ -10,6 +10,7 @@ from textual.theme import Theme as Colours
 
 from ...viz import style
 from ...viz.style import DARK, LIGHT, Theme
+from ..panes.page import PALE
 
 CONTRAST = 4.5
 """The least contrast of text (WCAG 2.2, 1.4.3)."""
@@ -60,9 +61,8 @@ def legible(colour: str, theme: Theme) -> str:
 def styled(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
     """The style of a piece of text."""
     theme = DARK if dark else LIGHT
-    return Style(
-        color=Color.parse(legible(colour, theme)), bgcolor=Color.parse(background) if background else None, bold=strong
-    )
+    ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme)
+    return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
 
 
 @cache

@@ -73,24 +73,21 @@ def _wide(width: int) -> list[tuple[int, _Stack]]:
 
 def _medium(width: int) -> list[tuple[int, _Stack]]:
     left = width * 54 // 100
+    beside = (("flight", "waiting", "cells", "inspector"), 0.3)
     return [
         (left, [(("graph",), -7), (("timeline",), 1)]),
-        (
-            width - left,
-            [
-                (("source", "tags", "inspector"), 0.4),
-                (("flight", "waiting", "cells"), 0.28),
-                (("events", "answers"), 1),
-            ],
-        ),
+        (width - left, [(("source", "tags"), 0.4), beside, (("events", "answers"), 1)]),
     ]
 
 
+RIGHT = ("flight", "waiting", "cells", "inspector", "events", "answers")
+
+
 def _narrow(width: int, height: int, fronts: Mapping[str, int]) -> list[Slot]:
-    left, line = width * 57 // 100, 4
+    left, line = width * 62 // 100, 4
     return [
-        _slot(("graph", "source", "tags", "inspector"), fronts, 0, 0, left, height - line),
-        _slot(("flight", "waiting", "cells", "events", "answers"), fronts, left, 0, width - left, height - line),
+        _slot(("graph", "source", "tags"), fronts, 0, 0, left, height - line),
+        _slot(RIGHT, fronts, left, 0, width - left, height - line),
         _slot(("timeline",), fronts, 0, height - line, width, line),
     ]
 

@@ -23,6 +23,8 @@ class Paper(NamedTuple):
     folded: tuple[str, ...]
     width: int
     height: int
+    zoom: int = 0
+    """0 is the whole of it, if it is legible so; below, the whole of it; above, larger than its pane."""
 
     def is_of(self, graph: Graph, folded: tuple[str, ...]) -> bool:
         return self.graph is graph and self.folded == folded
@@ -54,8 +56,19 @@ class Picture(NamedTuple):
 def laid_out(paper: Paper) -> Draft:
     """A graph, laid out: this takes much longer than to draw tokens on it. Raises Usage where Graphviz does."""
     plain = graph_view(paper.graph)
-    drawing = draw_cells(_trimmed(plain, paper.folded), width=paper.width, height=paper.height)
+    drawing = _drawn(_trimmed(plain, paper.folded), paper)
     return Draft(paper, plain, drawing, places(drawing.bare))
+
+
+def _drawn(view: View, paper: Paper) -> Drawing:
+    """A view as large as is wanted: where the whole is not legible in its pane, as wide as that, but higher."""
+    width, height, zoom = paper.width, paper.height, paper.zoom
+    if zoom < 0:
+        return draw_cells(view, width=width, height=height)
+    if zoom > 0:
+        return draw_cells(view, width=width * 2**zoom, height=height * 2**zoom, ways=1)
+    drawing = draw_cells(view, width=width, height=height, ways=1)
+    return drawing if drawing.fits else draw_cells(view, width=width * 6 // 5, height=height * 3)
 
 
 def _trimmed(view: View, folded: tuple[str, ...]) -> View:

@@ -7,6 +7,9 @@ from typing import NamedTuple, overload
 
 from ...viz.style import GREY
 
+PALE = "pale"
+"""The colour of what is there, but not yet: no text has it."""
+
 
 class Span(NamedTuple):
     """A piece of a line, in a colour of the table of looks; empty is that of the paper's ink."""

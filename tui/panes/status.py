@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command
+from ..session.reply import Reply
 from ..session.said import event_said, is_over, last_event, results_data, why_stopped
 from ..session.session import Session
 from .page import Row, Span, row
@@ -38,6 +39,16 @@ def status(session: Session) -> Row:
     elif is_over(history):
         pieces.append(("over ", GREEN))
     return row(*pieces)
+
+
+def refused(reply: Reply) -> Row:
+    """Why a command could not be done, on one line."""
+    return row(Span(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
+
+
+def noted(reply: Reply) -> Row:
+    """The first line of an answer."""
+    return row((f" {reply.text[0].strip()}", GREEN))
 
 
 def happened(session: Session) -> Row:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from ...viz.style import BLUE, GREEN, GREY, ORANGE, SKY, VERMILLION
+from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
 from ..session.known import Known
 from ..session.session import Session
-from .page import Row, Span, row
+from .page import PALE, Row, Span, row
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -55,14 +55,14 @@ def _bars(heights: list[int], top: int, level: int, height: int, at: int) -> Row
         _BLOCKS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
         for each in heights
     ]
-    return row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), GREY))
+    return row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), PALE))
 
 
 def _axis(session: Session, ends: list[int], at: int) -> Row:
     """The line itself: what is past is heavy; bookmarks, traps and where one is have signs."""
-    line = [Span("━", BLUE) if column <= at else Span("─", GREY) for column in range(len(ends))]
+    line = [Span("━", BLUE) if column <= at else Span("─", PALE) for column in range(len(ends))]
     if not len(session.history):
-        line = [Span("─", GREY)] * len(ends)
+        line = [Span("─", PALE)] * len(ends)
     last = len(ends) - 1
     for number in session.run.known.traps[:200]:
         line[min(bisect_left(ends, number + 1), last)] = Span("✗", VERMILLION, True)
