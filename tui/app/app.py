@@ -18,7 +18,7 @@ from textual.widgets import Static
 from ...core.errors import TagloomError
 from ..panes.arrange import PANES, arranged, key_of
 from ..panes.graph import Paper, laid_out
-from ..panes.help import TOUR, explained, keys_said
+from ..panes.help import TOUR, help_pages
 from ..panes.look import Looker, Seen, Size
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
@@ -49,7 +49,6 @@ class Debugger(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "stop", show=False),
         Binding("ctrl+c", "stop", "stop", show=False, priority=True),
-        Binding("colon", "type", "command", show=False),
         Binding("full_stop", "follow", "follow", show=False),
         Binding("less_than_sign", "zoom(-1)", "smaller", show=False),
         Binding("greater_than_sign", "zoom(1)", "larger", show=False),
@@ -165,8 +164,7 @@ class Debugger(App[int]):
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
         pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
-        keys = "\n".join(keys_said(self.session.commands.values()))
-        self.push_screen(Sheet(f"{pane} and keys", [f"{explained(pane)}\n\n{keys}"]))
+        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values())))
 
     def action_tour(self) -> None:
         self.push_screen(Sheet("a tour of a minute", TOUR))
@@ -188,16 +186,26 @@ class Debugger(App[int]):
 
     # Commands
 
-    def on_key(self, event: events.Key) -> None:
-        """A key is a command, or leads to a pane."""
-        character = event.character or ""
+    async def on_event(self, event: events.Event) -> None:
+        """A key is a command, or leads to a pane, at once: what is typed next may be for what it opens."""
+        is_key = isinstance(event, events.Key) and not event.is_forwarded
+        if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
+            assert isinstance(event, events.Key)
+            if self._takes(event.character or ""):
+                return
+        await super().on_event(event)
+
+    def _takes(self, character: str) -> bool:
+        """Whether a character is a key of the screen; then it is done."""
         if character in self.digits:
             self.action_front(self.digits[character])
+        elif character == ":":
+            self.action_type()
         elif character in self.keys:
             self.command(self.keys[character])
         else:
-            return
-        event.stop()
+            return False
+        return True
 
     def command(self, command: Command) -> None:
         """Do a command; where it wants more words, ask for them."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.suggester import Suggester
+from textual.widget import Widget
 from textual.widgets import Input
 
 from ..completion import completed
@@ -40,12 +41,15 @@ class CommandLine(Input):
         self.suggester = Completion(session)
         self.lines: list[str] = []
         self._age = 0
+        self._from: Widget | None = None
+        self.display = False
 
     def begin(self, line: str) -> None:
         """Be there, with this line."""
         self.value, self._age = line, 0
-        self.add_class("shown")
-        self.focus()
+        self._from = self.screen.focused
+        self.display = True
+        self.screen.set_focus(self)  # at once: what is typed next is for this line
         self.cursor_position = len(line)
 
     def keep(self, line: str) -> None:
@@ -53,8 +57,8 @@ class CommandLine(Input):
         self.lines = [*(each for each in self.lines if each != line), line]
 
     def action_leave(self) -> None:
-        self.remove_class("shown")
-        self.screen.focus_next()
+        self.display = False
+        self.screen.set_focus(self._from)
 
     def action_cursor_right_all(self) -> None:
         self.action_cursor_right() if self.cursor_position < len(self.value) else self._take()

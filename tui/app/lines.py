@@ -43,7 +43,9 @@ class Lines(Pane):
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
-        if moved:
+        if moved and page.begins:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        elif moved:
             self._reveal(margin=3)
         self.refresh()
 

@@ -60,10 +60,11 @@ def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
 
 def answers(replies: Iterable[Reply]) -> Page:
     """What was commanded, and answered; a firing in an answer leads there."""
-    rows = [each for reply in replies for each in _answer(reply)]
-    if not rows:
+    parts = [list(_answer(reply)) for reply in replies]
+    if not parts:
         return empty("answers to commands come here; : gives one, h lists them")
-    return Page(rows, "", len(rows) - 1)
+    rows = [each for part in parts for each in part]
+    return Page(rows, "", len(rows) - len(parts[-1]), True)
 
 
 def _answer(reply: Reply) -> Iterable[Row]:

@@ -9,8 +9,8 @@ from ..session.command import Command
 EXPLAINED: Mapping[str, str] = {
     "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
 
-● in flight   ○ waits for partners   ▷ can fire next   ▶ has just fired
-□ parked at an empty cell   ‖ held by a bound on a loop   ✗ trapped   +3 three more
+● in flight           ○ waits for partners   ▷ can fire next   ▶ has just fired
+□ parked at a cell    ‖ held by a bound      ✗ trapped         + more
 
 Arrows, dragging and the wheel pan it. < and > zoom, . follows what happens or stands still. A click on a node
 selects it for the inspector; a click on a frame folds the function or the loop, and a click on the fold unfolds it.""",
@@ -75,11 +75,24 @@ TOUR = (
 
 
 def explained(pane: str) -> str:
-    """What F1 says of a pane."""
-    return EXPLAINED[pane]
+    """What F1 says of a pane: paragraphs, a line each, but for signs."""
+    parts = (part if part[0] in "●□" else part.replace("\n", " ") for part in EXPLAINED[pane].split("\n\n"))
+    return "\n\n".join(parts)
 
 
-def keys_said(commands: Iterable[Command]) -> list[str]:
-    """A line for each key: those of the screen, then the commands'."""
-    lines = [f"{key:>4}  {said}" for key, said in SCREEN]
-    return lines + [f"{command.key:>4}  {command.name}: {command.help}" for command in commands if command.key]
+def help_pages(pane: str, commands: Iterable[Command]) -> list[str]:
+    """What F1 says: of the pane, with the keys of the screen; then the commands, some groups a page."""
+    keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN)
+    pages, group = [f"{explained(pane)}\n\n{keys}"], ""
+    for command in commands:
+        if command.group != group:
+            group = command.group
+            if group in _NEW_PAGES:
+                pages.append("")
+            pages[-1] += f"{'' if not pages[-1] else chr(10)}{group}\n"
+        pages[-1] += f"  {command.key or ' ':2} {command.name:11} {command.help}\n"
+    return pages
+
+
+_NEW_PAGES = ("moving", "looking", "forking", "marking")
+"""The groups of commands that begin a page."""

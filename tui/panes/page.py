@@ -47,6 +47,8 @@ class Page(NamedTuple):
     """What stands beside the title."""
     at: int | None = None
     """The row that is to be in sight."""
+    begins: bool = False
+    """Whether that row is to be the first in sight."""
 
     def text(self) -> str:
         """All lines, as tests compare them."""
