@@ -43,6 +43,9 @@ class _Texts:
             self.rows.append(row)
         return self._numbers[row]
 
+    def __contains__(self, row: Any) -> bool:
+        return row in self._numbers
+
 
 class Columns:
     """The columns of a part of a run."""
@@ -83,9 +86,14 @@ class Columns:
 
     def _tag(self, tag: Tag) -> int:
         """The number of a tag, after those of all around it."""
-        for around in [each for each in reversed(list(tag.steps()))]:
-            number = self.tags.number(around)
-        return number
+        new = []
+        at: Tag | None = tag
+        while at is not None and at not in self.tags:
+            new.append(at)
+            at = at.parent
+        for around in reversed(new):
+            self.tags.number(around)
+        return self.tags.number(tag)
 
     def _nodes(self) -> list[Row]:
         """Name, op, box, the line of the source as [piece, line], literals by port, whether the last is a trigger."""
@@ -135,7 +143,7 @@ class Columns:
 
     def _events(self) -> dict[str, Any]:
         """By event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is parked; its wave; what
-        it made, as [output, value, ...]; and of some a text: of a trap why, of a print the line."""
+        it made, and of some a text: of a trap why, of a print the line."""
         events, numbers = self.part.recording.events, self.part.numbers
         waves = _waves(events)
         shown_events = [events[number] for number in numbers]
@@ -148,9 +156,7 @@ class Columns:
             "did": [_did(event) for event in shown_events],
             "wave": [waves[number] for number in numbers],
             "got": [[self._value(value) for value in self._operands(event)] for event in shown_events],
-            "made": [
-                [part for o, value in event.outputs for part in (o, self._value(value))] for event in shown_events
-            ],
+            "made": [[self._value(value) for _, value in event.outputs] for event in shown_events],
             "texts": texts,
         }
 
@@ -172,10 +178,10 @@ class Columns:
     def _tags(self) -> dict[str, list[Any]]:
         """By tag: parent, last step, how it was called and what it gave; after which event it opened, gave and closed,
         -1 where that is not shown."""
-        tree, life = Tree(self.graph, arguments_of(self.part.recording), self.part.recording.events), _lives(self.part)
-        found: dict[str, list[Any]] = {
-            name: [] for name in ("up", "step", "short", "called", "gave", "opened", "came", "closed")
-        }
+        recording, life = self.part.recording, _lives(self.part)
+        tree = Tree(self.graph, arguments_of(recording), recording.events)
+        names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
+        found: dict[str, list[Any]] = {name: [] for name in names}
         for tag in list(self.tags.rows):
             opened, came, closed = life.get(tag, (0, -1, -1))
             row = (

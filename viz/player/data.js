@@ -67,9 +67,7 @@ const path = (tag) => (run.tags.up[tag] < 0 ? run.tags.step[tag] : `${path(run.t
 const counted = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 function madeBy(event) {
-  const made = run.events.made[event], said = [];
-  for (let i = 1; i < made.length; i += 2) said.push(whole(made[i]));
-  return said;
+  return run.events.made[event].map(whole);
 }
 
 // A sentence for one event.

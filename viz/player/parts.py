@@ -83,6 +83,6 @@ def _is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
     while at is not None and at not in known and at is not around and at.depth >= around.depth:
         passed.append(at)
         at = at.parent
-    found = at is not None and (known[at] if at in known else at == around)
+    found = at is not None and known.get(at, at == around)
     known.update(dict.fromkeys(passed, found))
     return found

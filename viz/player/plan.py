@@ -72,12 +72,12 @@ def _ways(whole: View, view: View, stands: dict[str, str]) -> dict[tuple[str, st
     drawn: dict[tuple[str, str, int], int] = {}
     for number, arrow in enumerate(view.arrows):
         drawn.setdefault((arrow.tail, arrow.head, arrow.port), number)
-    found = {}
+    found: dict[tuple[str, str, int], int] = {}
     for arrow in whole.arrows:
         tail, head = stands[arrow.tail], stands[arrow.head]
-        number = drawn.get((tail, head, arrow.port if head == arrow.head else -1))
-        if number is not None:
-            found[arrow.tail, arrow.head, arrow.port] = number
+        way = drawn.get((tail, head, arrow.port if head == arrow.head else -1))
+        if way is not None:
+            found[arrow.tail, arrow.head, arrow.port] = way
     return found
 
 
@@ -105,7 +105,7 @@ def _names_of_edges(whole: ElementTree.Element, view: View) -> dict[str, int]:
     for group in whole.findall(f"{_SVG}g"):
         if group.get("class", "").startswith("edge"):
             edges[group.findtext(f"{_SVG}title", "")].append(group.get("id", ""))
-    found = {}
+    found: dict[str, int] = {}
     for title, ids in edges.items():
         ids.sort(key=lambda each: int(each.removeprefix("edge")))
         found.update(zip(ids, arrows[title], strict=True))

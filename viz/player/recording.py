@@ -138,10 +138,7 @@ class _Recorder:
     def see(self, event: Event) -> list[Move]:
         """How an event moves tokens."""
         number = self._deliver(event)
-        if event.inputs is None:
-            moves = self._stays(number, event)
-        else:
-            moves = self._fires(number, event)
+        moves = self._stays(number, event) if event.inputs is None else self._fires(number, event)
         for step, token in event.released:
             moves.append(self._join(self._held.pop((step, *token[:3]))))
         self._steps += 1
@@ -261,7 +258,7 @@ class _Recorder:
 
     def _finds(self, number: int, waiting: dict[int, int]) -> bool:
         """Whether a read finds what it wants, be it a trap."""
-        node, port, _, value = self.tokens[number]
+        node, port, _, _ = self.tokens[number]
         operands = list(self._rules[node].operands or ())
         for other, each in [*waiting.items(), (port, number)]:
             operands[other] = self.tokens[each].value
