@@ -227,7 +227,7 @@ function setPredicting(wanted) {
   byId("predict").setAttribute("aria-pressed", String(predicting));
   byId("question").hidden = !predicting;
   byId("play").disabled = predicting;
-  seek(page.position);
+  seek(predicting && !stops.includes(page.position) ? before(page.position) : page.position);
 }
 
 function turnTheme() {

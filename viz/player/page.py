@@ -171,8 +171,9 @@ def _text(name: str) -> str:
 def _colours() -> str:
     """The colours of the pictures as variables: those of the palette, and those of light and dark paper."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
-    dark = f'@media (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme(DARK)}}}}}'
-    return "\n".join([f":root{{{palette};{_theme(LIGHT)}}}", dark, f':root[data-theme="dark"]{{{_theme(DARK)}}}'])
+    dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme(DARK)}}}}}'
+    chosen = f'@media screen{{:root[data-theme="dark"]{{{_theme(DARK)}}}}}'
+    return "\n".join([f":root{{{palette};{_theme(LIGHT)}}}", dark, chosen])
 
 
 def _theme(theme: Theme) -> str:

@@ -88,7 +88,7 @@ def _written(svg: str, view: View) -> str:
     assert whole is not None
     names = _names_of_edges(whole, view)
     box = escape(root.get("viewBox", ""))
-    parts = [f'<svg id="plan" role="group" aria-label="the graph" viewBox="{box}" tabindex="-1">']
+    parts = [f'<svg id="plan" class="plan" role="group" aria-label="the graph" viewBox="{box}" tabindex="-1">']
     parts.append(f'<g id="drawing" transform="{escape(whole.get("transform", ""))}">')
     for group in whole.findall(f"{_SVG}g"):
         parts += _group(group, view, names)
@@ -118,8 +118,8 @@ def _group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Ite
     title = group.findtext(f"{_SVG}title", "")
     said = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")
     if kind.startswith("node"):
-        label = escape(_label(view, title))
-        opening = f'<g id="b-{escape(title)}" class="{kind}" role="button" tabindex="-1" aria-label="{label}">'
+        said = said or _label(view, title)
+        opening = f'<g id="b-{escape(title)}" class="{kind}" role="button" tabindex="-1">'
     elif kind.startswith("edge"):
         number = names[group.get("id", "")]
         opening = f'<g id="a-{number}" class="{kind}"{_turned(view.arrows[number])}>'

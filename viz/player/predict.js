@@ -49,7 +49,7 @@ function judge(right) {
   good.forEach((box) => boxOf(box).classList.add("right"));
   wrong.forEach((box) => boxOf(box).classList.add("wrong"));
   missed.forEach((box) => boxOf(box).classList.add("missed"));
-  const named = (boxes) => boxes.map((box) => boxOf(box).getAttribute("aria-label")).join("; ");
+  const named = (boxes) => boxes.map((box) => boxOf(box).querySelector("title").textContent).join("; ");
   const parts = [`${good.length} of ${right.size} right`];
   if (wrong.length) parts.push(`not these: ${named(wrong)}`);
   if (missed.length) parts.push(`missed: ${named(missed)}`);

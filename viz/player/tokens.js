@@ -46,7 +46,7 @@ function placed(spot, part) {
 function pill(spot) {
   const { token, look, more } = spot;
   const sign = run.signs[look][0], said = more ? `+${more}` : `${sign} ${value(run.tokens.v[token])}`;
-  const under = more ? "" : run.tags.short[run.tokens.t[token]];
+  const under = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
   const wide = 8 + 5.8 * said.length, made = svg("g", { class: `token ${look}` });
   made.append(
     svg("title", {}, more ? counted(more, "token") : `${whole(run.tokens.v[token])} under ${path(run.tokens.t[token])}: ${run.signs[look][1]}`),
@@ -62,7 +62,7 @@ const pills = new Map();
 let standing = new Map(), moving = 0;
 
 function show(spot) {
-  const old = pills.get(spot.token), key = `${spot.look} ${spot.more}`;
+  const old = pills.get(spot.token), key = `${spot.look} ${spot.more} ${spot.of > 2}`;
   if (old && old.key === key) return old.made;
   if (old) old.made.remove();
   const made = pill(spot);
