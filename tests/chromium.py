@@ -23,7 +23,8 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-extensions",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-features=IsolateSandboxedIframes",
+    "--disable-site-isolation-trials", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
     "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1280,860",
 )  # fmt: skip
 PATIENCE = 20.0

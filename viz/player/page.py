@@ -24,6 +24,7 @@ from ...core.graph import Graph
 from ...core.value import Value, show
 from ...interp.event import Event
 from ...interp.outcome import Outcome
+from ...interp.travel.going import WHAT_IF
 from ...interp.travel.history import History
 from ..collapse import LARGEST
 from ..moment import brief
@@ -111,6 +112,8 @@ def _page(
     choice: Choice,
     progress: Progress | None,
 ) -> Page:
+    if outcome.schedule == WHAT_IF:
+        raise Usage("a what-if is no run of a machine, and has no page", hint="play its parent")
     recording = recorded(graph, events, arguments)
     shown = part(recording, choice.first, choice.most, choice.under)
     ending = _ending(outcome, arguments_of(recording))

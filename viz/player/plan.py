@@ -49,12 +49,17 @@ class Plan(NamedTuple):
 
 def plan(graph: Graph, most: int, progress: Progress | None = None) -> Plan:
     """The plan of a graph, with at most so many boxes; raises Usage where Graphviz cannot lay it out."""
+    sketched = sketch(graph, most)
+    drawn = render(dot(sketched.view), "svg", progress=progress).decode()
+    return sketched._replace(svg=_written(drawn, sketched.view))
+
+
+def sketch(graph: Graph, most: int) -> Plan:
+    """The plan of a graph before it is drawn."""
     whole = graph_view(graph)
-    whole.caption = ""
     view = fitted(whole, most)
     stands = dict(_stands(whole, view))
-    drawn = render(dot(view), "svg", progress=progress).decode()
-    return Plan(_written(drawn, view), view, stands, _ways(whole, view, stands))
+    return Plan("", view, stands, _ways(whole, view, stands))
 
 
 def _stands(whole: View, view: View) -> Iterator[tuple[str, str]]:

@@ -148,7 +148,7 @@ class _Recorder:
         """Take the token of an event out of the flight."""
         position = event.position
         if position >= len(self._flight) or self.tokens[self._flight[position]][:3] != event.token[:3]:
-            raise Usage("these events are of no run of a machine", hint="what-if branches are not played")
+            raise Usage("these events are of no run of a machine", hint="a what-if has no page")
         number = self._flight[position]
         del self._flight[position]
         self._ready.discard(number)
