@@ -16,6 +16,7 @@ FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
 
 def main() -> None:
     with TemporaryDirectory() as folder, chromium() as tab:
+        tab.do("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
         page = Path(folder) / "run.html"
         subprocess.run([sys.executable, "-m", "tagloom", "play", FIB, "5", "-o", page], check=True, cwd=ROOT)
         for scheme, name in (("light", "player.png"), ("dark", "player_dark.png")):

@@ -3,6 +3,7 @@
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 16, 64];
 const BEAT = 900;
 const ADDRESS = 300;
+const LEGIBLE = 0.8;
 const byId = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -151,13 +152,14 @@ function updateControls() {
   byId("result").textContent = over ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }
 
-// Keep what fired in sight, where not all of the graph is.
+// Keep some of what fired in sight, where not all of the graph is.
 function follow(nodes) {
   const pane = byId("scroll");
   if (!nodes.length || pane.scrollHeight <= pane.clientHeight + 4) return;
-  const inner = boxOf(run.nodes[nodes[nodes.length - 1]][BOX]).getBoundingClientRect(), outer = pane.getBoundingClientRect();
-  const inside = inner.top >= outer.top && inner.bottom <= outer.bottom && inner.left >= outer.left && inner.right <= outer.right;
-  if (inside) return;
+  const outer = pane.getBoundingClientRect(), places = nodes.map((node) => boxOf(run.nodes[node][BOX]).getBoundingClientRect());
+  const inside = (box) => box.top >= outer.top && box.bottom <= outer.bottom && box.left >= outer.left && box.right <= outer.right;
+  if (places.some(inside)) return;
+  const inner = places[places.length - 1];
   pane.scrollTop += inner.top - outer.top - outer.height / 2;
   pane.scrollLeft += inner.left - outer.left - outer.width / 2;
 }
@@ -298,7 +300,7 @@ function onward() {
 
 function zoom(by) {
   const plan = byId("plan"), pane = byId("scroll"), fits = fitting();
-  page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
+  if (by !== 1) page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
   const scale = page.zoom || fits;
   plan.style.width = `${plan.viewBox.baseVal.width * scale}px`;
   plan.style.height = `${plan.viewBox.baseVal.height * scale}px`;
@@ -307,7 +309,7 @@ function zoom(by) {
 
 function fitting() {
   const { width, height } = byId("plan").viewBox.baseVal, pane = byId("scroll");
-  return Math.max(0.35, Math.min((pane.clientWidth - 8) / width, (pane.clientHeight - 8) / height, 1.6));
+  return Math.max(0.1, Math.min((pane.clientWidth - 8) / width, (pane.clientHeight - 8) / height, 1.6));
 }
 
 // Beginning
@@ -365,5 +367,6 @@ listen();
 setSpeed(1);
 byId("unit").value = page.byWave ? "wave" : "event";
 drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
-zoom(0);
+page.zoom = fitting() < LEGIBLE ? LEGIBLE : 0;
+zoom(1);
 seek(readAddress());

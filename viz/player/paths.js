@@ -22,6 +22,11 @@ function sampled(number) {
 
 const ways = run.arrows.map((_, number) => sampled(number));
 
+// How many tokens may be heaped up on an arrow: on a short one fewer.
+const SHORT = 60;
+const room = (number) => (document.querySelector(`#a-${number} path`).getTotalLength() < SHORT ? 2 : 3);
+const rooms = run.arrows.map((_, number) => (ways[number] ? room(number) : 3));
+
 // A point on an arrow: 0 is where it begins, 1 where it ends.
 function along(number, part) {
   const points = ways[number], at = Math.min(Math.max(part, 0), 1) * SAMPLES, i = Math.min(Math.floor(at), SAMPLES - 1);

@@ -33,6 +33,8 @@ _KEPT = {
     "d", "points", "cx", "cy", "rx", "ry", "x", "y", "fill", "stroke", "stroke-width", "stroke-dasharray",
     "text-anchor", "font-size", "font-weight",
 }  # fmt: skip
+_ROOM = "graph [ranksep=0.6]\n"
+"""Arrows are longer than in pictures, so that tokens have a way to go."""
 
 
 class Plan(NamedTuple):
@@ -50,7 +52,8 @@ class Plan(NamedTuple):
 def plan(graph: Graph, most: int, progress: Progress | None = None) -> Plan:
     """The plan of a graph, with at most so many boxes; raises Usage where Graphviz cannot lay it out."""
     sketched = sketch(graph, most)
-    drawn = render(dot(sketched.view), "svg", progress=progress).decode()
+    roomy = f"{dot(sketched.view).rstrip().removesuffix('}')}{_ROOM}}}"
+    drawn = render(roomy, "svg", progress=progress).decode()
     return sketched._replace(svg=_written(drawn, sketched.view))
 
 

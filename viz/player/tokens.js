@@ -1,7 +1,6 @@
 // Tokens as pills: where each stands at a position of the run, and how it moves from one to the next.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MOST = 3;
 const STAND = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
 const LOOK = { [FLIGHT]: "flight", [READY]: "flight", [WAITS]: "waits", [PARKED]: "parked", [HELD]: "held" };
 const HIGH = 14;
@@ -27,12 +26,12 @@ function spots(live, filter) {
     stacks.get(key).push({ token, way, part: STAND[place], look: LOOK[place] });
   }
   for (const stack of stacks.values()) {
-    const many = stack.length > MOST;
-    stack.forEach((spot, row) => {
-      spot.row = Math.min(row, MOST - 1);
-      spot.of = Math.min(stack.length, MOST);
-      spot.more = many && row === MOST - 1 ? stack.length - MOST + 1 : 0;
-      if (row < MOST) found.set(spot.token, spot);
+    const most = stack[0].way < 0 ? 3 : rooms[stack[0].way];
+    stack.slice(0, most).forEach((spot, row) => {
+      spot.row = row;
+      spot.of = Math.min(stack.length, most);
+      spot.more = stack.length > most && row === most - 1 ? stack.length - row : 0;
+      found.set(spot.token, spot);
     });
   }
   return found;
