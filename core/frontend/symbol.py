@@ -78,4 +78,6 @@ class Symbol(Operators):
         return Symbol.get(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
 
     __array__ = _refused("a NumPy function", _NUMPY_HINT)
-    __round__ = __floor__ = __ceil__ = __trunc__ = _refused("rounding", "write tl.astype(x, tl.int64)")
+    __round__ = __floor__ = __ceil__ = __trunc__ = _refused(
+        "rounding", "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
+    )

@@ -32,13 +32,6 @@ _function(np.tan, guarded.tan, "Tangent of radians; NaN at infinities.", "tan(0.
 _function(np.arcsin, guarded.asin, "Arcsine, in radians; NaN outside -1 to 1.", "asin(0.0)\n0.0")
 _function(np.arccos, guarded.acos, "Arccosine, in radians; NaN outside -1 to 1.", "acos(1.0)\n0.0")
 _function(np.arctan, math.atan, "Arctangent, in radians.", "atan(0.0)\n0.0")
-_function(
-    np.arctan2,
-    math.atan2,
-    "The angle of the point (y, x), in radians from -pi to pi; the first operand is y.",
-    "atan2(0.0, 1.0)\n0.0",
-    arity=2,
-)
 _function(np.sinh, guarded.sinh, "Hyperbolic sine; infinite where it overflows.", "sinh(0.0)\n0.0")
 _function(np.cosh, guarded.cosh, "Hyperbolic cosine; inf where it overflows.", "cosh(0.0)\n1.0")
 _function(np.arcsinh, math.asinh, "Inverse hyperbolic sine.", "asinh(0.0)\n0.0")
@@ -50,6 +43,13 @@ _function(np.expm1, guarded.expm1, "Exponential less 1, exact near zero, too.", 
 _function(np.log1p, guarded.log1p, "Natural logarithm of 1 + x, exact near zero, too.", "log1p(0.0)\n0.0")
 _function(np.log2, guarded.log2, "Logarithm to the base 2; -inf at zero, NaN below.", "log2(8.0)\n3.0")
 _function(np.log10, guarded.log10, "Logarithm to the base 10; -inf at zero, NaN below.", "log10(100.0)\n2.0")
+_function(
+    np.arctan2,
+    math.atan2,
+    "The angle of the point (y, x), in radians from -pi to pi; the first operand is y.",
+    "atan2(0.0, 1.0)\n0.0",
+    arity=2,
+)
 _function(
     np.logaddexp,
     guarded.logaddexp,

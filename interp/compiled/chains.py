@@ -20,14 +20,10 @@ from ...core.program import Node, Operand, Region
 from ...core.types import Shape, Type
 from ...core.value import Literal
 from ..jit import kernels
+from ..jit.clib import NUMPY_S
 
 BLOCK = 2048
 """How many elements are computed at a time: with 4,096, a chain of three exponentials took 4 % longer."""
-NUMPY_S = (
-    *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-)
-"""Ops that NumPy computes in loops of its own, on floats."""
 _MOST_NODES = 64
 """How many nodes a chain has at most: the text of those that may turn out to be of several shapes is there twice."""
 

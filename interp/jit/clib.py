@@ -1,4 +1,4 @@
-"""The functions of the C library that compiled code calls, as Python's `math` does."""
+"""The functions of the C library that compiled code calls, as Python's `math` does, and those of NumPy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from functools import cache
 _UNARY = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh tan tanh"
 ARITY = {**dict.fromkeys(_UNARY.split(), 1), "atan2": 2, "pow": 2}
 """How many float64 each takes; it gives one."""
+NUMPY_S = (
+    *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+)
+"""Ops that NumPy computes in loops of its own, on floats."""
 
 
 def symbol(name: str) -> str:

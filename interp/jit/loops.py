@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -20,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ...core.op import OPS
+from .clib import NUMPY_S
 from .inner import inner
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -73,13 +73,19 @@ def _block(builder: Any, words: Any) -> Any:
     return builder.bitcast(block, _BYTES)
 
 
-@cache
+_LOOPS = {
+    **{row.name: _loop(row.numpy) for row in OPS.values() if row.name in NUMPY_S and row.name != "pow"},
+    **{f"{row.name}32": _loop(row.narrow, "f") for row in OPS.values() if row.name in NUMPY_S and row.narrow},
+    "pow": _loop(np.power),
+}
+"""All of them, since machine code from disk finds them by their symbols."""
+
+
 def __getattr__(name: str) -> Any:
-    """The loop of an op, as `chains.called` names it: with `32` behind its name that of float32."""
-    op = name.removesuffix("32")
-    if op not in OPS:
+    """The loop of an op; with `32` behind its name that of float32."""
+    if name not in _LOOPS:
         raise AttributeError(name)
-    return _loop(np.power if op == "pow" else OPS[op].numpy, "d" if op == name else "f")
+    return _LOOPS[name]
 
 
 _HUGE, _PAGE, _ADVICE = 2**22, 4096, 14

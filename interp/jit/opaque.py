@@ -20,6 +20,10 @@ from .inner import inner
 __all__ = ["copysign", "fabs", "inf", "isinf", "nan", "pi", "sqrt"]
 
 
+for _name in clib.ARITY:  # all of them: machine code from disk finds them by their symbols
+    llvm.add_symbol(clib.symbol(_name), clib.address(_name))
+
+
 def __getattr__(name: str) -> Any:
     """A function of the C library; what each is, is made when it is asked for."""
     if name not in clib.ARITY:
@@ -29,9 +33,8 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _opaque(name: str) -> Any:
-    symbol, arity = clib.symbol(name), clib.ARITY[name]
-    llvm.add_symbol(symbol, clib.address(name))
-    called = types.ExternalFunction(symbol, float64(*[float64] * arity))
+    arity = clib.ARITY[name]
+    called = types.ExternalFunction(clib.symbol(name), float64(*[float64] * arity))
     if arity == 1:
         return inner(lambda x: called(x))
     return inner(lambda x, y: called(x, y))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -320,6 +321,96 @@ def float_power(x: float, y: float) -> float:
 def elementary(x: float) -> tuple[np.float32, ...]:
     with np.errstate(all="ignore"):
         return tuple(f32(f(np.float64(x))) for f in (np.sqrt, np.exp, np.log, np.sin, np.cos, np.tanh))
+
+
+def each_of(x: float, *functions: Any) -> tuple[np.float32, ...]:
+    with np.errstate(all="ignore"):
+        return tuple(f32(f(np.float64(x))) for f in functions)
+
+
+@program("elementary_functions")
+def circular(x: float) -> tuple[np.float32, ...]:
+    return each_of(x, np.tan, np.arcsin, np.arccos, np.arctan)
+
+
+@program("elementary_functions")
+def hyperbolic(x: float) -> tuple[np.float32, ...]:
+    return each_of(x, np.sinh, np.cosh, np.arcsinh, np.arccosh, np.arctanh)
+
+
+@program("elementary_functions")
+def near_zero(x: float) -> tuple[np.float32, ...]:
+    return each_of(x, np.expm1, np.log1p, np.log2, np.log10)
+
+
+@program("elementary_functions")
+def of_two(x: float, y: float) -> tuple[np.float32, ...]:
+    with np.errstate(all="ignore"):
+        return tuple(f32(f(np.float64(x), np.float64(y))) for f in (np.arctan2, np.logaddexp, np.hypot))
+
+
+@program("parts_of_numbers")
+def parts_of(x: float) -> tuple[Any, ...]:
+    """By fractions, which are exact."""
+    if not math.isfinite(x):
+        whole = (x,) * 4
+    else:
+        exact = Fraction(x)
+        found = math.floor(exact), math.ceil(exact), math.trunc(exact), round(exact)
+        whole = tuple(math.copysign(float(each), x) if not each else float(each) for each in found)
+        whole = (0.0 if 0 < x < 1 else whole[0], *whole[1:])
+    sign = x if x != x else float((x > 0) - (x < 0))
+    return *whole, sign, math.copysign(1.0, x) < 0, math.isfinite(x), math.isinf(x), x != x
+
+
+@program("parts_of_numbers")
+def signed(x: float, y: float) -> tuple[float, float]:
+    """The bits of a float that is not NaN are those of an integer that counts, from zero away."""
+    sign = math.copysign(abs(x), y)
+    if x != x or y != y or x == y:
+        return sign, math.nan if x != x or y != y else y
+    if x == 0:
+        return sign, math.copysign(5e-324, y)
+    (bits,) = struct.unpack("<q", struct.pack("<d", abs(x)))
+    (further,) = struct.unpack("<d", struct.pack("<q", bits + (1 if (y > x) == (x > 0) else -1)))
+    return sign, math.copysign(further, x)
+
+
+@program("parts_of_numbers")
+def of_integer(x: int) -> tuple[Any, ...]:
+    return x, x, x, x, (x > 0) - (x < 0), True, False, False
+
+
+SHIFT = "shift by a negative number"
+
+
+@program("bits")
+def bits_of(x: int, y: int) -> tuple[int, ...]:
+    """In two's complement of as many places as the dtype has, place by place."""
+    places = [(x >> place & 1, y >> place & 1) for place in range(8)]
+    both, one, either = ([f(a, b) for a, b in places] for f in (min, max, lambda a, b: (a + b) % 2))
+    found = [wrap(sum(bit << place for place, bit in enumerate(row)), 8) for row in (both, one, either)]
+    return *found, -1 - x
+
+
+@program("bits")
+def shifted(x: int, y: int) -> tuple[int, int]:
+    if y < 0:
+        raise Trap(SHIFT)
+    return wrap(x * 2**y, 8), math.floor(Fraction(x, 2**y))
+
+
+@program("bits")
+def shifted_all(x: Any, y: Any) -> tuple[Any, Any]:
+    if any(number < 0 for number in y.tolist()):
+        raise Trap(SHIFT)
+    pairs = [shifted(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    return np.array([one for one, _ in pairs], np.int8), np.array([other for _, other in pairs], np.int8)
+
+
+@program("bits")
+def truths_of(x: bool, y: bool) -> tuple[bool, ...]:
+    return x and y, x or y, x is not y, not x
 
 
 @program("logic")
