@@ -29,7 +29,7 @@ from ...interp.travel.history import History
 from ..collapse import LARGEST
 from ..moment import brief
 from ..render import Progress
-from ..style import DARK, LIGHT, PALETTE, SIGNS, Theme
+from ..style import BLUE, DARK, LIGHT, PALETTE, SIGNS, SKY, Theme
 from .columns import Columns
 from .parts import MOST, part
 from .plan import plan
@@ -180,5 +180,6 @@ def _colours() -> str:
 
 
 def _theme(theme: Theme) -> str:
-    tint = int(theme.tint, 16) / 255
-    return f"color-scheme:{theme.name};--paper:{theme.paper};--ink:{theme.ink};--faint:{theme.faint};--tint:{tint:.3f}"
+    tint, chosen = int(theme.tint, 16) / 255, BLUE if theme is LIGHT else SKY
+    colours = f"--paper:{theme.paper};--ink:{theme.ink};--faint:{theme.faint};--chosen:{chosen}"
+    return f"color-scheme:{theme.name};{colours};--tint:{tint:.3f}"
