@@ -42,7 +42,8 @@ from .begin import Options, Start
 from .debug_command import debug
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
-from .options import Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
+from .options import LITERALS, Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
+from .play import play
 from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
@@ -58,8 +59,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command("ops")(ops)
-_LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
-app.command("debug", context_settings=_LITERALS)(debug)
+app.command("play", context_settings=LITERALS)(play)
 
 
 class UntilWord(StrEnum):
@@ -71,7 +71,7 @@ class UntilWord(StrEnum):
 _DEFAULT = Limits()
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def run(
     target: Target,
     args: Arguments = None,
@@ -149,7 +149,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
         print(stats_report(outcome, unicode=has_unicode()))
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def check(
     target: Target,
     args: Arguments = None,
@@ -276,7 +276,7 @@ def _replayed(file: str) -> str:
     return f"{replay.schedule:10} agrees   {ending:10} {counted(events, 'event')} of {replay.state.graph.name}"
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def show(
     target: Target,
     args: Arguments = None,
@@ -309,6 +309,9 @@ def show(
     text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:
         print(text, end="")
+
+
+app.command("debug", context_settings=LITERALS)(debug)
 
 
 @app.command()

@@ -1,10 +1,13 @@
-"""Arguments and options that several commands of the command line have."""
+"""Arguments and options that several commands have, with what the help says of them."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+
+LITERALS = {"ignore_unknown_options": True}
+"""So that `-3` is an argument; `load` reports stray options."""
 
 Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]

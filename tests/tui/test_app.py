@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from screens import SIZES, Screen, shown
+from onscreen import SIZES, Screen, shown
 from tagloom.tui.panes.arrange import PANES
 from tagloom.tui.session.commands import COMMANDS
 
