@@ -6,7 +6,7 @@ bound, beside the node that it is for. What fired last, and what can fire next, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -129,21 +129,20 @@ def _tokens(state: State) -> Iterator[_Found]:
         yield from (_Found("held", token, f"held, until {tag} may begin") for _, token in entries)
 
 
-def _badges(graph: Graph, found: Iterable[_Found], most: int) -> tuple[Badge, ...]:
+def _badges(graph: Graph, found: Sequence[_Found], most: int) -> tuple[Badge, ...]:
     """Badges of tokens, as many as there is room for."""
-    each = [
-        Badge(
-            mark,
-            short or brief(token.value),
-            brief_tag(token.tag),
-            f"{shown(graph, token.value)} under {token.tag}: {said}",
-        )
-        for mark, token, said, short in found
-    ]
-    if len(each) <= most:
-        return tuple(each)
-    rest = each[most - 1 :]
-    return (*each[: most - 1], Badge("more", str(len(rest)), "", "; ".join(badge.tooltip for badge in rest[:8])))
+    kept = found[:most] if len(found) <= most else found[: most - 1]
+    badges = tuple(_badge(graph, each) for each in kept)
+    rest = found[len(kept) :]
+    if not rest:
+        return badges
+    return (*badges, Badge("more", str(len(rest)), "", "; ".join(_badge(graph, each).tooltip for each in rest[:8])))
+
+
+def _badge(graph: Graph, found: _Found) -> Badge:
+    mark, token, said, short = found
+    tooltip = f"{shown(graph, token.value)} under {token.tag}: {said}"
+    return Badge(mark, short or brief(token.value), brief_tag(token.tag), tooltip)
 
 
 def _marked(graph: Graph, state: State, last: Event | None) -> dict[str, tuple[Badge, ...]]:

@@ -32,16 +32,15 @@ def flight(session: Session) -> Page:
     """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
     history, top = session.history, only_tag(session)
     tokens, following, graph = history.state.flight, history.next_choice, history.graph
-    kept = list(islice(((at, token) for at, token in enumerate(tokens) if is_under(token.tag, top)), MOST))
-    if history.schedule == "lifo":
-        kept.reverse()
+    count = len(tokens)
+    last_first = zip(range(count - 1, -1, -1), reversed(tokens), strict=True)
+    order = last_first if history.schedule == "lifo" else enumerate(tokens)
+    kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
     ready = {each.position for each in islice(could_fire(history.state), MOST)}
     rows = [_in_flight(graph, at, token, at == following, at in ready) for at, token in kept]
     if not rows:
         return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
-    return Page(
-        rows, f"{len(tokens):,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None)
-    )
+    return Page(rows, f"{count:,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None))
 
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:
