@@ -53,8 +53,8 @@ class Known:
         """Look at the events that are new."""
         for number in range(self.looked, len(history)):
             self._see(history.graph, number, history[number])
-        if len(history) - self.looked > LONG:
-            set_aside(self)
+            if (number + 1) % LONG == 0:
+                set_aside(self)
         self.looked = len(history)
 
     def _see(self, graph: Graph, number: int, event: Event) -> None:
