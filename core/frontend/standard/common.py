@@ -86,6 +86,14 @@ def only_axis(axis: Any, x: Any) -> int:
     return 0
 
 
+def static_size(size: Any, what: str) -> int:
+    """One size that is known; raises Usage for anything else."""
+    count = whole(size, what)
+    if count < 0:
+        raise Usage(f"{what} is from 0 up", where=here(), got=repr(size))
+    return count
+
+
 def static_shape(shape: Any) -> tuple[int, ...]:
     """A shape that is known; raises Usage for anything else."""
     sizes = wholes(shape, "a size")
@@ -124,6 +132,12 @@ def check_numeric(*arrays: Any) -> None:
         if type_.dtype.kind not in "iuf":
             what, hint = "these are no numbers", "convert with tl.astype(x, tl.int64)"
             raise Invalid(what, rule="V4", where=here(), required="an integer or a float dtype", got=type_, hint=hint)
+
+
+def check_indices(x: Any) -> None:
+    """Refuse what no integers are."""
+    if not type_of(x).dtype.is_integer:
+        raise Invalid("these are no indices", rule="V4", where=here(), required="an integer dtype", got=type_of(x))
 
 
 def astype(x: Any, dtype: DType | None) -> Any:
