@@ -1,7 +1,7 @@
 """Concrete arrays: values with the operators and methods of the standard, beside symbolic ones.
 
-Like begets like: an op of which an operand is a concrete array gives one, an op of Python's numbers and NumPy's arrays
-alone gives those.
+Like begets like: an op of which an operand is a concrete array gives one, one of which an operand is NumPy's gives
+NumPy's, and an op of Python's numbers and lists alone gives Python's numbers, and arrays of NumPy's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..dtypes import BY_PYTHON
 from ..errors import Usage
 from ..types import Type
 from ..value import Literal, literal
@@ -101,11 +102,16 @@ class Concrete(Operators):
 
 
 def like(operands: Sequence[Any], value: Any) -> Any:
-    """A value that was computed of these: a concrete array where one of them is."""
-    return Concrete(literal(value)) if any(isinstance(each, Concrete) for each in operands) else value
+    """A value that was computed of these: a concrete array where one of them is, else a number of NumPy's where one is
+    NumPy's, so that it keeps its dtype among Python's numbers."""
+    if any(isinstance(each, Concrete) for each in operands):
+        return Concrete(literal(value))
+    is_numpy = type(value) in BY_PYTHON and any(isinstance(each, np.ndarray | np.generic) for each in operands)
+    return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
 
 
 def all_like(arguments: Sequence[Any], value: Any) -> Any:
-    """The same of nested values."""
+    """Nested results of a function: concrete arrays where one of its arguments is."""
     given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value)
-    return unflatten(structure, [like(given, leaf) for leaf in leaves])
+    is_concrete = any(isinstance(each, Concrete) for each in given)
+    return unflatten(structure, [Concrete(literal(leaf)) if is_concrete else leaf for leaf in leaves])

@@ -99,7 +99,7 @@ def test_like_begets_like() -> None:
     """A function of plain values gives plain values; where an operand is a concrete array, so is the result, of a
     traced function too, nested as it is."""
     plain = (tl.add(1, 2), tl.add([1, 2], 3), tl.sum(np.ones(3)), tl.mean([1.0, 3.0]), tl.take([1, 2], [0]))
-    assert [type(each) for each in plain] == [int, np.ndarray, float, float, np.ndarray]
+    assert [type(each) for each in plain] == [int, np.ndarray, np.float64, float, np.ndarray]
     square = [[1.0, 2.0], [3.0, 4.0]]
     made_with = (tl.tril(square), tl.zeros_like(square), tl.cumulative_sum([1], include_initial=True), tl.pad([1], 1))
     made_with += (

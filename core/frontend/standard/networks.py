@@ -22,7 +22,7 @@ from .common import (
     type_of,
     wholes,
 )
-from .creation import counting, zeros_like
+from .creation import counting, filling, zeros_like
 from .manipulation import concat, expand_dims, permute_dims, reshape
 from .statistics import max as largest
 from .statistics import mean
@@ -79,7 +79,7 @@ def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     [0, 1, 2, 0]
     """
     pairs = [wholes(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
-    if len(pairs) > rank_of(x) or any(len(pair) > 2 or min(pair) < 0 for pair in pairs):
+    if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
         raise Usage("widths from 0 up, one or two for each axis", where=here(), got=repr(widths))
     made = x
     for back, pair in enumerate(reversed(pairs), 1):
@@ -97,7 +97,7 @@ def _edge(x: Any, axis: int, width: int, value: Any) -> list[Any]:
         "sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True
     )  # size 1 along it, whatever is there
     shape = tuple(width if at == axis else 1 for at in range(rank_of(x)))
-    fill = apply("broadcast_to", apply("astype", value, dtype=type_of(x).dtype), shape=shape)
+    fill = apply("broadcast_to", filling(value, type_of(x).dtype), shape=shape)
     return [apply("broadcast_like", fill, rest)]
 
 
