@@ -20,6 +20,10 @@ from .source import here
 from .structure import flatten, unflatten
 
 
+class CopyNeeded(Usage, BufferError):
+    """Elements cannot be lent without a copy, which DLPack has a BufferError for."""
+
+
 class Concrete(Operators):
     """An array whose elements are known. It never changes.
 
@@ -43,8 +47,8 @@ class Concrete(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """NumPy's array of the same elements, which cannot be written to unless it is a copy."""
-        array = np.asarray(self._tagloom_literal.value)
-        return np.array(array, dtype=dtype, copy=copy) if copy else np.asarray(array, dtype=dtype)
+        view = np.asarray(self._tagloom_literal.value).view()  # which nobody makes one that can be written to
+        return np.array(view, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
         """What operators with a NumPy array on their left hand over; functions of NumPy compute as ever."""
@@ -57,6 +61,8 @@ class Concrete(Operators):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
         """A copy of the elements for another library, since it may write to them."""
+        if copy is False:
+            raise CopyNeeded("arrays do not change, so that others have copies", where=here(), required="copy=None")
         if stream is not None:
             raise Usage("the cpu has no streams", where=here(), got=repr(stream))
         return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)

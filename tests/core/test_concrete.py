@@ -163,6 +163,25 @@ def test_other_libraries(dtype: dtypes.DType) -> None:
         tl.from_dlpack([1, 2])
 
 
+def test_elements_are_not_lent() -> None:
+    """Who asks for the elements without a copy is refused, with DLPack's own error, and nobody makes them writeable."""
+    x = tl.asarray([1.0])
+    for lend in (
+        lambda: np.from_dlpack(x, copy=False),
+        lambda: x.__dlpack__(copy=False),
+        lambda: tl.from_dlpack(np.ones(1), copy=False),
+    ):
+        with pytest.raises(BufferError) as refused:
+            lend()
+        assert isinstance(refused.value, tl.Usage) and "test_concrete.py" in str(refused.value.where)
+    assert tl.from_dlpack(x, copy=False) is x and np.asarray(x, dtype=np.float32).tolist() == [1.0]
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        np.asarray(x).flags.writeable = True
+    copied = np.array(x)
+    copied[0] = 9.0
+    assert float(x[0]) == 1.0
+
+
 def test_functions_of_numpy_compute() -> None:
     """What NumPy does with arrays it does with these."""
     x = tl.asarray([1.0, 4.0])

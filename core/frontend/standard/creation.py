@@ -14,7 +14,7 @@ from ...ops.open import steps
 from ...types import Type, kinds_in
 from ...value import Literal, literal
 from ..api import apply, compute
-from ..concrete import Concrete, like
+from ..concrete import Concrete, CopyNeeded, like
 from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
@@ -278,6 +278,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     check_device(device)
     if isinstance(x, Concrete):
         return x
+    if copy is False:
+        raise CopyNeeded("this needs a copy", where=here(), required="copy=None, or True", got=type(x).__name__)
     try:
         return asarray(np.from_dlpack(x))
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
