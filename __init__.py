@@ -224,14 +224,14 @@ from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
 from .interp.travel.history import History
 from .tui.begin import load_run
-from .viz.notebook import display as _shown_in_notebooks
+from .viz import notebook as _notebook
 from .viz.notebook import picture
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 newaxis = None
 _Operators.namespace = _sys.modules[__name__]
-_display.slot.draw = _shown_in_notebooks
+_display.slot.draw, _display.slot.play = _notebook.display, _notebook.play
 
 __all__ = [
     "Array", "Breakpoints", "Broken", "Builder", "Cells", "Crash", "Deadlock", "Disagreement", "Document",

@@ -1,14 +1,19 @@
-"""How things show themselves in a notebook: a slot, which whoever can draw fills. Nothing here draws."""
+"""How things show themselves in a notebook: slots, which whoever can draw fills. Nothing here draws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+from .errors import Usage
 
 
 class _Slot:
     """Who draws: what is drawn in, SVG out, or None where there is nothing to see."""
 
     draw: Callable[[object], str | None] | None = None
+    play: Callable[..., Any] | None = None
+    """Who makes pages that play a run: what is played in, and what of it; something that a notebook shows, out."""
 
 
 slot = _Slot()
@@ -22,3 +27,19 @@ class Drawn:
     def _repr_svg_(self) -> str | None:
         """As SVG; None where nobody draws, and the notebook then shows the words."""
         return None if slot.draw is None else slot.draw(self)
+
+
+class Played:
+    """A run, of which there is a page that plays it."""
+
+    __slots__ = ()
+
+    def player(self, *, first: int = 0, most: int | None = None, under: str = "") -> Any:
+        """A page that plays the run, which a notebook shows, and whose `save` writes it to a file.
+
+        Of a long run it has `most` events (5,000 unless told), from event number `first` on, or those under the tag
+        that is written as `under`; its `note` says so. Raises Usage where the run is not over, or kept no events.
+        """
+        if slot.play is None:
+            raise Usage("nobody here plays runs", hint="import tagloom")
+        return slot.play(self, first=first, most=most, under=under)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
-from ..core.display import Drawn
+from ..core.display import Drawn, Played
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
@@ -49,7 +49,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Drawn):
+class Outcome(Drawn, Played):
     """What a run left behind.
 
     `results` has None where a result did not come. `traps` are in program order. `events` are there if the run

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import tagloom as tl
 from acts_generator import half, weigh
+from tagloom.core.op import OPS
+from tagloom.interp.jit.clib import NUMPY_S
 
 
 @tl.function
@@ -106,6 +110,20 @@ def vectors(x: tl.Array[tl.float64, None], y: tl.float64) -> tl.Array[tl.float64
     """Arrays of sizes that only the run tells, of one that is known, and of two axes."""
     both = x * tl.exp(np.array([1.0, 2.5])) + y
     return tl.where(both > 1.5, tl.maximum(both, y), -x)
+
+
+def elementary(x: Any, y: Any) -> Any:
+    """Every function that NumPy computes in loops of its own."""
+    return tuple(getattr(tl, name)(*(x, y)[: OPS[name].arity]) for name in NUMPY_S)
+
+
+elementary64, elementary32 = tl.function(elementary), tl.function(elementary)
+
+
+@tl.function
+def lengths(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+    """Of functions whose loops in NumPy are those of several."""
+    return tl.hypot(x, tl.logaddexp(x, -x))
 
 
 @tl.function

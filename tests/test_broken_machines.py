@@ -182,7 +182,7 @@ def size(case: Case) -> int:
     return sum(1 for function in case.program.reachable() for _ in function.body.walk())
 
 
-SLOW = (skip_an_iteration, forget_the_trigger, return_to_the_wrong_site)
+SLOW = (skip_an_iteration, forget_the_trigger, return_to_the_wrong_site, return_to_every_site)
 """What takes long to shrink."""
 
 

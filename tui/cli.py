@@ -42,6 +42,8 @@ from .begin import Options, Start
 from .debug import debug as debugged
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
+from .options import LITERALS, Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
+from .play import play
 from .report import stats_report
 from .schedules import explored
 from .show import FormWord, Wanted
@@ -57,7 +59,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command("ops")(ops)
-_LITERALS = {"ignore_unknown_options": True}  # so that `-3` is an argument; `load` reports stray options
+app.command("play", context_settings=LITERALS)(play)
 
 
 class UntilWord(StrEnum):
@@ -66,19 +68,10 @@ class UntilWord(StrEnum):
     trap = "trap"
 
 
-Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
-Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
-Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
-Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
-Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
-Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
-Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
-Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
-Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
 _DEFAULT = Limits()
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def run(
     target: Target,
     args: Arguments = None,
@@ -156,7 +149,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
         print(stats_report(outcome, unicode=has_unicode()))
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def check(
     target: Target,
     args: Arguments = None,
@@ -283,7 +276,7 @@ def _replayed(file: str) -> str:
     return f"{replay.schedule:10} agrees   {ending:10} {counted(events, 'event')} of {replay.state.graph.name}"
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def show(
     target: Target,
     args: Arguments = None,
@@ -318,7 +311,7 @@ def show(
         print(text, end="")
 
 
-@app.command(context_settings=_LITERALS)
+@app.command(context_settings=LITERALS)
 def debug(
     target: Annotated[
         str, typer.Argument(metavar="[FILE[:NAME]]", help="What `run` takes, or a log; without it, `load` one.")

@@ -73,7 +73,7 @@ def show(start: Start, wanted: Wanted) -> str | None:
     if wanted.form is FormWord.image:
         return _image(start, wanted, is_run)
     if is_run or wanted.form not in STATIC:
-        history = start.history(World(_aside))
+        history = start.history(World(aside))
         if wanted.form is FormWord.program:
             raise Usage("a run is one of a graph", got="--form program", hint="leave out ARGS, or --form program")
         if wanted.cells:
@@ -120,7 +120,7 @@ def _go_to(history: History, position: int) -> None:
     history.jump(position)
 
 
-def _aside(line: str) -> None:
+def aside(line: str) -> None:
     """What a program prints while it is drawn."""
     print(line, file=sys.stderr)
 
@@ -152,7 +152,7 @@ def _picture(what: Picture, wanted: Wanted) -> bytes:
         only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
-    with _Progress() as progress:
+    with Progress() as progress:
         return drawn(
             what,
             suffix,
@@ -186,13 +186,13 @@ def _write(wanted: Wanted, made: Callable[[], bytes]) -> None:
         raise Usage("this file cannot be written", got=wanted.output, hint=error.strerror) from None
 
 
-class _Progress:
+class Progress:
     """A line on a terminal that says for how long a layout has gone on, and is wiped away after it."""
 
     def __init__(self) -> None:
         self.told = False
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         return self
 
     def tell(self, seconds: float) -> None:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.errors import TagloomError, Usage
 from ..core.graph import Graph
@@ -26,6 +27,9 @@ from .collapse import LARGEST
 from .pictures import Picture, drawn, moment, static
 from .pictures import picture as of_run
 from .style import DARK, LIGHT, Theme
+
+if TYPE_CHECKING:
+    from .player.page import Page
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -122,3 +126,11 @@ def display(subject: object) -> str | None:
         return picture(subject, form)._repr_svg_()
     except TagloomError:
         return None
+
+
+def play(run: Outcome | History, *, first: int = 0, most: int | None = None, under: str = "") -> Page:
+    """A page that plays a run, or some of it."""
+    from .player.page import Choice, page_of_history, page_of_outcome
+
+    choice = Choice(first, Choice().most if most is None else most, under)
+    return page_of_history(run, choice) if isinstance(run, History) else page_of_outcome(run, choice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..core.errors import counted
 from ..core.graph import Graph
@@ -22,7 +22,7 @@ SIBLINGS = 12
 def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = LARGEST) -> View:
     """The tree of all activations that the events of a run opened; of those that are open still, how many of their
     nodes have fired. Of more than `most`, those opened first, and no more than SIBLINGS below each."""
-    tree = _Tree(graph, arguments, events)
+    tree = Tree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {counted(len(tree.tags), 'activation')}")
     kept = tree.tags if len(tree.tags) <= most else _first(tree.tags, most)
     names = {tag: f"t{number}" for number, tag in enumerate(kept)}
@@ -56,10 +56,10 @@ def _first(tags: Sequence[Tag], most: int) -> list[Tag]:
     return list(kept)
 
 
-class _Tree:
+class Tree:
     """What a run says of its activations."""
 
-    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> None:
+    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event]) -> None:
         self.graph = graph
         self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
         self.firings: Counter[Tag] = Counter()
@@ -96,9 +96,18 @@ class _Tree:
         if tag.site.kind == "loop":
             given = ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in self._given(tag))
             return f"{tag.last}: {given}"
-        called = f"{self.callees.get(tag.site, '?')}({', '.join(brief(value) for _, value in self._given(tag))})"
-        came = [brief(value) for _, value in sorted(self.came.get(tag, {}).items())]
-        return f"{called} = {', '.join(came)}" if came else called
+        gave = self.gave(tag)
+        return f"{self.called(tag)} = {gave}" if gave else self.called(tag)
+
+    def called(self, tag: Tag) -> str:
+        """A call, without what came of it: `fib(3)`; an iteration as in its title."""
+        if tag.site.kind == "loop":
+            return self.title(tag)
+        return f"{self.callees.get(tag.site, '?')}({', '.join(brief(value) for _, value in self._given(tag))})"
+
+    def gave(self, tag: Tag) -> str:
+        """The results of a call; empty where none have come."""
+        return ", ".join(brief(value) for _, value in sorted(self.came.get(tag, {}).items()))
 
     def about(self, tag: Tag) -> str:
         firings = counted(self.firings[tag], "firing")

@@ -46,7 +46,10 @@ def _loop(ufunc: Any, code: str = "d") -> Any:
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
     found = _Ufunc.from_address(id(ufunc))
     assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
-    llvm.add_symbol(symbol, found.loops[ufunc.types.index(code * ufunc.nin + "->" + code)])
+    at = ufunc.types.index(code * ufunc.nin + "->" + code)
+    llvm.add_symbol(symbol, found.loops[at])
+    if found.data[at]:  # of a loop for many functions, which one
+        llvm.add_symbol(f"{symbol}_data", found.data[at])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
@@ -57,12 +60,17 @@ def _loop(ufunc: Any, code: str = "d") -> Any:
         ]
         addresses = [builder.ptrtoint(array.data, _WORD) for array in made]
         blocks = [_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(size)] * count)]
-        builder.call(called, [*blocks, ir.Constant(_BYTES, None)])
+        builder.call(called, [*blocks, _data(builder.module, f"{symbol}_data") if found.data[at] else _BYTES(None)])
         return context.get_dummy_value()
 
     if count == 2:
         return intrinsic(lambda typing, x, out: (types.void(x, out), build))
     return intrinsic(lambda typing, x, y, out: (types.void(x, y, out), build))
+
+
+def _data(module: Any, symbol: str) -> Any:
+    """An address that is known by its symbol, in machine code from disk, too."""
+    return module.globals.get(symbol) or ir.GlobalVariable(module, ir.IntType(8), symbol)
 
 
 def _block(builder: Any, words: Any) -> Any:

@@ -14,7 +14,7 @@ from functools import cached_property
 from weakref import ref
 
 from ...core.act import resource_of
-from ...core.display import Drawn
+from ...core.display import Drawn, Played
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
@@ -48,7 +48,7 @@ from .moment import Moment, moment
 from .stretch import SPACING, Lineage
 
 
-class History(Going, Drawn):
+class History(Going, Drawn, Played):
     """A run that can be gone over, that goes on at its end, and that has branches."""
 
     parent: History | None

@@ -10,7 +10,7 @@ import pytest
 from tagloom.interp.image_text import text
 from tagloom.interp.imaging import image
 from tagloom.tui.load import find, forms
-from tagloom.tui.show import STATIC, FormWord, _Progress
+from tagloom.tui.show import STATIC, FormWord, Progress
 
 RUNS = [form.value for form in FormWord if form not in STATIC]
 
@@ -106,7 +106,7 @@ def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) 
     screen = StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: terminal)
     monkeypatch.setattr("sys.stderr", screen)
-    with _Progress() as progress:
+    with Progress() as progress:
         progress.tell(0.5)
         assert screen.getvalue() == ""
         progress.tell(2.0)

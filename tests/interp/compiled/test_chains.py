@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from compiled_laws import differences
+from compiled_programs import elementary32, elementary64
 from tagloom.core.program import Program
 from tagloom.interp.compiled.chains import BLOCK, Chain, planned
 from tagloom.interp.compiled.run import run_compiled
@@ -135,3 +136,12 @@ def test_generated(seed: int) -> None:
     made, arguments = generated(seed)
     typed = [np.asarray(a, p.type.dtype.numpy) for a, p in zip(arguments, made.main.body.parameters, strict=True)]
     assert not list(differences(made, tl.lower(made), typed))
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.heavy)])
+def test_functions_of_numpy_s_loops(dtype: str) -> None:
+    """Every one of them gives the bits of the reference, at edges too."""
+    edges = np.array([0.5, -0.0, 1.5, -2.0, 0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 3.0, 88.0], dtype)
+    function = elementary64 if dtype == "float64" else elementary32
+    traced = function.trace(edges, edges[::-1])
+    assert differences(traced.program, traced.graph, [edges, edges[::-1].copy()]) == []

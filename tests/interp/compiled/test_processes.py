@@ -12,14 +12,14 @@ CODE = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import numba
-from compiled_programs import drawn, even, looped, planted, ragged, spread, strips, vectors
+from compiled_programs import drawn, even, lengths, looped, planted, ragged, spread, strips, vectors
 from tagloom.core.value import fingerprint
 from tagloom.interp.compiled.run import prepared, run_compiled
 from tagloom.interp.jit import native
 made, compiled = native._compiled, []
 native._compiled = lambda *given: compiled.append(given) or made(*given)
 PROGRAMS = ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0]), (planted, [9]))
-for function, arguments in (*PROGRAMS, (ragged, [4, 0])):
+for function, arguments in (*PROGRAMS, (ragged, [4, 0]), (lengths, [[0.5, -2.0]])):
     ready, hits = prepared(function.program), int(not compiled)
     if not ready.is_of_scalars:
         (hits,) = ready.entry.stats.cache_hits.values() or (0,)
@@ -42,7 +42,7 @@ def said(folder: Path) -> list[str]:
 def test_second_process(tmp_path: Path) -> None:
     """A second process compiles nothing, crashes on no recursion, and gives the same."""
     first, second = said(tmp_path), said(tmp_path)
-    assert [line[0] for line in first] == ["0"] * 7 and [line[0] for line in second] == ["1"] * 7
+    assert [line[0] for line in first] == ["0"] * 8 and [line[0] for line in second] == ["1"] * 8
     assert [line[1:] for line in first] == [line[1:] for line in second]
 
 

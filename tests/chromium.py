@@ -1,0 +1,160 @@
+"""A page in headless Chromium, driven by the DevTools protocol: what tests of the player look at.
+
+Tests that want one skip where there is none, but fail where TAGLOOM_REQUIRE_CHROMIUM is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.request
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-extensions",
+    "--disable-background-networking", "--disable-features=IsolateSandboxedIframes",
+    "--disable-site-isolation-trials", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1280,860",
+)  # fmt: skip
+PATIENCE = 20.0
+
+
+def binary() -> str:
+    """Where Chromium is; skips the test, or fails it, where it is not."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        if os.environ.get("TAGLOOM_REQUIRE_CHROMIUM"):
+            pytest.fail("Chromium is required here, and is not there: apt-get install chromium")
+        pytest.skip("Chromium is not there")
+    return found
+
+
+class Tab:
+    """One tab: what it logged, what it asked the network for, and ways to drive it."""
+
+    def __init__(self, address: str) -> None:
+        websocket = pytest.importorskip("websocket")
+        self._socket = websocket.create_connection(address, timeout=PATIENCE, suppress_origin=True)
+        self._number = 0
+        self.complaints: list[str] = []
+        """Errors and warnings of the console, and exceptions."""
+        self.requests: list[str] = []
+        """What was asked for, but for the page itself and data that stands in it."""
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.do(f"{domain}.enable")
+
+    def do(self, method: str, **parameters: Any) -> Any:
+        """A command of the protocol, and its answer."""
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while (message := json.loads(self._socket.recv())).get("id") != self._number:
+            self._hear(message)
+        assert "error" not in message, message
+        return message["result"]
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        said = message.get("params", {})
+        match message.get("method"):
+            case "Runtime.exceptionThrown":
+                self.complaints.append(json.dumps(said["exceptionDetails"]))
+            case "Runtime.consoleAPICalled" if said["type"] in ("error", "warning", "assert"):
+                self.complaints.append(json.dumps(said["args"]))
+            case "Log.entryAdded" if said["entry"]["level"] in ("error", "warning"):
+                self.complaints.append(said["entry"]["text"])
+            case "Network.requestWillBeSent" if not said["request"]["url"].startswith(("file:", "data:")):
+                self.requests.append(said["request"]["url"])
+
+    def open(self, page: Path, address: str = "") -> None:
+        """Show a page, and wait until it has begun."""
+        self.do("Page.navigate", url="about:blank")
+        self.do("Page.navigate", url=f"{page.as_uri()}{address}")
+        self.wait("document.readyState === 'complete' && document.getElementById('where').textContent !== ''")
+
+    def run(self, script: str) -> Any:
+        """The value of an expression in the page, as JSON has it."""
+        answer = self.do("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def wait(self, condition: str, seconds: float = PATIENCE) -> None:
+        """Until an expression holds; fails where it never does."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            answer = self.do("Runtime.evaluate", expression=condition, returnByValue=True)
+            if answer["result"].get("value"):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"it never was true that {condition}")
+
+    def text(self, name: str) -> str:
+        """What an element says."""
+        return str(self.run(f"document.getElementById({json.dumps(name)}).textContent"))
+
+    def key(self, key: str) -> None:
+        """Press a key."""
+        named = {"Space": " "}.get(key, key)
+        text = {"text": named} if len(named) == 1 else {}
+        self.do("Input.dispatchKeyEvent", type="keyDown", key=named, **text)
+        self.do("Input.dispatchKeyEvent", type="keyUp", key=named)
+
+    def click(self, selector: str) -> None:
+        """Click an element, as a script does."""
+        self.run(
+            f"document.querySelector({json.dumps(selector)}).dispatchEvent(new MouseEvent('click', {{bubbles: true}}))"
+        )
+
+    def prefer(self, **features: str) -> None:
+        """Tell the page what its reader prefers: `color_scheme="dark"`."""
+        listed = [{"name": f"prefers-{name.replace('_', '-')}", "value": said} for name, said in features.items()]
+        self.do("Emulation.setEmulatedMedia", features=listed)
+
+    def screenshot(self, path: Path) -> None:
+        path.write_bytes(b64decode(self.do("Page.captureScreenshot", format="png")["data"]))
+
+    def printed(self) -> bytes:
+        """The page as a PDF."""
+        return b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Tab]:
+    """A browser with one tab, with nothing kept from before, and ended afterwards."""
+    found = binary()
+    with TemporaryDirectory(prefix="tagloom-chromium-", ignore_cleanup_errors=True) as folder:
+        command = [found, *OPTIONS, f"--user-data-dir={folder}", "about:blank"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                tab = Tab(_address(Path(folder) / "DevToolsActivePort", process))
+                yield tab
+                tab.close()
+            finally:
+                process.terminate()
+                process.wait(PATIENCE)
+
+
+def _address(file: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where the tab can be talked to."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        if file.exists() and file.read_text().count("\n"):
+            port = int(file.read_text().split("\n")[0])
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE) as answer:
+                pages = [each for each in json.load(answer) if each["type"] == "page"]
+            if pages:
+                return str(pages[0]["webSocketDebuggerUrl"])
+        time.sleep(0.05)
+    raise AssertionError("Chromium does not start")

@@ -1,0 +1,31 @@
+"""`python tests/screens.py` makes the pictures of docs/player.md anew, in Chromium."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from chromium import chromium
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder, chromium() as tab:
+        tab.do("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+        page = Path(folder) / "run.html"
+        subprocess.run([sys.executable, "-m", "tagloom", "play", FIB, "5", "-o", page], check=True, cwd=ROOT)
+        for scheme, name in (("light", "player.png"), ("dark", "player_dark.png")):
+            tab.prefer(reduced_motion="reduce", color_scheme=scheme)
+            tab.open(page, "#step=42")
+            add = tab.run("[...document.querySelectorAll('.node')].find(each => each.textContent.includes('add')).id")
+            tab.click(f"#{add}")
+            tab.screenshot(PICTURES / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Everybody can use the page: all that can be pressed has a name, text has contrast, and the keyboard reaches it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import Tab, chromium
+from drawings import fib
+
+PRESSED = {"button", "combobox", "slider", "treeitem", "tree", "dialog", "region"}
+ENOUGH = 4.5
+"""The contrast that WCAG 2.2 asks of text, level AA."""
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("pages") / "fib.html"
+    fib.run(4, keep="events").player().save(target)
+    return target
+
+
+def test_what_can_be_pressed_has_a_name(tab: Tab, page: Path) -> None:
+    """Every control, node, region and activation says what it is."""
+    tab.open(page, "#step=20")
+    tab.do("Accessibility.enable")
+    nodes = [each for each in tab.do("Accessibility.getFullAXTree")["nodes"] if not each["ignored"]]
+    found = [(each["role"]["value"], each.get("name", {}).get("value", "")) for each in nodes if "role" in each]
+    assert {role for role, _ in found} >= {"button", "combobox", "slider", "treeitem", "main", "contentinfo"}
+    assert [role for role, name in found if role in PRESSED and not name.strip()] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
+    """On the paper, of either kind; on lines that are lit; and in the graph, second lines too."""
+    tab.prefer(reduced_motion="reduce", color_scheme=scheme)
+    tab.open(page, "#step=20")
+    pairs = tab.run(
+        """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li, #plan text')].filter(each =>
+            each.getBoundingClientRect().width && !each.disabled).map(each => {
+            let at = each, paper = 'rgba(0, 0, 0, 0)';
+            while (at && /, 0\\)$|^transparent$/.test(paper)) {
+                paper = getComputedStyle(at).backgroundColor; at = at.parentElement; }
+            const style = getComputedStyle(each);
+            return [each.tagName === 'text' ? style.fill : style.color, paper]; })"""
+    )
+    assert len(pairs) > 40
+    assert [pair for pair in {tuple(pair) for pair in pairs} if contrast(*map(rgb, pair)) < ENOUGH] == []
+
+
+def rgb(said: str) -> tuple[float, ...]:
+    """A colour as CSS says it, from 0 to 1.
+
+    >>> rgb("rgb(255, 0, 0)"), rgb("color(srgb 1 0.5 0)")
+    ((1.0, 0.0, 0.0), (1.0, 0.5, 0.0))
+    """
+    name, _, inside = said.rstrip(")").partition("(")
+    numbers = [float(each) for each in inside.replace(",", " ").replace("srgb", "").split()[:3]]
+    return tuple(number / 255 for number in numbers) if name.startswith("rgb") else tuple(numbers)
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """The contrast of two colours, by WCAG."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_keyboard_reaches_the_graph(tab: Tab, page: Path) -> None:
+    """One node can be tabbed to; from there arrows go to the others, and the space key chooses one."""
+    tab.open(page, "#step=20")
+    assert tab.run("document.querySelectorAll('#plan [tabindex=\"0\"]').length") == 1
+    tab.run("document.querySelector('#plan [tabindex=\"0\"]').focus()")
+    before = tab.run("document.activeElement.id")
+    tab.key("ArrowDown")
+    after = tab.run("document.activeElement.id")
+    assert after != before
+    tab.key("Space")
+    assert tab.run("document.querySelector('.node.chosen').id") in (before, after)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("key", ["End", "p", "?"])
+def test_axe_finds_nothing_serious(tab: Tab, page: Path, scheme: str, key: str) -> None:
+    """axe-core, where TAGLOOM_AXE says where it is, has no finding."""
+    axe = os.environ.get("TAGLOOM_AXE")
+    if not axe:
+        pytest.skip("axe-core is not there")
+    tab.prefer(reduced_motion="reduce", color_scheme=scheme)
+    tab.open(page, "#step=20")
+    tab.key(key)
+    tab.run(f"{Path(axe).read_text()};0")
+    script = "axe.run().then(found => found.violations.map(each => [each.impact, each.id, each.nodes[0].html]))"
+    found = tab.run(script)
+    assert found == [], json.dumps(found, indent=1)

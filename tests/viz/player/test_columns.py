@@ -1,0 +1,218 @@
+"""What a page is told is the run: replayed from its columns, it is the machine's history."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+import tagloom as tl
+from drawings import fib, nested
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tagloom.core.value import show
+from tagloom.interp.event import Token
+from tagloom.interp.saying import shown
+from tagloom.interp.state import State
+from tagloom.viz.moment import brief
+from tagloom.viz.player.columns import LONGEST, Columns
+from tagloom.viz.player.page import in_script, page_of_history
+from tagloom.viz.player.parts import part
+from tagloom.viz.player.plan import sketch
+from tagloom.viz.player.recording import Place, move, recorded
+from view_laws import runs
+
+
+def form_of(history: tl.History, **choice: Any) -> Any:
+    """What the page of a history is told, as the page reads it."""
+    recording = recorded(history.graph, history[:], history.arguments)
+    boxes = choice.pop("boxes", 400)
+    form = Columns(part(recording, **choice), sketch(history.graph, boxes), ()).form()
+    return json.loads(in_script(form))
+
+
+class Replayed:
+    """The run as a page replays it."""
+
+    def __init__(self, form: Any) -> None:
+        self.form, self.live, self.position, self.begins = form, dict[int, Place](), 0, 0
+        self._move(form["start"])
+
+    def step(self) -> None:
+        size = self.form["sizes"][self.position]
+        self._move(self.form["moves"][self.begins : self.begins + size])
+        self.begins, self.position = self.begins + size, self.position + 1
+
+    def _move(self, codes: list[int]) -> None:
+        move(self.live, [(code >> 3, Place(code & 7)) for code in codes])
+
+    def tag(self, number: int) -> str:
+        up, step = self.form["tags"]["up"][number], self.form["tags"]["step"][number]
+        return step if up < 0 else f"{self.tag(up)}/{step}"
+
+    def at(self, *places: Place) -> list[tuple[int, int, str, str]]:
+        columns = self.form["tokens"]
+        found = [number for number, place in self.live.items() if place in places]
+        return [
+            (columns["n"][n], columns["p"][n], self.tag(columns["t"][n]), self.form["values"][columns["v"][n]][-1])
+            for n in found
+        ]
+
+
+def said(state: State, token: Token) -> tuple[int, int, str, str]:
+    value = shown(state.graph, token.value)
+    cut = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}\u2026"
+    return token.node, token.port, "/".join(reversed([tag.last for tag in token.tag.steps()])), cut
+
+
+def waiting(state: State) -> list[Token]:
+    return [
+        Token(node, port, tag, value)
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_the_page_is_told_the_history(history: tl.History) -> None:
+    """At every step: the flight in its order, what waits, and the results; and what every event did."""
+    page = Replayed(form_of(history))
+    for position in range(len(history) + 1):
+        state = history.jump(position)
+        flight = [said(state, token) for token in state.flight]
+        assert page.at(Place.FLIGHT, Place.READY) == flight
+        assert Counter(page.at(Place.WAITS)) == Counter(said(state, token) for token in waiting(state))
+        assert {port: value for _, port, _, value in page.at(Place.CAME)} == {
+            result: shown(state.graph, value)[:LONGEST] for result, value in state.results.items()
+        }
+        if position < len(history):
+            page.step()
+            event, columns = history[position], page.form["events"]
+            assert columns["node"][position] == event.token.node
+            assert (columns["did"][position] in (1, 2)) == event.fired
+            assert columns["wave"][position] == 1 + sum(each.ends_wave for each in history[:position])
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(runs(), st.data())
+def test_a_window_is_that_part_of_the_run(history: tl.History, data: Any) -> None:
+    """It begins with the tokens that are there, and goes on as the run does."""
+    if not len(history):
+        return
+    first = data.draw(st.integers(0, len(history) - 1))
+    page = Replayed(form_of(history, first=first, most=20))
+    for position in range(first, min(first + 20, len(history)) + 1):
+        state = history.jump(position)
+        assert page.at(Place.FLIGHT, Place.READY) == [said(state, token) for token in state.flight]
+        if position < min(first + 20, len(history)):
+            page.step()
+
+
+def test_an_activation_is_its_tokens() -> None:
+    """Of one activation: its tokens and those below it, and the events that move them; no other."""
+    history = fib.history(6)
+    history.run()
+    page = Replayed(form_of(history, under="main/fib/fib_1"))
+    inside = "main/fib/fib_1"
+    numbers = page.form["events"]["at"]
+    own = [number for number, event in enumerate(history) if str(event.token.tag).startswith(inside)]
+    assert set(own) <= set(numbers) and len(numbers) < len(history) / 3
+    seen = False
+    for place, number in enumerate(numbers):
+        page.step()
+        state = history.jump(number + 1)
+        flight = [said(state, token) for token in state.flight if str(token.tag).startswith(inside)]
+        assert page.at(Place.FLIGHT, Place.READY) == flight
+        seen = seen or bool(flight)
+        assert page.position == place + 1
+    assert seen
+
+
+def test_every_token_has_a_way() -> None:
+    """Each token of a graph that is drawn whole comes by an arrow from where it was sent; of a folded one, by an arrow
+    that is drawn, or by none."""
+    history = nested.history(3)
+    history.run()
+    form = form_of(history)
+    for node, arrow in zip(form["tokens"]["n"], form["tokens"]["a"], strict=True):
+        head = form["arrows"][arrow][1]
+        assert arrow >= 0 and head == (f"n{node}" if node >= 0 else "r0")
+    folded = form_of(history, boxes=12)
+    boxes = {node[2] for node in folded["nodes"]}
+    assert len(boxes) < len(form["nodes"])
+    for node, arrow in zip(folded["tokens"]["n"], folded["tokens"]["a"], strict=True):
+        if arrow >= 0 and node >= 0:
+            assert folded["arrows"][arrow][1] == folded["nodes"][node][2]
+
+
+def test_an_outcome_is_enough() -> None:
+    """A page of an outcome is that of its history: what the arguments were, the events tell."""
+    history = fib.history(4)
+    history.run()
+    page = page_of_history(history)
+    assert fib.run(4, keep="events").player().html == page.html
+    assert history.player().html == page.html
+    assert page.name == "fib(4)"
+
+
+def test_what_is_said_of_a_part() -> None:
+    """A page that leaves something out says what, and how to have more is an option."""
+    history = fib.history(5)
+    history.run()
+    total = len(history)
+    assert history.player().note == ""
+    assert history.player(most=10).note == f"10 of {total} events are shown: 0 to 9"
+    assert history.player(first=20, most=10).note == f"10 of {total} events are shown: 20 to 29"
+    assert (
+        history.player(under="main/fib_1").note.startswith("45 of ")
+        or "under main/fib_1" in history.player(under="main/fib_1").note
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"first": 10_000}, "nothing happens there"),
+        ({"most": 0}, "a page shows an event at least"),
+        ({"first": -1}, "a page shows an event at least"),
+        ({"under": "main/nobody"}, "the run has no such activation"),
+    ],
+)
+def test_parts_that_are_not_there(choice: dict[str, Any], message: str) -> None:
+    """Are refused in words."""
+    history = fib.history(3)
+    history.run()
+    with pytest.raises(tl.Usage, match=message):
+        history.player(**choice)
+
+
+def test_runs_of_which_there_is_no_page() -> None:
+    """A run that kept no events, or only its end; one that is not over; a what-if."""
+    with pytest.raises(tl.Usage, match="kept no events"):
+        fib.run(3).player()
+    with pytest.raises(tl.Usage, match="did not keep all events"):
+        fib.run(6, keep=10, engine="reference").player()
+    with pytest.raises(tl.Usage, match="is not over"):
+        fib.history(3).player()
+    history = fib.history(3)
+    history.run()
+    history.jump(5)
+    what_if = history.inject("subtract", 0, "main", 7)
+    what_if.run()
+    with pytest.raises(tl.Usage, match="what-if"):
+        what_if.player()
+
+
+def test_large_values_are_cut() -> None:
+    """An array of ten thousand numbers is in no page."""
+
+    @tl.function
+    def twice(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+        return x + x
+
+    page = twice.run(tl.zeros(10_000), keep="events").player()
+    assert len(page.html) < 150_000
+    assert brief(3) == show(3)

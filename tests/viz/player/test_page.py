@@ -1,0 +1,275 @@
+"""The page in headless Chromium: it plays a run, and does nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from chromium import Tab, chromium
+from drawings import fib
+from tagloom.interp.questions.why import could_fire
+from tagloom.viz.player.page import Choice, page_of_history
+
+LAST = "document.getElementById('slider').value === document.getElementById('slider').max"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Tab]:
+    with chromium() as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(browser: Tab) -> Iterator[Tab]:
+    """A tab whose page complains of nothing, and asks the network for nothing."""
+    browser.complaints.clear()
+    browser.requests.clear()
+    browser.prefer(reduced_motion="reduce", color_scheme="light")
+    yield browser
+    assert browser.complaints == []
+    assert browser.requests == []
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """fib(5), by waves."""
+    target = tmp_path_factory.mktemp("pages") / "fib.html"
+    fib.run(5, keep="events").player().save(target)
+    return target
+
+
+def saved(history: tl.History, target: Path, **choice: int | str) -> Path:
+    history.run()
+    page_of_history(history, Choice(**choice)).save(target)  # type: ignore[arg-type]
+    return target
+
+
+def position(tab: Tab) -> int:
+    return int(tab.run("document.getElementById('slider').value"))
+
+
+def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
+    """The space key plays; at the end stands the value that the run returned."""
+    tab.open(page)
+    assert tab.text("result") == ""
+    for _ in range(4):
+        tab.key("+")
+    tab.key("Space")
+    tab.wait(LAST)
+    tab.wait("document.getElementById('play').textContent === 'Play'")
+    assert tab.text("result") == "= 8"
+    assert tab.text("called") == "fib(5)"
+
+
+def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
+    """Several tokens move at once, and stand where they belong when they have moved."""
+    tab.prefer(reduced_motion="no-preference")
+    tab.open(page, "#step=40")
+    places = "[...document.querySelectorAll('.token')].map(each => each.getAttribute('transform')).join()"
+    before = tab.run(places)
+    tab.key("ArrowRight")
+    tab.wait(f"{places} !== {json.dumps(before)}")
+    at = position(tab)
+    assert at > 41
+    tab.run("new Promise(done => setTimeout(done, 900))")
+    moved = tab.run(places)
+    tab.prefer(reduced_motion="reduce")
+    tab.open(page, f"#step={at}")
+    assert sorted(tab.run(places).split(",")) == sorted(moved.split(","))
+
+
+def test_keys(tab: Tab, page: Path) -> None:
+    """Arrows, Home, End, digits, w and ? do what the help says."""
+    total = len(fib.run(5, keep="events").events)
+    tab.open(page)
+    tab.key("w")
+    moves = {"ArrowRight": 1, "End": total, "ArrowLeft": total - 1, "5": round(total / 2), "Home": 0}
+    for key, wanted in moves.items():
+        tab.key(key)
+        assert position(tab) == wanted, key
+    tab.key("w")
+    tab.key("End")
+    tab.key("ArrowLeft")
+    assert position(tab) == total - 1, "the last wave has one event"
+    tab.key("?")
+    assert tab.run("document.getElementById('keys').open")
+    tab.click("#close")
+    tab.key("t")
+    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 29)"
+
+
+def test_the_address(tab: Tab, page: Path) -> None:
+    """#step=17 is read when the page opens and when it changes, and written when one steps."""
+    tab.open(page, "#step=17")
+    assert position(tab) == 17
+    tab.key("w")
+    tab.key("ArrowRight")
+    tab.wait("location.hash === '#step=18'")
+    tab.run("location.hash = '#step=3'")
+    tab.wait("document.getElementById('slider').value === '3'")
+
+
+def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
+    """At every position as many pills as there are tokens, those that are heaped up counted."""
+    history = fib.history(5)
+    history.run()
+    tab.open(page)
+    assert tab.run("typeof stateAt") == "undefined", "the scripts have a scope of their own"
+    for at in (0, 1, 10, 50, len(history)):
+        state = history.jump(at)
+        tab.run(f"location.hash = '#step={at}'")
+        tab.wait(f"document.getElementById('slider').value === '{at}'")
+        pills = tab.run(
+            """[...document.querySelectorAll('#tokens .token')].reduce((sum, each) => {
+                const said = each.querySelectorAll('text')[0].textContent;
+                return sum + (said.startsWith('+') ? Number(said.slice(1)) : 1); }, 0)"""
+        )
+        assert pills == len(state.flight) + state.waiting, at
+
+
+def test_predictions_are_judged(tab: Tab, page: Path) -> None:
+    """By events, the nodes that could fire now are right, all others wrong; the next step is not told before."""
+    history = fib.history(5)
+    history.run()
+    tab.open(page, "#step=30")
+    tab.key("w")
+    tab.key("p")
+    right = {ready.node for ready in could_fire(history.jump(30))}
+    told = tab.text("sentence")
+    assert "fires" not in told and told.startswith("Step 30")
+    for node in right:
+        tab.click(f"#b-n{node}")
+    tab.click("#answer")
+    assert tab.text("asked").startswith("Right")
+    tab.click("#onward")
+    assert position(tab) == 31
+    now = {ready.node for ready in could_fire(history.jump(31))}
+    wrong = next(number for number in range(len(history.graph.nodes)) if number not in now)
+    tab.click(f"#b-n{wrong}")
+    tab.key("c")
+    assert tab.run(f"document.getElementById('b-n{wrong}').classList.contains('wrong')")
+    missed = {f"b-n{node}" for node in now}
+    assert set(tab.run("[...document.querySelectorAll('.missed')].map(each => each.id)")) == missed
+
+
+def test_predictions_by_wave(tab: Tab, page: Path) -> None:
+    """By waves, what fires in the next one is right."""
+    tab.open(page, "#step=0")
+    tab.key("p")
+    tab.click("#b-n0")
+    tab.key("c")
+    assert tab.text("asked") == "Right: 1 node."
+
+
+def test_the_source_and_the_graph_are_lit_together(tab: Tab, page: Path) -> None:
+    """A click on a line chooses its nodes; a click on a node lights its line, and says what is known of it."""
+    tab.open(page, "#step=50")
+    tab.click("button.line")
+    assert tab.run("document.querySelectorAll('.node.chosen').length") > 0
+    add = next(number for number, node in enumerate(fib.graph.nodes) if node.op == "add")
+    tab.key("End")
+    tab.click(f"#b-n{add}")
+    assert "tl.cond" in tab.run("document.querySelector('.line.chosen').textContent")
+    assert tab.run("document.getElementById('node').value") == str(add)
+    assert "add 5, 3 → 8" in tab.text("inspector")
+
+
+def test_an_activation_alone(tab: Tab, page: Path) -> None:
+    """Choosing one in the tree shows its tokens, and steps by its events."""
+    tab.open(page, "#step=60")
+    tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
+    assert tab.text("filter").startswith("Only main/fib/fib ")
+    tab.key("w")
+    tab.key("ArrowRight")
+    assert "under main/fib/fib" in tab.text("sentence")
+    tab.key("Escape")
+    assert tab.text("filter") == "All are shown."
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u003c"
+
+
+def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
+    """A graph made by hand may call its nodes, arguments and itself as it likes."""
+    evil = "</title><img src=x onerror=alert(1)>"
+    builder = tl.Builder(evil)
+    x = builder.argument(f"{evil}{{}}", tl.Type(tl.int64))
+    y = builder.node("add", f"'\"--><svg onload=alert(2)>{evil}", [x, x], [tl.Type(tl.int64)])[0]
+    history = tl.History(builder.build([y]), [4])
+    tab.open(saved(history, tmp_path / "page.html"))
+    tab.key("End")
+    assert tab.text("result") == "= 8"
+    assert tab.text("called").startswith(f"{evil}(")
+    tab.key("ArrowLeft")
+    assert "onload=alert(2)" in tab.text("sentence")
+    assert tab.run("document.querySelectorAll('img, [onload], [onerror]').length") == 0
+
+
+def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
+    """Names, printed text, source and paths that look like markup are shown as they are, and nothing is run."""
+    source = tmp_path / "<img src=x onerror=alert(3)>.py"
+    source.write_text(
+        "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n"
+        f"    tl.print({HOSTILE!r}, n)  # {'</script><script>alert(4)</script>'}\n    return n + 1\n"
+    )
+    history = tl.load_run(str(source), "3", world=tl.World(lambda line: None))
+    target = saved(history, tmp_path / "page.html")
+    assert target.read_text().count("</script>") == 2
+    tab.open(target)
+    tab.key("End")
+    assert HOSTILE.split("<!--")[0] in tab.text("printed")
+    assert "</script><script>alert(4)" in tab.text("source")
+    assert "onerror=alert(3)" in tab.text("source")
+    assert tab.run("document.querySelectorAll('img').length") == 0
+    assert tab.run("document.scripts.length") == 2
+
+
+def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
+    """The page says which part it has, numbers steps as the run does, and begins with the tokens that are there."""
+    history = fib.history(9)
+    target = saved(history, tmp_path / "page.html", first=200, most=300)
+    tab.open(target, "#step=250")
+    assert tab.text("note") == f"300 of {len(history):,} events are shown: 200 to 499"
+    assert tab.text("where").startswith(f"Step 250 of {len(history):,}")
+    assert position(tab) == 50
+    tab.key("End")
+    assert tab.text("result") == ""
+
+
+def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
+    """Of 200 jumps in a page of 5,000 events half take few milliseconds, and none takes long, on a busy machine too."""
+    target = saved(fib.history(15), tmp_path / "page.html")
+    tab.open(target)
+    times = tab.run(
+        """(() => { const slider = document.getElementById('slider'), times = [];
+        for (let i = 0; i < 200; i++) { slider.value = (i * 7919) % 5000; const begun = performance.now();
+            slider.dispatchEvent(new Event('input')); document.body.getBoundingClientRect();
+            times.push(performance.now() - begun); }
+        return times.sort((a, b) => a - b); })()"""
+    )
+    assert times[100] < 50 and times[-1] < 500, (times[100], times[-1])
+
+
+def test_a_film_strip_on_paper(tab: Tab, page: Path) -> None:
+    """Printing shows some moments side by side, light, with their tokens."""
+    tab.prefer(color_scheme="dark", reduced_motion="reduce")
+    tab.open(page)
+    assert tab.printed().startswith(b"%PDF")
+    assert tab.run("document.querySelectorAll('#strip figure').length") == 6
+    assert tab.run("document.querySelectorAll('#strip .token').length") > 6
+
+
+def test_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
+    """In the frame of a notebook it runs too, with an address that cannot be written."""
+    shown = fib.run(3, keep="events").player()._repr_html_()
+    target = tmp_path / "notebook.html"
+    target.write_text(f"<!DOCTYPE html><title>notebook</title><p id='where'>x</p>{shown}")
+    tab.open(target)
+    frame = tab.do("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
+    world = tab.do("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
+    script = "document.getElementById('where').textContent"
+    said = tab.do("Runtime.evaluate", expression=script, contextId=world)["result"]["value"]
+    assert said.startswith("Step 0 of")

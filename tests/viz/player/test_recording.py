@@ -1,0 +1,63 @@
+"""A recording has, after each event, the tokens that the machine has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hypothesis import HealthCheck, given, settings
+from tagloom.core.value import fingerprint
+from tagloom.interp.event import Token
+from tagloom.interp.questions.why import could_fire
+from tagloom.interp.state import State
+from tagloom.interp.travel.history import History
+from tagloom.viz.player.recording import Place, Recording, live_after, move, recorded
+from view_laws import runs
+
+FLYING = (Place.FLIGHT, Place.READY)
+
+
+def alike(token: Token) -> tuple[object, ...]:
+    return (*token[:3], fingerprint(token.value))
+
+
+def differences(state: State, recording: Recording, live: dict[int, Place]) -> Iterator[str]:
+    """What a recording says that is otherwise in a state."""
+    tokens = recording.tokens
+    if list(map(alike, state.flight)) != [alike(tokens[each]) for each, place in live.items() if place in FLYING]:
+        yield "the flight differs"
+    waiting = Counter(
+        (node, port, tag, fingerprint(value))
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    )
+    parked = Counter(
+        alike(token) for block in state.cells.blocks.values() for each in block.parked.values() for token in each
+    )
+    held = Counter(alike(token) for entries in state.held.values() for _, token in entries)
+    for place, wanted in ((Place.WAITS, waiting), (Place.PARKED, parked), (Place.HELD, held)):
+        if Counter(alike(tokens[each]) for each, there in live.items() if there is place) != wanted:
+            yield f"{place.name} differs"
+    came = {tokens[each].port: fingerprint(tokens[each].value) for each, place in live.items() if place is Place.CAME}
+    if came != {position: fingerprint(value) for position, value in state.results.items()}:
+        yield "the results differ"
+    flight = [each for each, place in live.items() if place in FLYING]
+    if [ready.position for ready in could_fire(state)] != [
+        position for position, each in enumerate(flight) if live[each] is Place.READY
+    ]:
+        yield "what could fire differs"
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_a_recording_is_the_history(history: History) -> None:
+    """After every event: the flight in its order, what waits, is parked, is held, has come, and what could fire."""
+    recording = recorded(history.graph, history[:], history.arguments)
+    live: dict[int, Place] = {}
+    move(live, recording.first)
+    for position in range(len(history) + 1):
+        assert list(differences(history.jump(position), recording, live)) == [], position
+        if position < len(history):
+            move(live, recording.moves[position])
+    assert live == live_after(recording, len(history))

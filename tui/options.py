@@ -1,0 +1,20 @@
+"""Arguments and options that several commands have, with what the help says of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+LITERALS = {"ignore_unknown_options": True}
+"""So that `-3` is an argument; `load` reports stray options."""
+
+Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
+Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
+Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before more tokens are alive at once.")]
+Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
+Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
+Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
+Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
+Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]

@@ -1,0 +1,51 @@
+"""`tagloom play`: a run as a page of HTML that plays it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..core.world import World
+from ..interp.reference import Limits
+from ..viz.collapse import LARGEST
+from ..viz.player.page import Choice, page_of_history
+from ..viz.player.parts import MOST
+from .begin import Options, Start
+from .options import Arguments, Bound, Firings, Seed
+from .show import Progress, aside
+
+
+def play(
+    target: Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log of events.")],
+    args: Arguments = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file that the page goes into.")] = Path(
+        "run.html"
+    ),
+    first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
+    most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MOST,
+    under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
+    boxes: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
+    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
+    ] = False,
+    max_firings: Firings = 1_000_000,
+) -> None:
+    """Write a page of HTML that plays a run: tokens on the graph, to and fro, without a server or a network.
+
+    A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
+    """
+    options = Options(schedule, Limits(firings=max_firings), seed, k, unchecked)
+    history = Start(target, tuple(args or ()), options).history(World(aside))
+    history.run()
+    with Progress() as progress:
+        page = page_of_history(history, Choice(first, most, under, boxes), progress.tell)
+    page.save(output)
+    if page.note:
+        print(page.note, file=sys.stderr)
+    print(output)

@@ -1,0 +1,57 @@
+// Predict: the next step is hidden; one clicks the nodes that one thinks will fire, and is told which were right.
+
+let predicting = false, judged = false;
+const guesses = new Set();
+
+// The boxes that are right. By waves: those that fire in the next one. By events: those that one delivery would fire.
+function rightBoxes(position, next, byWave, live) {
+  const right = new Set();
+  if (byWave) {
+    for (let event = position; event < next; event++) {
+      if (run.events.did[event] === FIRES || run.events.did[event] === TRAPS) right.add(run.nodes[run.events.node[event]][BOX]);
+    }
+  } else {
+    for (const [token, place] of live) if (place === READY) right.add(boxOfToken(token));
+  }
+  return right;
+}
+
+function ask(byWave, atEnd) {
+  judged = false;
+  guesses.clear();
+  markGuesses();
+  const what = byWave ? "Which nodes fire in the next wave?" : "Which nodes could fire now, by the delivery of one token?";
+  document.getElementById("asked").textContent = atEnd ? "Nothing is in flight: the run is over." : `${what} Click them, then check.`;
+  document.getElementById("answer").disabled = atEnd;
+}
+
+function guess(box) {
+  if (judged) return;
+  if (!guesses.delete(box)) guesses.add(box);
+  markGuesses();
+}
+
+function markGuesses() {
+  for (const element of drawing.querySelectorAll(".guessed, .right, .wrong, .missed")) {
+    element.classList.remove("guessed", "right", "wrong", "missed");
+    element.removeAttribute("aria-pressed");
+  }
+  for (const box of guesses) {
+    boxOf(box).classList.add("guessed");
+    boxOf(box).setAttribute("aria-pressed", "true");
+  }
+}
+
+function judge(right) {
+  judged = true;
+  const good = [...guesses].filter((box) => right.has(box)), wrong = [...guesses].filter((box) => !right.has(box));
+  const missed = [...right].filter((box) => !guesses.has(box));
+  good.forEach((box) => boxOf(box).classList.add("right"));
+  wrong.forEach((box) => boxOf(box).classList.add("wrong"));
+  missed.forEach((box) => boxOf(box).classList.add("missed"));
+  const named = (boxes) => boxes.map((box) => boxOf(box).querySelector("title").textContent).join("; ");
+  const parts = [`${good.length} of ${right.size} right`];
+  if (wrong.length) parts.push(`not these: ${named(wrong)}`);
+  if (missed.length) parts.push(`missed: ${named(missed)}`);
+  document.getElementById("asked").textContent = !wrong.length && !missed.length ? `Right: ${counted(right.size, "node")}.` : `${parts.join(". ")}.`;
+}

@@ -1,0 +1,59 @@
+"""The lines of the program that a graph was made of, for the page to show beside it."""
+
+from __future__ import annotations
+
+import linecache
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from ...core.graph import Graph
+
+AROUND = 2
+"""So many lines before and after those that made nodes are shown too."""
+
+APART = 12
+"""Lines that are further apart are shown as two pieces."""
+
+
+class Piece(NamedTuple):
+    """Some lines of a file, from line number `first` on. Only the name of the file is said, and not its folder."""
+
+    file: str
+    path: str
+    first: int
+    lines: list[str]
+
+
+def pieces(graph: Graph) -> list[Piece]:
+    """The lines that made the nodes of a graph, as far as they can still be read."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for node in graph.nodes:
+        if node.location is not None:
+            wanted[node.location.file].add(node.location.line)
+    found = []
+    for path, numbers in wanted.items():
+        lines = linecache.getlines(path)
+        for first, last in _runs(sorted(numbers)):
+            begin, end = max(1, first - AROUND), min(len(lines), last + AROUND)
+            if begin <= last <= len(lines):
+                kept = [line.rstrip() for line in lines[begin - 1 : end]]
+                while kept and not kept[0] and begin < first:
+                    kept, begin = kept[1:], begin + 1
+                found.append(Piece(Path(path).name, path, begin, kept))
+    return found
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Numbers as runs of those that are near each other: the first and the last of each.
+
+    >>> _runs([1, 2, 5, 40])
+    [(1, 5), (40, 40)]
+    """
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number - found[-1][1] <= APART:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found

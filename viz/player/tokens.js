@@ -1,0 +1,124 @@
+// Tokens as pills: where each stands at a position of the run, and how it moves from one to the next.
+
+const SVG = "http://www.w3.org/2000/svg";
+const STAND = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
+const LOOK = { [FLIGHT]: "flight", [READY]: "flight", [WAITS]: "waits", [PARKED]: "parked", [HELD]: "held" };
+const HIGH = 14;
+
+function svg(name, attributes, text) {
+  const made = document.createElementNS(SVG, name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+const shownUnder = (token, filter) => filter < 0 || isBelow(run.tokens.t[token], filter);
+
+// The spots of a state: by token its arrow (or box), how far along, its row in the stack, and what is written on it.
+// Of more than a few at one place the last says how many more there are.
+function spots(live, filter) {
+  const stacks = new Map(), found = new Map();
+  for (const [token, place] of live) {
+    if (place === CAME || !shownUnder(token, filter)) continue;
+    const way = STAND[place] === undefined ? -1 : run.tokens.a[token];
+    const key = way >= 0 ? `${way} ${STAND[place]}` : `${boxOfToken(token)} ${LOOK[place]}`;
+    if (!stacks.has(key)) stacks.set(key, []);
+    stacks.get(key).push({ token, way, part: STAND[place], look: LOOK[place] });
+  }
+  for (const stack of stacks.values()) {
+    const most = stack[0].way < 0 ? 3 : rooms[stack[0].way];
+    stack.slice(0, most).forEach((spot, row) => {
+      spot.row = row;
+      spot.of = Math.min(stack.length, most);
+      spot.more = stack.length > most && row === most - 1 ? stack.length - row : 0;
+      found.set(spot.token, spot);
+    });
+  }
+  return found;
+}
+
+function placed(spot, part) {
+  const point = spot.way >= 0 ? along(spot.way, part) : beside(boxOfToken(spot.token));
+  return { x: point.x, y: point.y + (spot.row - (spot.of - 1) / 2) * HIGH };
+}
+
+function pill(spot) {
+  const { token, look, more } = spot;
+  const sign = run.signs[look][0], said = more ? `+${more}` : `${sign} ${value(run.tokens.v[token])}`;
+  const under = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
+  const wide = 8 + 5.8 * said.length, made = svg("g", { class: `token ${look}` });
+  made.append(
+    svg("title", {}, more ? counted(more, "token") : `${whole(run.tokens.v[token])} under ${path(run.tokens.t[token])}: ${run.signs[look][1]}`),
+    svg("rect", { x: -wide / 2, y: -HIGH / 2 + 1, width: wide, height: HIGH - 2, rx: 6 }),
+    svg("text", { y: 3.2, "text-anchor": "middle" }, said),
+    svg("text", { x: wide / 2 + 2, y: 3, class: "under" }, under === "main" ? "" : under),
+  );
+  return made;
+}
+
+const layer = document.getElementById("tokens");
+const pills = new Map();
+let standing = new Map(), moving = 0;
+
+function show(spot) {
+  const old = pills.get(spot.token), key = `${spot.look} ${spot.more} ${spot.of > 2}`;
+  if (old && old.key === key) return old.made;
+  if (old) old.made.remove();
+  const made = pill(spot);
+  pills.set(spot.token, { made, key });
+  layer.append(made);
+  return made;
+}
+
+function put(made, { x, y }) {
+  made.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+}
+
+function drop(token) {
+  const old = pills.get(token);
+  if (old) old.made.remove();
+  pills.delete(token);
+}
+
+// Show a state at once.
+function stand(live, filter) {
+  cancelAnimationFrame(moving);
+  standing = spots(live, filter);
+  for (const token of [...pills.keys()]) if (!standing.has(token)) drop(token);
+  for (const spot of standing.values()) put(show(spot), placed(spot, spot.part));
+}
+
+// Go from the state that is shown to another in so many milliseconds: all that moves, moves at once. First what is
+// delivered comes to its node, then what is sent leaves it.
+function glide(live, filter, milliseconds, done) {
+  cancelAnimationFrame(moving);
+  const before = standing, after = spots(live, filter), legs = [];
+  standing = after;
+  for (const [token, spot] of before) if (!after.has(token)) legs.push({ spot, from: spot.part, to: live.has(token) ? spot.part : 1, begin: 0, end: 0.5, ends: true });
+  for (const [token, spot] of after) legs.push(leg(spot, before.get(token)));
+  const start = performance.now();
+  const tick = (now) => {
+    const time = Math.min((now - start) / milliseconds, 1);
+    for (const each of legs) draw(each, time);
+    if (time < 1) moving = requestAnimationFrame(tick);
+    else done();
+  };
+  tick(start);
+}
+
+function leg(spot, old) {
+  if (!old) return { spot, from: 0, to: spot.part, begin: 0.5, end: 1 };
+  const stays = old.way === spot.way && old.part === spot.part;
+  return { spot, old, from: old.part, to: spot.part, begin: 0, end: stays ? 1 : 0.5 };
+}
+
+function draw({ spot, old, from, to, begin, end, ends }, time) {
+  if (time < begin || (ends && time >= end)) return drop(spot.token);
+  const part = Math.min((time - begin) / (end - begin), 1), eased = part * (2 - part);
+  const made = show(spot), there = placed(spot, from + (to - from) * eased);
+  if (old && old.way === spot.way) {
+    const there0 = placed(old, from + (to - from) * eased);
+    there.y = there0.y + (there.y - there0.y) * eased;
+  }
+  put(made, there);
+}
