@@ -38,8 +38,10 @@ from ..interp.record import record, with_critical_path, words
 from ..interp.reference import Limits, breaks_rules, structure_of
 from ..interp.replay import open_log
 from ..viz.collapse import LARGEST
+from .against import against as run_against
 from .begin import Options, Start
 from .debug_command import debug
+from .examples import examples
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
 from .options import LITERALS, Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
@@ -60,6 +62,7 @@ app = typer.Typer(
 )
 app.command("ops")(ops)
 app.command("play", context_settings=LITERALS)(play)
+app.command("examples")(examples)
 
 
 class UntilWord(StrEnum):
@@ -168,6 +171,7 @@ def check(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="--every-schedule of a graph that breaks other rules than V7, V15.")
     ] = False,
+    against: Annotated[str | None, typer.Option(help="FILE[:NAME] of a program that is right.")] = None,
 ) -> None:
     """Run a program under several schedules, by the evaluator without tokens, and on every engine; exit 1 where they
     differ.
@@ -176,9 +180,12 @@ def check(
     NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
     all its .tl files, a line a file.
 
+    With --against, it is run beside a right one, without ARGS on small ones; where they differ first, it says why.
     With --every-schedule, how many schedules there are, and all the ways in which they end, with the positions in the
     flight that lead there.
     """
+    if against is not None:
+        raise typer.Exit(run_against(target, against, args or [], Limits(max_firings, max_tokens, max_depth)))
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
