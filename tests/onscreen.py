@@ -1,9 +1,16 @@
-"""The app without a terminal: keys go in, and what its panes show comes out as text."""
+"""The app without a terminal: keys go in, and what its panes show comes out as text.
+
+`python tests/onscreen.py`, in the repository's root, makes the pictures of docs/app.md anew.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import tempfile
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from tagloom.tui.app.app import Debugger
@@ -94,3 +101,26 @@ def shown(
             await script(screen)
 
     asyncio.run(run())
+
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+
+
+def picture(name: str, size: tuple[int, int], theme: str, *lines: str) -> None:
+    """A picture of the screen after some commands, without the fonts of others."""
+
+    async def script(screen: Screen) -> None:
+        screen.app.theme = theme
+        await screen.do(*lines)
+        drawn = re.sub(r"@font-face \{.*?\}", "", screen.app.export_screenshot(title="tagloom debug"), flags=re.DOTALL)
+        drawn = drawn.replace("Fira Code", "DejaVu Sans Mono")
+        (PICTURES / name).write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n")
+
+    shown(script, "papers_examples/recursion/fib.py", "5", size=size)
+
+
+if __name__ == "__main__":
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
+    told = ("run", "goto 152", "break line == 20 and fired", "select add", "why add")
+    picture("debugger_dark.svg", (160, 45), "tagloom-dark", *told)
+    picture("debugger_light.svg", (80, 24), "tagloom-light", *told)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...core.graph import Graph
 from ...viz.cells.badges import Places, places
-from ...viz.cells.drawing import Drawing, draw_cells, redrawn
+from ...viz.cells.drawing import Drawing, compact, draw_cells, redrawn
 from ...viz.collapse import LARGEST, collapsed, fitted, named
 from ...viz.flat import graph_view
 from ...viz.moment import on_view
@@ -64,10 +64,11 @@ def laid_out(paper: Paper) -> Draft:
 
 
 def _drawn(view: View, paper: Paper) -> Drawing:
-    """A view as large as is wanted: where the whole is not legible in its pane, as wide as that, but higher."""
+    """A view as large as is wanted: where the whole is not legible in its pane, as wide as that, but higher, if it can
+    be."""
     width, height, zoom = paper.width, paper.height, paper.zoom
     if zoom < 0:
-        return draw_cells(view, width=width, height=height)
+        return compact(view, width, height)
     if zoom > 0:
         return draw_cells(view, width=width * 2**zoom, height=height * 2**zoom, ways=1)
     drawing = draw_cells(view, width=width, height=height, ways=1)
