@@ -36,7 +36,22 @@ from .plan import plan
 from .recording import arguments_of, recorded
 from .source import pieces
 
-SCRIPTS = ("data", "paths", "tokens", "tree", "source", "inspector", "profile", "predict", "print", "main")
+SCRIPTS = (
+    "data",
+    "paths",
+    "tokens",
+    "tree",
+    "source",
+    "inspector",
+    "profile",
+    "predict",
+    "marks",
+    "print",
+    "zoom",
+    "main",
+    "keys",
+    "begin",
+)
 """The scripts of a page, in their order: together they are one."""
 
 HEIGHT = 760
