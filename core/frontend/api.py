@@ -235,10 +235,12 @@ def _predicate(value: Any, of: str) -> Traced | Literal:
 
 
 def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure) -> Any:
-    values = [_admitted(leaf, None) for leaf in leaves]
+    """A variable is a concrete array, or NumPy's, where it starts as one or the body makes it one."""
+    values = [like([leaf], _admitted(leaf, None)) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
         following = _following(structure, body(*unflatten(structure, values)), body)
-        values = [_admitted(leaf, type_of(old)) for leaf, old in zip(following.leaves, values, strict=True)]
+        pairs = zip(following.leaves, values, strict=True)
+        values = [like([leaf, old], _admitted(leaf, type_of(old))) for leaf, old in pairs]
     return unflatten(structure, values)
 
 

@@ -1,7 +1,7 @@
 """Concrete arrays: values with the operators and methods of the standard, beside symbolic ones.
 
-Like begets like: an op of which an operand is a concrete array gives one, an op of Python's numbers and NumPy's arrays
-alone gives those.
+Like begets like: an op of which an operand is a concrete array gives one, one of which an operand is NumPy's gives
+NumPy's, and an op of Python's numbers and lists alone gives Python's numbers, and arrays of NumPy's.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..dtypes import BY_PYTHON
 from ..errors import Usage
 from ..types import Type
 from ..value import Literal, literal
 from .operators import UFUNCS, Operators
 from .source import here
 from .structure import flatten, unflatten
+
+
+class CopyNeeded(Usage, BufferError):
+    """Elements cannot be lent without a copy, which DLPack has a BufferError for."""
 
 
 class Concrete(Operators):
@@ -42,8 +47,8 @@ class Concrete(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """NumPy's array of the same elements, which cannot be written to unless it is a copy."""
-        array = np.asarray(self._tagloom_literal.value)
-        return np.array(array, dtype=dtype, copy=copy) if copy else np.asarray(array, dtype=dtype)
+        view = np.asarray(self._tagloom_literal.value).view()  # which nobody makes one that can be written to
+        return np.array(view, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
         """What operators with a NumPy array on their left hand over; functions of NumPy compute as ever."""
@@ -56,6 +61,8 @@ class Concrete(Operators):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
         """A copy of the elements for another library, since it may write to them."""
+        if copy is False:
+            raise CopyNeeded("arrays do not change, so that others have copies", where=here(), required="copy=None")
         if stream is not None:
             raise Usage("the cpu has no streams", where=here(), got=repr(stream))
         return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)
@@ -101,11 +108,16 @@ class Concrete(Operators):
 
 
 def like(operands: Sequence[Any], value: Any) -> Any:
-    """A value that was computed of these: a concrete array where one of them is."""
-    return Concrete(literal(value)) if any(isinstance(each, Concrete) for each in operands) else value
+    """A value that was computed of these: a concrete array where one of them is, else a number of NumPy's where one is
+    NumPy's, so that it keeps its dtype among Python's numbers."""
+    if any(isinstance(each, Concrete) for each in operands):
+        return Concrete(literal(value))
+    is_numpy = type(value) in BY_PYTHON and any(isinstance(each, np.ndarray | np.generic) for each in operands)
+    return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
 
 
 def all_like(arguments: Sequence[Any], value: Any) -> Any:
-    """The same of nested values."""
+    """Nested results of a function: concrete arrays where one of its arguments is."""
     given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value)
-    return unflatten(structure, [like(given, leaf) for leaf in leaves])
+    is_concrete = any(isinstance(each, Concrete) for each in given)
+    return unflatten(structure, [Concrete(literal(leaf)) if is_concrete else leaf for leaf in leaves])

@@ -146,13 +146,14 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*operands: Any) -> Any:
         arrays = [each for each in operands if isinstance(each, np.ndarray)]
         at = (*map(id, arrays), *operands[len(arrays) :])
-        if at not in known:
-            made = function(*operands)
+        found = known.get(at)
+        if found is None:  # other threads may forget it at any time
+            found = function(*operands)
             known.clear()
-            known[at] = made
+            known[at] = found
             for each in arrays:
                 weakref.finalize(each, known.pop, at, None)
-        return known[at]
+        return found
 
     return call
 

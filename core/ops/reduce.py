@@ -64,6 +64,23 @@ def _count(x: Any, axis: Any) -> int:
     return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
 
 
+def _first(function: Any) -> Any:
+    """NumPy's own leaves the sign of equal zeros to the processor: here it is that of the first."""
+
+    def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        made = function(x, axis=axis, keepdims=keepdims)
+        if np.asarray(x).dtype.kind != "f" or not np.any(made == 0):
+            return made
+        rank = np.ndim(x)
+        gone = range(rank) if axis is None else sorted(at % rank for at in np.atleast_1d(axis).tolist())
+        kept = [at for at in range(rank) if at not in gone]
+        rows = np.transpose(x, (*kept, *gone)).reshape(*(np.shape(x)[at] for at in kept), -1)
+        zeros = np.take_along_axis(rows, np.argmax(rows == 0, axis=-1)[..., None], -1)
+        return np.where(made == 0, zeros.reshape(np.shape(made)), made)
+
+    return column
+
+
 def _sum_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return rounding(_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
 
@@ -115,9 +132,10 @@ Integers become int64 or uint64, and wrap. Of n floats the order is open: a prod
 _reduction(
     "max",
     _of_some("max"),
-    np.max,
-    """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN.
-There must be one: else it traps. With `keepdims` those axes stay, with size 1.
+    _first(np.max),
+    """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
+equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
+with size 1.
 
 >>> tl.max([[1, 5], [3, 4]], axis=0).tolist()
 [3, 5]
@@ -127,9 +145,10 @@ There must be one: else it traps. With `keepdims` those axes stay, with size 1.
 _reduction(
     "min",
     _of_some("min"),
-    np.min,
-    """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN.
-There must be one: else it traps. With `keepdims` those axes stay, with size 1.
+    _first(np.min),
+    """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
+equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
+with size 1.
 
 >>> tl.min([[1, 5], [3, 4]], axis=0).tolist()
 [1, 4]

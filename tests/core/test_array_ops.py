@@ -172,3 +172,28 @@ def test_engines_sum(axis: int | None, dtype: str) -> None:
         operands = [drawn((5, 3, 7), dtypes.BY_NAME[dtype])]
         first, *others = on_engines(program, operands)
         assert all(agree("sum", first, other, operands, axis=axis, keepdims=kept) for other in others), [first, *others]
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.float32], ids=repr)
+def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:
+    """The largest and the smallest of zeros is the first of them, however many there are and along whatever axes."""
+    dice = np.random.default_rng(3)
+    for shape, axis in itertools.product(((1,), (7,), (33,), (4, 5), (3, 2, 9)), (None, 0, -1, (0, -1))):
+        if isinstance(axis, tuple) and len(shape) == 1:
+            continue
+        x = dice.choice(np.array([0.0, -0.0, 1.0 if name == "min" else -1.0], dtype.numpy), shape)
+        made = np.asarray(getattr(tl, name)(tl.asarray(x), axis=axis, keepdims=True))
+        gone = [at % x.ndim for at in (range(x.ndim) if axis is None else np.atleast_1d(axis).tolist())]
+        for at in np.ndindex(*made.shape):
+            part = x[tuple(slice(None) if k in gone else each for k, each in enumerate(at))].ravel()
+            zeros = part[part == 0]
+            assert same(made[at], zeros[0] if zeros.size else part[0])
+    for count in (8, 100):
+        x = np.full(count, -0.0)
+        x[-1] = 0.0
+        assert all(same(made, -0.0) for made in on_engines(_reduced(name), [x]))
+
+
+def _reduced(name: str) -> Program:
+    return tl.parse_program(f"func f(x: float64[?]) {{\n a = {name} x, axis=none, keepdims=false\n return a\n}}")

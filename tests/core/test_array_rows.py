@@ -16,6 +16,7 @@ from tagloom.core import dtypes
 from tagloom.core.document.cursor import Cursor
 from tagloom.core.document.value import attributes_form, read_attributes
 from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops import factor
 from tagloom.core.text.names import is_attribute
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import Value, admit, same
@@ -168,6 +169,20 @@ def test_factorisations_are_of_their_own_operands() -> None:
         assert np.allclose(q @ r, x)
     y = np.array([[2.0, 0.0], [0.0, 4.0]])
     assert np.allclose([tl.linalg.solve(y, b) for b in (y[0], y[1], y[0])], [[1, 0], [0, 1], [1, 0]])
+
+
+def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
+    known = factor._remembered(lambda x: 2.0 * x)
+    other, threads = np.ones(3), [1]
+
+    def interrupted(*_: object) -> None:
+        while threads:
+            threads.pop()
+            known(other)
+
+    monkeypatch.setattr(factor.weakref, "finalize", interrupted)
+    assert known(np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 @each_row

@@ -99,7 +99,7 @@ def test_like_begets_like() -> None:
     """A function of plain values gives plain values; where an operand is a concrete array, so is the result, of a
     traced function too, nested as it is."""
     plain = (tl.add(1, 2), tl.add([1, 2], 3), tl.sum(np.ones(3)), tl.mean([1.0, 3.0]), tl.take([1, 2], [0]))
-    assert [type(each) for each in plain] == [int, np.ndarray, float, float, np.ndarray]
+    assert [type(each) for each in plain] == [int, np.ndarray, np.float64, float, np.ndarray]
     square = [[1.0, 2.0], [3.0, 4.0]]
     made_with = (tl.tril(square), tl.zeros_like(square), tl.cumulative_sum([1], include_initial=True), tl.pad([1], 1))
     made_with += (
@@ -161,6 +161,25 @@ def test_other_libraries(dtype: dtypes.DType) -> None:
         assert isinstance(back, Concrete) and same(np.asarray(back), value) and same(np.asarray(x), value)
     with pytest.raises(tl.Usage, match="cannot be taken over"):
         tl.from_dlpack([1, 2])
+
+
+def test_elements_are_not_lent() -> None:
+    """Who asks for the elements without a copy is refused, with DLPack's own error, and nobody makes them writeable."""
+    x = tl.asarray([1.0])
+    for lend in (
+        lambda: np.from_dlpack(x, copy=False),
+        lambda: x.__dlpack__(copy=False),
+        lambda: tl.from_dlpack(np.ones(1), copy=False),
+    ):
+        with pytest.raises(BufferError) as refused:
+            lend()
+        assert isinstance(refused.value, tl.Usage) and "test_concrete.py" in str(refused.value.where)
+    assert tl.from_dlpack(x, copy=False) is x and np.asarray(x, dtype=np.float32).tolist() == [1.0]
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        np.asarray(x).flags.writeable = True
+    copied = np.array(x)
+    copied[0] = 9.0
+    assert float(x[0]) == 1.0
 
 
 def test_functions_of_numpy_compute() -> None:

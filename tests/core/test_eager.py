@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tagloom as tl
+from tagloom.core.frontend.concrete import Concrete
 from tagloom.core.value import same
 
 
@@ -44,3 +45,16 @@ def test_rules_hold_outside_of_traces() -> None:
         tl.remainder([3, 4], [1, 0])
     with pytest.raises(tl.Usage, match="where takes 3 operands"):
         tl.where(True, 1)
+
+
+def test_loop_variables_stay_what_they_are() -> None:
+    """A variable that starts as a concrete array is one in the body, the condition and the end, and so is one that the
+    body makes one; Python's numbers stay Python's, and NumPy's keep their dtypes."""
+    (x,) = tl.while_loop(lambda x: x < 3, lambda x: x.__array_namespace__().add(x, 1), tl.asarray(0))
+    assert isinstance(x, Concrete) and int(x) == 3
+    made = tl.while_loop(lambda k, x: k < 2, lambda k, x: (k + 1, tl.asarray(x)), 0, 1.5)
+    assert type(made[0]) is int and isinstance(made[1], Concrete)
+    total = tl.foldl(lambda carried, x: carried + x, tl.asarray(0.0), tl.asarray([1.0, 2.0, 3.0]))
+    assert isinstance(total, Concrete) and float(total) == 6.0
+    assert type(tl.while_loop(lambda x: x < 3, lambda x: x + 1, np.int64(0))[0]) is np.int64
+    assert type(tl.foldl(lambda carried, x: carried + x, 0.0, [1.0])) is float

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
+from tagloom.core.types import Type
 
 DICE = np.random.default_rng(5)
 IMAGES, WEIGHTS = DICE.normal(size=(2, 3, 5, 6)), DICE.normal(size=(4, 3, 3, 2))
@@ -108,6 +109,57 @@ def test_what_does_not_fit() -> None:
         assert "test_networks.py" in str(refused.value.where)
     with pytest.raises(tl.Trap, match="an index is out of range"):
         tl.segment_sum([1, 2], [0, 2], 2)
+
+
+OPENED = [
+    ((2, None, 5, 6), (2, 3, 5, 6), (4, 3, 3, 2)),
+    ((None, None, 5, 6), (2, 3, 5, 6), (4, 3, 3, 2)),
+    ((None, None, None, None), (2, 3, 5, 6), (4, 3, 3, 2)),
+    ((None, 3, None, 6), (2, 3, 5, 6), (4, 3, 3, 2)),
+    ((None, None, 3), (1, 1, 3), (1, 1, 2)),
+    ((None, 3, 7), (0, 3, 7), (2, 3, 2)),
+    ((2, 0, 5), (2, 0, 5), (3, 0, 2)),
+    ((None, 0, None), (2, 0, 5), (3, 0, 2)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8])
+@pytest.mark.parametrize(("open_", "shape", "weights"), OPENED, ids=str)
+def test_convolutions_of_open_sizes(open_: Any, shape: Any, weights: Any, dtype: Any) -> None:
+    """Whatever sizes the type leaves open, a convolution is the same, of the same dtype."""
+    x, w = (DICE.integers(-3, 4, each).astype(dtype) for each in (shape, weights))
+    made = np.asarray(_convolution(open_, w)(x))
+    assert made.dtype == dtype and near(made, convolved(x, w, (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)))
+
+
+def _convolution(shape: tuple[int | None, ...], weights: Any) -> Any:
+    def f(x):  # type: ignore[no-untyped-def]
+        return tl.conv(x, weights)
+
+    f.__annotations__["x"] = Type(dtypes.BY_NUMPY[weights.dtype], shape)
+    return tl.function(f)
+
+
+def test_channels_are_no_samples() -> None:
+    """S5: other channels than the weights have trap where the type leaves them open; padding is of places alone."""
+    for shape in ((None, None, 3), (1, None, 3), (None, None, None)):
+        assert _convolution(shape, np.ones((1, 1, 2))).run(np.ones((1, 2, 3))).status == "Trapped"
+    for options in ({"padding": (1, 0)}, {"strides": (1, 1)}, {"padding": ()}):
+        with pytest.raises(tl.Usage, match="for each axis of places"):
+            tl.conv(np.ones((1, 1, 3)), np.ones((1, 1, 2)), **options)
+
+
+def test_places_beyond_the_indices() -> None:
+    """Indices of any integer dtype are compared with all places, whatever these are; nothing else is an index."""
+    for dtype in dtypes.ALL:
+        low, high = dtype.range if dtype.is_integer else (0, 1)
+        for index in {low, high, 1, 44}:
+            if not dtype.is_integer:
+                with pytest.raises(tl.Invalid, match="these are no indices"):
+                    tl.one_hot(tl.asarray([index], dtype=dtype), 3)
+                continue
+            made = np.asarray(tl.one_hot(tl.asarray([index], dtype=dtype), 301))
+            assert made.tolist() == [[float(place == index) for place in range(301)]]
 
 
 ELEMENTS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])

@@ -45,6 +45,13 @@ def whole(number: Any, what: str) -> int:
     raise Usage(f"{what} is no integer", where=here(), required="an integer", got=repr(number))
 
 
+def static_number(number: Any, what: str) -> float:
+    """A static number; raises Usage for anything else."""
+    if isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool):
+        return float(number)
+    raise Usage(f"{what} is no static number", where=here(), required="as in 1.0", got=repr(number))
+
+
 def wholes(numbers: Any, what: str) -> tuple[int, ...]:
     """Static integers, one or several."""
     return tuple(whole(each, what) for each in (numbers if isinstance(numbers, tuple | list) else (numbers,)))
@@ -86,6 +93,14 @@ def only_axis(axis: Any, x: Any) -> int:
     return 0
 
 
+def static_size(size: Any, what: str) -> int:
+    """One size that is known; raises Usage for anything else."""
+    count = whole(size, what)
+    if count < 0:
+        raise Usage(f"{what} is from 0 up", where=here(), got=repr(size))
+    return count
+
+
 def static_shape(shape: Any) -> tuple[int, ...]:
     """A shape that is known; raises Usage for anything else."""
     sizes = wholes(shape, "a size")
@@ -124,6 +139,19 @@ def check_numeric(*arrays: Any) -> None:
         if type_.dtype.kind not in "iuf":
             what, hint = "these are no numbers", "convert with tl.astype(x, tl.int64)"
             raise Invalid(what, rule="V4", where=here(), required="an integer or a float dtype", got=type_, hint=hint)
+
+
+def check_floats(x: Any, function: str) -> None:
+    """Refuse what no floats are, in the name of a function."""
+    if type_of(x).dtype.kind != "f":
+        what, hint = f"{function}: these are no floats", "convert with tl.astype(x, tl.float64)"
+        raise Invalid(what, rule="V4", where=here(), required="float32 or float64", got=type_of(x), hint=hint)
+
+
+def check_indices(x: Any) -> None:
+    """Refuse what no integers are."""
+    if not type_of(x).dtype.is_integer:
+        raise Invalid("these are no indices", rule="V4", where=here(), required="an integer dtype", got=type_of(x))
 
 
 def astype(x: Any, dtype: DType | None) -> Any:

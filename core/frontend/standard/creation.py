@@ -11,10 +11,10 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Usage
 from ...ops.open import steps
-from ...types import Type
+from ...types import Type, kinds_in
 from ...value import Literal, literal
 from ..api import apply, compute
-from ..concrete import Concrete, like
+from ..concrete import Concrete, CopyNeeded, like
 from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
@@ -43,14 +43,22 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
 
 
 def _as(obj: Any, dtype: DType | None) -> Literal:
-    """A literal of a dtype, which whatever it was becomes."""
+    """A literal of a dtype, which whatever it was becomes; Python's integers are refused where they do not fit."""
     if dtype is None:
         return _literal(obj)
     try:
         return literal(obj, Type(dtype, None))
-    except Usage:
+    except Usage as error:
         value = np.asarray(_literal(obj).value)
+        if dtype.is_integer and kinds_in(obj) <= {bool, int} and not _is_within(value, dtype):
+            error.where = here()
+            raise
         return literal(_plain("astype", value, dtype=dtype))
+
+
+def _is_within(integers: Any, dtype: DType) -> bool:
+    low, high = dtype.range
+    return low <= int(integers.min()) and int(integers.max()) <= high
 
 
 def _literal(obj: Any) -> Literal:
@@ -62,6 +70,15 @@ def _literal(obj: Any) -> Literal:
 def _plain(op: str, *operands: Any, **attributes: Any) -> Any:
     """What an op gives at once, in a trace too."""
     return compute(op, [_literal(each) for each in operands], attributes)
+
+
+def filling(value: Any, dtype: DType) -> Any:
+    """What arrays are filled with, as a dtype; a number is no concrete array, and Python's has to fit."""
+    given = number_of(value)
+    if isinstance(given, Symbol | Concrete):
+        return astype(given, dtype)
+    made = _as(given, dtype).value
+    return made if current() is None or np.ndim(np.asarray(made)) else number(made, dtype)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
@@ -94,7 +111,8 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device:
     """An array of the shape of another, and of its dtype unless `dtype` says another, of one number."""
     check_device(device)
     type_ = type_of(x)
-    value = like([x], astype(number_of(fill_value), dtype or type_.dtype))
+    check_dtype(dtype)
+    value = like([x], filling(fill_value, dtype or type_.dtype))
     if type_.shape is None or None in type_.shape:
         return apply("broadcast_like", value, x)
     return apply("broadcast_to", value, shape=type_.shape) if type_.shape else value
@@ -124,12 +142,26 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     asarray([2, 5], dtype=int64)
     """
     check_device(device)
+    check_dtype(dtype)
     if dtype is not None and dtype.kind == "b":
         raise Usage("a range is of numbers", where=here(), required="an integer or a float dtype", got=repr(dtype))
-    bounds = [number_of(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
+    bounds: list[Any] = [number_of(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
     if not all(type(each) in (int, float) for each in bounds):
-        return astype(apply("arange", *bounds), dtype)
-    return astype(_concrete(_range(_of_one_kind(bounds))), dtype)
+        return _concrete(astype(apply("arange", *bounds), dtype))
+    if dtype is not None and dtype.is_integer and float not in map(type, bounds):
+        return _concrete(_range_of_integers(bounds, dtype))
+    return _concrete(astype(_range(_of_one_kind(bounds)), dtype))
+
+
+def _range_of_integers(bounds: list[int], dtype: DType) -> Any:
+    """Where some of uint64 are beyond int64, what each is more than the first is not."""
+    count, (start, _, step) = _count(bounds), bounds
+    if count:
+        _as([start, start + (count - 1) * step], dtype)
+    if count == 0 or all(-(2**63) <= each < 2**63 for each in bounds):
+        return astype(_range(bounds if count else [0, 0, 1]), dtype)
+    places = apply("multiply", astype(counting(count), dtype), number(step % 2**64, dtype))
+    return apply("add", places, number(start, dtype))
 
 
 def _concrete(value: Any) -> Any:
@@ -246,6 +278,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     check_device(device)
     if isinstance(x, Concrete):
         return x
+    if copy is False:
+        raise CopyNeeded("this needs a copy", where=here(), required="copy=None, or True", got=type(x).__name__)
     try:
         return asarray(np.from_dlpack(x))
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dtypes import DType
 from ..api import apply
+from ..tracing import number_of
 from .common import astype, check_numeric, type_of
 
 
@@ -16,8 +18,18 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     [0.0, 0.5, 1.0]
     """
     check_numeric(x)
-    above = x if min is None else apply("maximum", x, min)
-    return astype(above if max is None else apply("minimum", above, max), type_of(x).dtype)
+    dtype = type_of(x).dtype
+    above = x if min is None else apply("maximum", x, _bound(min, dtype))
+    return astype(above if max is None else apply("minimum", above, _bound(max, dtype)), dtype)
+
+
+def _bound(bound: Any, dtype: DType) -> Any:
+    """A bound of another integer dtype as the nearest number of this one."""
+    if type(number_of(bound)) in (int, float) or not (dtype.is_integer and type_of(bound).dtype.is_integer):
+        return bound
+    (low, high), (lowest, highest) = dtype.range, type_of(bound).dtype.range
+    above = bound if low <= lowest else apply("maximum", bound, low)
+    return astype(above if high >= highest else apply("minimum", above, high), dtype)
 
 
 def positive(x: Any, /) -> Any:

@@ -9,7 +9,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
 from ..source import here
-from .common import axes_of, axis_of, check_numeric, rank_of, shape_of, type_of, whole
+from .common import axes_of, axis_of, check_floats, check_numeric, rank_of, shape_of, static_number, type_of, whole
 from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
@@ -184,7 +184,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
 def matrix_power(x: Any, n: int, /) -> Any:
     """A square matrix multiplied with itself, n times over; of a negative n its inverse."""
     count, shape = whole(n, "n"), shape_of(x)
-    _check_floats(x)
+    check_floats(x, "matrix_power")
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] is None:
         required = "a square matrix, of a size that is known"
         raise Invalid("this is no square matrix", rule="V4", where=here(), required=required, got=type_of(x))
@@ -203,29 +203,25 @@ def matrix_power(x: Any, n: int, /) -> Any:
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
     """The norm of floats along axes: the root of the sum of squares, or that of another order."""
-    _check_floats(x)
+    check_floats(x, "vector_norm")
+    order = static_number(ord, "ord")
     size = apply("abs", x)
-    if ord == 0:
+    if order == 0:
         return apply("astype", count_nonzero(x, axis=axis, keepdims=keepdims), dtype=type_of(x).dtype)
-    if math.isinf(ord):
-        return (largest if ord > 0 else smallest)(size, axis=axis, keepdims=keepdims)
-    if ord == 1:
+    if math.isinf(order):
+        return (largest if order > 0 else smallest)(size, axis=axis, keepdims=keepdims)
+    if order == 1:
         return total(size, axis=axis, keepdims=keepdims)
-    if ord == 2:
+    if order == 2:
         return apply("sqrt", total(apply("multiply", x, x), axis=axis, keepdims=keepdims))
-    powers = total(apply("pow", size, float(ord)), axis=axis, keepdims=keepdims)
-    return apply("pow", powers, 1.0 / float(ord))
-
-
-def _check_floats(x: Any) -> None:
-    if type_of(x).dtype.kind != "f":
-        raise Invalid("these are no floats", rule="V4", where=here(), required="float32 or float64", got=type_of(x))
+    powers = total(apply("pow", size, order), axis=axis, keepdims=keepdims)
+    return apply("pow", powers, 1.0 / order)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norm of matrices: the root of the sum of squares ("fro"), the sum of the singular values ("nuc"), the largest
     or smallest of them (2, -2), or of the sums of columns (1, -1) or rows (inf, -inf)."""
-    _check_floats(x)
+    check_floats(x, "matrix_norm")
     if rank_of(x) < 2:
         raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
     if ord == "fro":

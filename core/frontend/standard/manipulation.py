@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import Invalid, Usage
+from ...op import MOST_ELEMENTS
 from ...ops.key import write_key
 from ...types import Shape, join_shapes
 from ..api import apply
 from ..source import here
 from .common import axes_of, axis_of, rank_of, shape_of, static_shape, type_of, whole, wholes
+
+MOST_AT_ONCE = 32
+"""How many arrays one node puts together: those of machines have room for some 60 operands."""
 
 
 def broadcast_to(x: Any, /, shape: Any) -> Any:
@@ -44,8 +48,16 @@ def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     given = _several(arrays)
     if axis is None:
-        return apply("concat", *(apply("reshape", each, shape=(-1,)) for each in given), axis=0)
-    return apply("concat", *given, axis=whole(axis, "an axis"))
+        return _concatenated([apply("reshape", each, shape=(-1,)) for each in given], 0)
+    return _concatenated(given, whole(axis, "an axis"))
+
+
+def _concatenated(arrays: Sequence[Any], axis: int) -> Any:
+    """Many arrays by way of arrays of some of them."""
+    while len(arrays) > MOST_AT_ONCE:
+        starts = range(0, len(arrays), MOST_AT_ONCE)
+        arrays = [apply("concat", *arrays[at : at + MOST_AT_ONCE], axis=axis) for at in starts]
+    return apply("concat", *arrays, axis=axis)
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
@@ -57,7 +69,7 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     given = _several(arrays)
     if len({rank_of(each) for each in given}) > 1:
         raise Usage("arrays of several shapes do not stack", where=here(), got=[str(type_of(each)) for each in given])
-    return apply("concat", *(expand_dims(each, axis=axis) for each in given), axis=axis_of(axis, given[0], 1))
+    return _concatenated([expand_dims(each, axis=axis) for each in given], axis_of(axis, given[0], 1))
 
 
 def _several(arrays: Any) -> list[Any]:
@@ -127,15 +139,10 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     if axis is None:
         return repeat(apply("reshape", x, shape=(-1,)), repeats, axis=0)
     at, shape = axis_of(axis, x), shape_of(x)
-    if not (type(repeats) is int and repeats > 0 and None not in shape):
+    if not (type(repeats) is int and 0 <= repeats <= MOST_ELEMENTS) or None in shape:
         return apply("repeat", x, repeats, axis=at)
-    copies = apply("concat", *[expanded(x, [at + 1])] * repeats, axis=at + 1)
+    copies = apply("broadcast_to", expanded(x, [at + 1]), shape=(*shape[: at + 1], repeats, *shape[at + 1 :]))
     return apply("reshape", copies, shape=(*shape[:at], (shape[at] or 0) * repeats, *shape[at + 1 :]))
-
-
-def _none(x: Any, axis: int) -> Any:
-    """None of what is along an axis."""
-    return apply("index", x, key=write_key((*[slice(None)] * axis, slice(0, 0))))
 
 
 def tile(x: Any, repetitions: Any, /) -> Any:
@@ -149,8 +156,21 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     made = expanded(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
     for axis, count in enumerate(times):
         if count != 1:
-            made = apply("concat", *[made] * count, axis=axis) if count else _none(made, axis)
+            made = _tiled(made, count, axis)
     return made
+
+
+def _tiled(x: Any, count: int, axis: int) -> Any:
+    """Along one axis: of sizes that are known a row of copies, else what indices take that begin again and again."""
+    shape = shape_of(x)
+    if None not in shape:
+        copies = apply("broadcast_to", expanded(x, [axis]), shape=(*shape[:axis], count, *shape[axis:]))
+        return apply("reshape", copies, shape=(*shape[:axis], count * (shape[axis] or 0), *shape[axis + 1 :]))
+    if not count:
+        return apply("index", x, key=write_key((*[slice(None)] * axis, slice(0, 0))))
+    size = apply("size", x, axis=axis)
+    total = apply("multiply", size, min(count, MOST_ELEMENTS + 1))
+    return apply("take", x, apply("remainder", apply("arange", 0, total, 1), size), axis=axis)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:

@@ -10,8 +10,19 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
 from ..source import here
-from .common import astype, check_numeric, number, rank_of, shape_of, static_shape, type_of, wholes
-from .creation import counting, zeros_like
+from .common import (
+    astype,
+    check_indices,
+    check_numeric,
+    number,
+    rank_of,
+    shape_of,
+    static_shape,
+    static_size,
+    type_of,
+    wholes,
+)
+from .creation import counting, filling, zeros_like
 from .manipulation import concat, expand_dims, permute_dims, reshape
 from .statistics import max as largest
 from .statistics import mean
@@ -24,9 +35,10 @@ def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
     >>> one_hot([1, 0], 3, dtype=dtypes.int64).tolist()
     [[0, 1, 0], [1, 0, 0]]
     """
-    (size,) = static_shape(count)
-    places = astype(counting(size), type_of(indices).dtype)
-    return astype(apply("equal", expand_dims(indices, -1), places), dtype or dtypes.float64)
+    check_indices(indices)
+    wide = dtypes.uint64 if type_of(indices).dtype is dtypes.uint64 else dtypes.int64
+    places = astype(counting(static_size(count, "the count")), wide)
+    return astype(apply("equal", expand_dims(astype(indices, wide), -1), places), dtype or dtypes.float64)
 
 
 def softmax(x: Any, /, *, axis: int = -1) -> Any:
@@ -67,7 +79,7 @@ def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     [0, 1, 2, 0]
     """
     pairs = [wholes(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
-    if len(pairs) > rank_of(x) or any(len(pair) > 2 or min(pair) < 0 for pair in pairs):
+    if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
         raise Usage("widths from 0 up, one or two for each axis", where=here(), got=repr(widths))
     made = x
     for back, pair in enumerate(reversed(pairs), 1):
@@ -85,7 +97,7 @@ def _edge(x: Any, axis: int, width: int, value: Any) -> list[Any]:
         "sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True
     )  # size 1 along it, whatever is there
     shape = tuple(width if at == axis else 1 for at in range(rank_of(x)))
-    fill = apply("broadcast_to", apply("astype", value, dtype=type_of(x).dtype), shape=shape)
+    fill = apply("broadcast_to", filling(value, type_of(x).dtype), shape=shape)
     return [apply("broadcast_like", fill, rest)]
 
 
@@ -97,7 +109,8 @@ def windows(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
 def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> Any:
     """The convolution of a network: x has axes for samples, channels, and places; the weights for what comes out, the
     same channels, and places. Each place of the result is the sum of products with what lies around it; `padding` zeros
-    are put around the places before, `strides` says how far apart they are.
+    are put around the places before, `strides` says how far apart they are: one number, or one for each axis of places.
+    Channels that a type leaves open and that differ trap.
 
     >>> conv([[[1.0, 2.0, 3.0]]], [[[1.0, 1.0]]]).tolist()
     [[[3.0, 5.0]]]
@@ -109,24 +122,45 @@ def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> A
         raise Invalid("these do not convolve", rule="V4", where=here(), required=required, got=_types(x, weights))
     if shape_of(x)[1] not in (None, sizes[1]):
         raise Invalid("these have other channels", rule="V4", where=here(), required=sizes[1], got=type_of(x))
-    widths = wholes(padding, "padding")
-    around = pad(x, widths * axes if len(widths) == 1 else widths)
-    parts = apply("windows", around, shape=sizes[2:], strides=_spread(strides, axes))
-    order = (0, *range(2, 2 + axes), 1, *range(2 + axes, 2 + 2 * axes))
-    turned, inner = permute_dims(parts, order), math.prod(size or 0 for size in sizes[1:])
-    kept = tuple(-1 if size is None else size for size in shape_of(turned)[: axes + 1])
-    if kept.count(-1) > 1:
-        raise Invalid(
-            "more than one size is left open", rule="V4", where=here(), required="one at most", got=type_of(x)
-        )
-    flat = permute_dims(reshape(weights, (-1, inner)), (1, 0))
-    made = apply("matmul", reshape(turned, (*kept, inner)), flat)
+    around, steps = pad(x, _each(padding, axes, "padding")), 1 if strides is None else strides
+    parts = apply("windows", around, shape=sizes[2:], strides=_each(steps, axes, "a stride"))
+    made = _as_one_product(parts, weights) if _is_known(parts, axes) else _as_products(parts, weights)
     return permute_dims(made, (0, axes + 1, *range(1, axes + 1)))
 
 
-def _spread(strides: Any, axes: int) -> tuple[int, ...]:
-    steps = (1,) if strides is None else wholes(strides, "a stride")
-    return steps * axes if len(steps) == 1 else steps
+def _each(given: Any, axes: int, what: str) -> tuple[int, ...]:
+    """A number for each axis of places, where one may stand for all."""
+    numbers = wholes(given, what)
+    if len(numbers) not in (1, axes):
+        required = f"one number, or {axes}"
+        raise Usage(f"{what} for each axis of places", where=here(), required=required, got=repr(given))
+    return numbers * axes if len(numbers) == 1 else numbers
+
+
+def _is_known(parts: Any, axes: int) -> bool:
+    """Whether the parts have a shape as rows of one matrix: the channels are known, and one more size is left open."""
+    samples, channels, *rest = shape_of(parts)
+    outer = [samples, *rest[:axes]]
+    return bool(channels) and (None not in outer or (outer.count(None) == 1 and 0 not in outer))
+
+
+def _as_one_product(parts: Any, weights: Any) -> Any:
+    """Each part as a row, and the weights as columns."""
+    sizes = shape_of(weights)
+    axes, inner = len(sizes) - 2, math.prod(size or 0 for size in sizes[1:])
+    turned = permute_dims(parts, (0, *range(2, 2 + axes), 1, *range(2 + axes, 2 + 2 * axes)))
+    kept = tuple(-1 if size is None else size for size in shape_of(turned)[: axes + 1])
+    return apply("matmul", reshape(turned, (*kept, inner)), permute_dims(reshape(weights, (sizes[0], inner)), (1, 0)))
+
+
+def _as_products(parts: Any, weights: Any) -> Any:
+    """A product for each place in a part, of rows of channels, which are as many as the weights have, or it traps."""
+    axes = len(shape_of(weights)) - 2
+    within = range(2 + axes, 2 + 2 * axes)
+    rows = permute_dims(parts, (0, *range(2, 1 + axes), *within, 1 + axes, 1))
+    columns = permute_dims(weights, (*range(2, 2 + axes), 1, 0))
+    made = apply("matmul", rows, columns)
+    return total(made, axis=tuple(range(axes, 2 * axes)), dtype=type_of(made).dtype)
 
 
 def _types(*arrays: Any) -> str:

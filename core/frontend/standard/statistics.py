@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from ... import dtypes
@@ -14,12 +15,14 @@ from .common import (
     astype,
     axis_of,
     check_dtype,
+    check_floats,
     check_numeric,
     elements,
     number,
     only_axis,
     shape_of,
     static_axis,
+    static_number,
     type_of,
     whole,
 )
@@ -80,6 +83,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     >>> mean([1.0, 2.0, 6.0])
     3.0
     """
+    check_floats(x, "mean")
     total = sum(x, axis=axis, keepdims=keepdims)
     return apply("divide", total, _as_floats(elements(x, axis), total))
 
@@ -91,15 +95,23 @@ def _as_floats(count: Any, like: Any) -> Any:
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The variance of floats along axes: the mean of the squares of what they differ from their mean by, where
     `correction` fewer are counted."""
+    return _variance("var", x, axis, correction, keepdims)
+
+
+def _variance(name: str, x: Any, axis: Any, correction: Any, keepdims: bool) -> Any:
+    check_floats(x, name)
+    fewer = static_number(correction, "correction")
     apart = apply("subtract", x, mean(x, axis=axis, keepdims=True))
     total = sum(apply("multiply", apart, apart), axis=axis, keepdims=keepdims)
-    counted = _as_floats(elements(x, axis), total)
-    return apply("divide", total, apply("maximum", apply("subtract", counted, float(correction)), 0.0))
+    count = elements(x, axis)
+    if type(count) is int:
+        return apply("divide", total, builtins.max(count - fewer, 0.0))
+    return apply("divide", total, apply("maximum", apply("subtract", _as_floats(count, total), fewer), 0.0))
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The square root of the variance."""
-    return apply("sqrt", var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return apply("sqrt", _variance("std", x, axis, correction, keepdims))
 
 
 def cumulative_sum(

@@ -1,0 +1,56 @@
+"""Many arrays in one, and one many times over: as NumPy has it, on every engine, whatever sizes are known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.types import Type
+
+X = np.arange(6.0).reshape(2, 3)
+MANY: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "repeat": (lambda x: tl.repeat(x, 100, axis=1), np.repeat(X, 100, axis=1)),
+    "repeat of all": (lambda x: tl.repeat(x, 70), np.repeat(X, 70)),
+    "tile": (lambda x: tl.tile(x, (70, 2)), np.tile(X, (70, 2))),
+    "tile of more axes": (lambda x: tl.tile(x, (65, 1, 65)), np.tile(X, (65, 1, 65))),
+    "tile of none": (lambda x: tl.tile(x, (0, 2)), np.tile(X, (0, 2))),
+    "stack": (lambda x: tl.stack([x] * 100, axis=-1), np.stack([X] * 100, axis=-1)),
+    "concat": (lambda x: tl.concat([x] * 1100), np.concatenate([X] * 1100)),
+    "concat of all": (lambda x: tl.concat([x, x[:, 0]] * 50, axis=None), np.concatenate([X.ravel(), X[:, 0]] * 50)),
+}
+
+
+def traced(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Any:
+    def f(x):  # type: ignore[no-untyped-def]
+        return function(x)
+
+    f.__annotations__["x"] = Type(tl.float64, shape)
+    return tl.function(f)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many(name: str) -> None:
+    """At once and as programs of few operands a node, which `fast` runs too; sizes are known or left open."""
+    function, wanted = MANY[name]
+    assert np.array_equal(function(X), wanted) and np.array_equal(function(tl.asarray(X)), wanted)
+    for shape, engine in itertools.product(((2, 3), (None, 3), (None, None)), ("reference", "fast")):
+        made = traced(function, shape).run(X, engine=engine).value
+        assert np.array_equal(made, wanted), (shape, engine)
+    assert np.shape(traced(function, (None, None))(X[:0])) == np.shape(function(X[:0]))
+
+
+def test_sizes_beyond_all_memory() -> None:
+    """S12: copies that do not fit are refused before they are made, and many that do fit take no time."""
+    assert tl.repeat(np.ones(2), 10**6).shape == tl.tile(np.ones(2), (10**6,)).shape == (2 * 10**6,)
+    for compute in (
+        lambda: tl.repeat(tl.asarray([1.0]), 10**12),
+        lambda: tl.tile(tl.asarray([1.0]), (10**12,)),
+        lambda: traced(lambda x: tl.tile(x, (2**62,)), (None,))(np.ones(4)),
+    ):
+        with pytest.raises(tl.Exhausted, match="memory"):
+            compute()
+    assert traced(lambda x: tl.tile(x, (2**62,)), (None,))(np.ones(0)).shape == (0,)

@@ -1,0 +1,101 @@
+"""Numbers among arrays: what does not fit is refused, and what has a dtype keeps it, at once as in a trace."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core import dtypes
+from tagloom.core.frontend.concrete import Concrete
+
+INTEGERS = [dtype for dtype in dtypes.ALL if dtype.is_integer]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
+def test_numbers_fit_or_are_refused(dtype: dtypes.DType) -> None:
+    """The lowest and the highest number of a dtype are made of Python's by all that makes arrays; the next are not."""
+    low, high = dtype.range
+    like = tl.asarray([1], dtype=dtype)
+    for make in (
+        lambda number: tl.asarray([[number]], dtype=dtype)[0],
+        lambda number: tl.full(1, number, dtype=dtype),
+        lambda number: tl.full_like(like, number),
+        lambda number: tl.pad(like, ((1, 0),), value=number)[:1],
+        lambda number: tl.arange(number, number + 1, dtype=dtype),
+    ):
+        assert all(np.asarray(make(each)).tolist() == [each] and make(each).dtype is dtype for each in (low, high))
+        for wrong in (low - 1, high + 1):
+            with pytest.raises(tl.Usage) as refused:
+                make(wrong)
+            assert "test_array_numbers.py" in str(refused.value.where)
+
+
+def test_truth_values_become_numbers() -> None:
+    """True is 1 of any dtype, among Python's integers too; those that do not fit are refused there as well."""
+    for dtype in dtypes.ALL:
+        assert np.asarray(tl.asarray([True, False], dtype=dtype)).tolist() == [1, 0]
+    assert np.asarray(tl.asarray([True, 3], dtype=tl.int8)).tolist() == [1, 3]
+    with pytest.raises(tl.Usage):
+        tl.asarray([True, 300], dtype=tl.int8)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
+def test_bounds_of_other_dtypes(dtype: dtypes.DType) -> None:
+    """`clip` by bounds of any integer dtype gives the nearest number of that of x."""
+    low, high = dtype.range
+    x = [low, 1, high]
+    for other, (least, most) in itertools.product(INTEGERS, ((0, 100), (-100, 0), (300, 400), (-400, -300))):
+        lowest, highest = other.range
+        if lowest <= least <= most <= highest:
+            bounds = [tl.asarray(each, dtype=other) for each in (least, most)]
+            made = tl.clip(tl.asarray(x, dtype=dtype), *bounds)
+            wanted = [min(max(min(max(each, least), most), low), high) for each in x]
+            assert made.dtype is dtype and np.asarray(made).tolist() == wanted
+
+
+FUNCTIONS = {
+    "sum": lambda x, y: tl.add(x, tl.sum(y)),
+    "max": lambda x, y: tl.multiply(x, tl.max(y)),
+    "mean": lambda x, y: tl.add(x, tl.mean(y)),
+    "var": lambda x, y: tl.subtract(x, tl.var(y)),
+    "take": lambda x, y: tl.add(x, tl.take(y, 0)),
+    "norm": lambda x, y: tl.add(x, tl.linalg.vector_norm(y)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_dtypes_at_once_and_traced(name: str) -> None:
+    """What is made of NumPy's arrays, of concrete ones and in a trace has one dtype, or is refused by all three."""
+    function = FUNCTIONS[name]
+    for one, other in itertools.product(dtypes.ALL, dtypes.ALL):
+        x, y = np.ones(2, one.numpy), np.array([1, 0], other.numpy)
+        found = [
+            _dtype(lambda x=x, y=y: function(x, y)),
+            _dtype(lambda x=x, y=y: function(tl.asarray(x), tl.asarray(y))),
+            _dtype(lambda x=x, y=y: tl.function(lambda x, y: function(x, y))(x, y)),
+        ]
+        assert len(set(found)) == 1, (one, other, found)
+
+
+def _dtype(compute: Any) -> str:
+    try:
+        return str(np.asarray(compute()).dtype)
+    except tl.TagloomError as error:
+        return type(error).__name__
+
+
+def test_means_are_of_floats() -> None:
+    """V4: the mean of integers is refused in its own name, of lists and of NumPy's arrays too."""
+    for name, x in itertools.product(("mean", "var", "std"), ([1, 2], np.array([1, 2]), tl.asarray([1, 2]))):
+        with pytest.raises(tl.Invalid, match=f"{name}: these are no floats"):
+            getattr(tl, name)(x)
+
+
+def test_ranges_of_numpys_numbers() -> None:
+    """A range is a concrete array, whatever its bounds are, unless one is symbolic."""
+    for bounds in ((np.int64(3),), (tl.asarray(0), 3), (0, np.int8(3)), (np.float64(0.0), 3.0)):
+        made = tl.arange(*bounds)
+        assert isinstance(made, Concrete) and np.asarray(made).tolist() == [0, 1, 2]
