@@ -111,7 +111,7 @@ def page_of_outcome(outcome: Outcome, choice: Choice | None = None) -> Page:
     """The page of a run that kept its events; raises Usage where it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
-    return _page(outcome.graph, outcome.events, None, outcome, choice or Choice(), None)
+    return _page(outcome.graph, tuple(outcome.events), None, outcome, choice or Choice(), None)
 
 
 def page_of_history(history: History, choice: Choice | None = None, progress: Progress | None = None) -> Page:
