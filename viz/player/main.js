@@ -38,8 +38,11 @@ function seek(position, milliseconds = 0) {
   page.from = on && milliseconds ? page.position : near === undefined ? to : near;
   page.position = to;
   const live = stateAt(to);
-  if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => {});
-  else stand(live, page.filter);
+  if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => showMarks(live));
+  else {
+    stand(live, page.filter);
+    showMarks(live);
+  }
   update(live);
 }
 
@@ -87,11 +90,7 @@ function currentEvents() {
 }
 
 function update(live) {
-  for (const [name, box] of marked) boxOf(box).classList.remove(name);
-  marked = [];
   const events = currentEvents(), nodes = [...new Set(events.map((event) => run.events.node[event]))];
-  byId("marks").replaceChildren(...marksOf(live, events));
-  page.chosen.forEach((node) => mark("chosen", run.nodes[node][BOX]));
   updateSource(page.chosen, nodes.length <= 60 ? nodes : []);
   updateInspector(page.chosen, page.position, live);
   updateTree(page.position, page.filter, events.length ? run.events.tag[events[events.length - 1]] : -1);
@@ -148,7 +147,9 @@ function readAddress() {
 
 function choose(nodes) {
   page.chosen = nodes;
-  update(stateAt(page.position));
+  const live = stateAt(page.position);
+  showMarks(live);
+  update(live);
 }
 
 function filterBy(tag) {

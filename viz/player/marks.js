@@ -26,3 +26,10 @@ function marksOf(live, events) {
     return svg("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.signs[look][0]}`.trim());
   }));
 }
+
+function showMarks(live) {
+  for (const [name, box] of marked) boxOf(box).classList.remove(name);
+  marked = [];
+  byId("marks").replaceChildren(...marksOf(live, currentEvents()));
+  page.chosen.forEach((node) => mark("chosen", run.nodes[node][BOX]));
+}

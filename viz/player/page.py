@@ -59,12 +59,14 @@ HEIGHT = 760
 
 
 class Choice(NamedTuple):
-    """What of a run a page shows: from which event on, how many, under which activation, and in how many boxes."""
+    """What of a run a page shows: from which event on, how many, under which activation; and of its graph, in how many
+    boxes, and which functions and loops are one each."""
 
     first: int = 0
     most: int = MOST
     under: str = ""
     boxes: int = LARGEST
+    fold: tuple[str, ...] = ()
 
 
 class Ending(NamedTuple):
@@ -132,7 +134,7 @@ def _page(
     recording = recorded(graph, events, arguments)
     shown = part(recording, choice.first, choice.most, choice.under)
     ending = _ending(outcome, arguments_of(recording))
-    drawn = plan(graph, choice.boxes, progress)
+    drawn = plan(graph, choice.boxes, choice.fold, progress)
     form = Columns(shown, drawn, pieces(graph)).form()
     form |= ending._asdict() | {"note": shown.note, "clocked": int(ending.schedule == "waves"), "signs": _signs()}
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
