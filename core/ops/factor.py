@@ -18,7 +18,7 @@ from ..attribute import said
 from ..errors import Invalid
 from ..op import Undefined, op
 from ..types import Type, join_shapes
-from .axes import Sizes, numbers, sizes, truth, words
+from .axes import BEYOND, Sizes, numbers, sizes, truth, words
 from .rules import promoted
 
 
@@ -115,8 +115,8 @@ def _diagonal(x: Type, offset: object) -> Type:
     numbers(x)
     if len(sizes(x)) < 2:
         raise Invalid(f"shape {words(sizes(x))} is no matrix", required="2 axes or more", got=x)
-    if type(offset) is not int:
-        raise Invalid("this is no diagonal", required="an integer", got=said(offset))
+    if type(offset) is not int or abs(offset) >= BEYOND:
+        raise Invalid("this is no diagonal", required=f"an integer, below {BEYOND:,}", got=said(offset))
     rows, columns = sizes(x)[-2:]
     if rows is None or columns is None:
         return Type(x.dtype, (*sizes(x)[:-2], None))

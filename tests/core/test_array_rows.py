@@ -122,12 +122,16 @@ STRANGE = (
     (),
     (0, 0),
     (-1, -1),
+    (2**53,),
+    2**53,
+    -(2**60),
+    (-(2**62), 2**62),
     (1, "a"),
 )
 
 
 @each_row
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_any_attributes(row: Op, data: st.DataObject) -> None:
     """V4: whatever the attributes are, and the operands' types, a row makes a type or refuses them, in words."""
@@ -139,7 +143,8 @@ def test_any_attributes(row: Op, data: st.DataObject) -> None:
     except tl.Invalid as error:
         assert error.message and error.required is not None
     else:
-        assert isinstance(made, Type)
+        assert isinstance(made, Type) and all(is_attribute(name, each) for name, each in given_.items())
+        assert read_attributes(Cursor(attributes_form(tuple(given_.items())))) == tuple(given_.items())
 
 
 def test_sizes_beyond_all_memory() -> None:

@@ -19,7 +19,7 @@ from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
 from ..tracing import current, number_of, to_operand
-from .common import astype, check_dtype, elements, number, rank_of, shape_of, static_shape, type_of, whole
+from .common import astype, check_dtype, elements, number, rank_of, shape_of, static_shape, static_size, type_of, whole
 from .manipulation import broadcast_arrays, expanded
 
 MOST_WRITTEN = 64
@@ -231,7 +231,8 @@ def eye(
              [0., 1.]], dtype=float64)
     """
     check_device(device)
-    (rows,), (columns,) = static_shape(n_rows), static_shape(n_rows if n_cols is None else n_cols)
+    check_dtype(dtype)
+    rows, columns = (static_size(each, "a size") for each in (n_rows, n_rows if n_cols is None else n_cols))
     return _concrete(diagonal_of_ones(rows, columns, whole(k, "k"), dtype or dtypes.float64))
 
 
@@ -259,7 +260,7 @@ def _above(x: Any) -> Any:
     return apply("subtract", expanded(columns, [0]), expanded(rows, [1]))
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Arrays of one axis as the coordinates of a grid: each along an axis of its own, and the same along the others.
     With "xy" the first two of these are swapped."""
     if indexing not in ("xy", "ij"):
@@ -270,7 +271,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
     alone = [expanded(each, [at for at in order if at != place]) for each, place in zip(arrays, order, strict=True)]
-    return list(broadcast_arrays(*alone))
+    return broadcast_arrays(*alone)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

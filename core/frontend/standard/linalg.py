@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...dtypes import DType
 from ...errors import Invalid, Usage
+from ...ops.axes import BEYOND
 from ..api import apply
 from ..source import here
 from .common import axes_of, axis_of, check_floats, check_numeric, rank_of, shape_of, static_number, type_of, whole
 from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
+from .networks import pad
 from .statistics import count_nonzero
 from .statistics import max as largest
 from .statistics import min as smallest
@@ -70,7 +73,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     of the other."""
     check_numeric(x1, x2)
     if isinstance(axes, tuple | list):
-        mine, theirs = axes_of(tuple(axes[0]), x1), axes_of(tuple(axes[1]), x2)
+        mine, theirs = _axes_of_both(axes, x1, x2)
     else:
         count = whole(axes, "axes")
         if not 0 <= count <= min(rank_of(x1), rank_of(x2)):
@@ -85,6 +88,13 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     columns = [at for at in range(rank_of(x2)) if at not in theirs]
     made = apply("matmul", _folded(x1, rows, mine), _folded(x2, theirs, columns))
     return apply("reshape", made, shape=(*_known(x1, rows), *_known(x2, columns)))
+
+
+def _axes_of_both(axes: Any, x1: Any, x2: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if len(axes) != 2 or not all(isinstance(each, tuple | list) for each in axes):
+        required = "a number, or axes of both, as in ((0, 1), (1, 2))"
+        raise Usage("axes of how many arrays?", where=here(), required=required, got=repr(axes))
+    return axes_of(tuple(axes[0]), x1), axes_of(tuple(axes[1]), x2)
 
 
 def _known(x: Any, axes: Any) -> list[int]:
@@ -111,9 +121,11 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vector product along an axis of size 3."""
+    """The vector product along an axis of size 3, counted from the last."""
     check_numeric(x1, x2)
     at = whole(axis, "an axis")
+    if at >= 0:
+        raise Usage("cross is along an axis counted from the last", where=here(), required="from -1 down", got=axis)
     one, other = broadcast_arrays(x1, x2)
     if any(shape_of(each)[axis_of(at, each)] != 3 for each in (x1, x2)):
         raise Invalid("a vector product is of three numbers", rule="V4", where=here(), got=[type_of(x1), type_of(x2)])
@@ -173,7 +185,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    return apply("diagonal", x, offset=whole(offset, "offset"))
+    farthest = BEYOND - 1  # where no array has a diagonal
+    return apply("diagonal", x, offset=max(-farthest, min(whole(offset, "offset"), farthest)))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
@@ -209,13 +222,24 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     if order == 0:
         return apply("astype", count_nonzero(x, axis=axis, keepdims=keepdims), dtype=type_of(x).dtype)
     if math.isinf(order):
-        return (largest if order > 0 else smallest)(size, axis=axis, keepdims=keepdims)
+        return (_largest_or_zero if order > 0 else smallest)(size, axis=axis, keepdims=keepdims)
     if order == 1:
         return total(size, axis=axis, keepdims=keepdims)
     if order == 2:
         return apply("sqrt", total(apply("multiply", x, x), axis=axis, keepdims=keepdims))
     powers = total(apply("pow", size, order), axis=axis, keepdims=keepdims)
     return apply("pow", powers, 1.0 / order)
+
+
+def _largest_or_zero(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """The largest along axes of what is not negative, and 0 of no elements."""
+    axes = range(rank_of(x)) if axis is None else axes_of(axis, x)
+    sizes = [shape_of(x)[at] for at in axes]
+    if 0 in sizes:
+        return total(x, axis=axis, keepdims=keepdims)
+    opened = [at for at in axes if shape_of(x)[at] is None]
+    beside = pad(x, tuple((int(at in opened), 0) for at in range(rank_of(x)))) if opened else x
+    return largest(beside, axis=axis, keepdims=keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
@@ -226,23 +250,23 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+    if type(ord) not in (str, int, float) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise Usage(
             "no norm of matrices", where=here(), required='"fro", "nuc", 1, -1, 2, -2, inf, -inf', got=repr(ord)
         )
     if ord in ("nuc", 2, -2):
-        reduce = {"nuc": total, 2: largest, -2: smallest}[ord]
-        made = reduce(apply("svdvals", x), axis=-1)
+        reduce: dict[Any, Callable[..., Any]] = {"nuc": total, 2: _largest_or_zero, -2: smallest}
+        made = reduce[ord](apply("svdvals", x), axis=-1)
     else:
         along = -2 if abs(ord) == 1 else -1
-        made = (largest if ord > 0 else smallest)(total(apply("abs", x), axis=along), axis=-1)
+        made = (_largest_or_zero if ord > 0 else smallest)(total(apply("abs", x), axis=along), axis=-1)
     return expand_dims(made, (-2, -1)) if keepdims else made
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """How many singular values are more than `rtol` of the largest, int64: of the larger size times the dtype's eps."""
     values = apply("svdvals", x)
-    least = apply("multiply", largest(values, axis=-1, keepdims=True), _tolerance(x, rtol))
+    least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
     return count_nonzero(apply("greater", values, least), axis=-1)
 
 
@@ -259,7 +283,7 @@ def _tolerance(x: Any, rtol: Any) -> Any:
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     """The pseudo-inverse of Moore and Penrose, where singular values up to `rtol` of the largest count as zero."""
     u, values, vh = svd(x, full_matrices=False)
-    least = apply("multiply", largest(values, axis=-1, keepdims=True), _tolerance(x, rtol))
+    least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
     kept = apply("greater", values, least)
     inverse = apply("where", kept, apply("divide", 1.0, apply("where", kept, values, 1.0)), 0.0)
     return apply("matmul", apply("multiply", matrix_transpose(vh), expand_dims(inverse, -2)), matrix_transpose(u))

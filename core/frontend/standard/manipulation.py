@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...ops.key import write_key
 from ...types import Shape, join_shapes
 from ..api import apply
 from ..source import here
-from .common import axes_of, axis_of, rank_of, shape_of, static_shape, type_of, whole, wholes
+from .common import axes_of, axis_of, rank_of, shape_of, static_shape, static_size, type_of, whole, wholes
 
 MOST_AT_ONCE = 32
 """How many arrays one node puts together: those of machines have room for some 60 operands."""
@@ -37,12 +38,17 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
     """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides."""
-    given: list[Shape] = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
+    given = [_sizes(shape) for shape in shapes]
     try:
         return join_shapes(given) or ()
     except Invalid as error:
         error.where = here()
         raise
+
+
+def _sizes(shape: Any) -> Shape:
+    given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return tuple(None if size is None else static_size(size, "a size") for size in given)
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
@@ -129,10 +135,20 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     steps = wholes(shift, "a shift")
     if axis is None:
-        return apply("roll", x, shift=(sum(steps),), axis=None)
+        return apply("roll", x, shift=(_round(sum(steps), type_of(x).shape),), axis=None)
     axes = wholes(axis, "an axis")
     spread = steps * len(axes) if len(steps) == 1 else steps
-    return apply("roll", x, shift=spread, axis=axes * len(spread) if len(axes) == 1 else axes)
+    along = axes * len(spread) if len(axes) == 1 else axes
+    if len(along) != len(spread):
+        raise Usage("a shift for each axis", where=here(), required=len(along), got=len(spread))
+    sizes = [shape_of(x)[axis_of(at, x)] for at in along]
+    return apply("roll", x, shift=tuple(_round(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along)
+
+
+def _round(shift: int, shape: Shape) -> int:
+    """A shift without full turns, where it is known how many places there are."""
+    size = None if shape is None or None in shape else math.prod(filter(None, shape))
+    return shift if not size or -size < shift < size else shift % size
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
