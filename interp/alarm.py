@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -76,12 +77,37 @@ class Interrupt:
         self.pressed = True
 
 
+_elsewhere: dict[int, Interrupt] = {}
+"""What `interrupt` presses, by thread."""
+
+
+def interrupt(thread: int) -> None:
+    """What Ctrl-C is to the main thread, for the one of this identity: it ends what goes on there between two steps,
+    or else by KeyboardInterrupt."""
+    running = _elsewhere.get(thread)
+    if running is not None and not running.pressed:
+        running.pressed = True
+    else:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """While this lasts, Ctrl-C is noted. Only the main thread gets it, and only where nobody else has claimed it."""
+    """While this lasts, Ctrl-C is noted. Only the main thread gets it, and only where nobody else has claimed it;
+    another thread has `interrupt`."""
     interrupt = Interrupt()
     before: Any = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+    if threading.current_thread() is not threading.main_thread():
+        thread = threading.get_ident()
+        outer, _elsewhere[thread] = _elsewhere.get(thread), interrupt
+        try:
+            yield interrupt
+        finally:
+            del _elsewhere[thread]
+            if outer is not None:
+                _elsewhere[thread] = outer
+        return
+    if before is not signal.default_int_handler:
         yield interrupt
         return
     signal.signal(signal.SIGINT, interrupt.press)

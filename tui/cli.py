@@ -38,8 +38,10 @@ from ..interp.record import record, with_critical_path, words
 from ..interp.reference import Limits, breaks_rules, structure_of
 from ..interp.replay import open_log
 from ..viz.collapse import LARGEST
+from .against import against as run_against
 from .begin import Options, Start
-from .debug import debug as debugged
+from .debug_command import debug
+from .examples import examples
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
 from .options import LITERALS, Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
@@ -60,6 +62,7 @@ app = typer.Typer(
 )
 app.command("ops")(ops)
 app.command("play", context_settings=LITERALS)(play)
+app.command("examples")(examples)
 
 
 class UntilWord(StrEnum):
@@ -168,6 +171,7 @@ def check(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="--every-schedule of a graph that breaks other rules than V7, V15.")
     ] = False,
+    against: Annotated[str | None, typer.Option(help="FILE[:NAME] of a program that is right.")] = None,
 ) -> None:
     """Run a program under several schedules, by the evaluator without tokens, and on every engine; exit 1 where they
     differ.
@@ -176,9 +180,12 @@ def check(
     NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
     all its .tl files, a line a file.
 
+    With --against, it is run beside a right one, without ARGS on small ones; where they differ first, it says why.
     With --every-schedule, how many schedules there are, and all the ways in which they end, with the positions in the
     flight that lead there.
     """
+    if against is not None:
+        raise typer.Exit(run_against(target, against, args or [], Limits(max_firings, max_tokens, max_depth)))
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
@@ -311,33 +318,7 @@ def show(
         print(text, end="")
 
 
-@app.command(context_settings=LITERALS)
-def debug(
-    target: Annotated[
-        str, typer.Argument(metavar="[FILE[:NAME]]", help="What `run` takes, or a log; without it, `load` one.")
-    ] = "",
-    args: Arguments = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
-    ] = False,
-    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each command.")] = False,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
-    seed: Seed = 0,
-    k: Bound = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
-    ] = False,
-    max_firings: Firings = _DEFAULT.firings,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
-    timeout: Seconds = None,
-) -> None:
-    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
-    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked))
-    raise typer.Exit(debugged(start, headless=headless, commands=commands, as_json=as_json))
+app.command("debug", context_settings=LITERALS)(debug)
 
 
 @app.command()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 from ..core.errors import Malformed, Usage
 from .begin import Start
@@ -16,11 +17,22 @@ from .session.reply import Reply
 from .session.session import Session
 
 
-def debug(start: Start, *, headless: bool, commands: Path | None, as_json: bool) -> int:
+class Manner(NamedTuple):
+    """How one debugs: on screen, or else without panes at a prompt, or without a terminal."""
+
+    headless: bool = False
+    plain: bool = False
+    commands: Path | None = None
+    as_json: bool = False
+    watch: bool = False
+
+
+def debug(start: Start, manner: Manner) -> int:
     """Debug a program; the exit code is 1 where a command failed, else 0.
 
     Raises Usage where there is neither a terminal nor a wish to do without, and what the program's file raises.
     """
+    headless, plain, commands, as_json, watch = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -29,7 +41,16 @@ def debug(start: Start, *, headless: bool, commands: Path | None, as_json: bool)
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
-    return transcribe(session, _lines(commands), in_json if as_json else in_words) if headless else converse(session)
+    if headless:
+        return transcribe(session, _lines(commands), in_json if as_json else in_words)
+    return converse(session) if plain else _on_screen(session, watch)
+
+
+def _on_screen(session: Session, watch: bool) -> int:
+    """The app, which is imported only where it is shown."""
+    from .app.app import Debugger
+
+    return Debugger(session, watches=watch, tours=True).run() or 0
 
 
 def in_words(reply: Reply) -> str:

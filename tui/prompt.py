@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from .completion import completions
 from .session.session import Session
 
 PROMPT = "(tagloom) "
@@ -40,15 +39,3 @@ def _complete(session: Session) -> None:
     readline.set_completer_delims(" ")
     readline.set_completer(complete)
     readline.parse_and_bind("tab: complete")
-
-
-def completions(session: Session, line: str) -> Iterator[str]:
-    """The words that could be meant where a line ends: a command's name, or the name of a node, a run, a bookmark."""
-    if " " not in line.lstrip():
-        yield from session.commands
-        return
-    situation = session.situation
-    yield from situation.names
-    yield from (f"@{mark.name}" for mark in situation.bookmarks)
-    if situation.runs:
-        yield from dict.fromkeys(name for node in session.history.graph.nodes for name in (node.name, str(node)))

@@ -42,19 +42,22 @@ class _Found(NamedTuple):
 
 def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View:
     """The view of a graph in a state, with the event that led there, if one did."""
+    return on_view(graph_view(state.graph), state, last, most)
+
+
+def on_view(plain: View, state: State, last: Event | None = None, most: int = MOST, top: Tag | None = None) -> View:
+    """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given."""
     graph = state.graph
-    view = graph_view(graph)
-    on_arrows, on_boxes = _placed(view, graph, state)
-    view.arrows = [
-        arrow._replace(badges=_badges(graph, on_arrows.get(number, ()), most))
-        for number, arrow in enumerate(view.arrows)
-    ]
+    view = plain.copy()
+    on_arrows, on_boxes = _placed(view, graph, state, top)
+    for number, tokens in on_arrows.items():
+        view.arrows[number] = view.arrows[number]._replace(badges=_badges(graph, tokens, most))
     marked = _marked(graph, state, last)
+    strong = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.outside.all():
-        for name, box in cluster.boxes.items():
+        for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
             badges = (*marked.get(name, ()), *_badges(graph, on_boxes.get(name, ()), most))
-            strong = last is not None and last.fired and name == f"n{last.token.node}"
-            cluster.boxes[name] = box._replace(badges=badges, strong=strong)
+            cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, strong=name == strong)
     return view
 
 
@@ -85,7 +88,9 @@ def brief_tag(tag: Tag) -> str:
     return "/".join([*(["\u2026"] if len(kept) < tag.depth else []), *reversed(kept)]) or str(ROOT)
 
 
-def _placed(view: View, graph: Graph, state: State) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
+def _placed(
+    view: View, graph: Graph, state: State, top: Tag | None
+) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
     """The tokens on arrows, by their numbers in the view, and those at boxes."""
     ways: dict[tuple[str, int], list[int]] = {}
     for number, arrow in enumerate(view.arrows):
@@ -95,6 +100,8 @@ def _placed(view: View, graph: Graph, state: State) -> tuple[dict[int, list[_Fou
     used: dict[tuple[int, int, Tag], int] = {}
     for found in _tokens(state):
         node, port, tag, _ = found.token
+        if top is not None and top not in tag.steps():
+            continue
         name = f"n{node}"
         arrows = ways.get((name, port), [])
         if found.mark in ("flight", "waits") and arrows:

@@ -9,7 +9,7 @@ folds clusters, `moment` puts the tokens of a run on it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -103,6 +103,16 @@ class Cluster:
         """A new box in this cluster."""
         self.boxes[name] = Box(name, kind, first, second, tooltip)
 
+    def copy(self) -> Cluster:
+        """An equal cluster that goes its own way."""
+        made = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
+        waiting = [made]
+        while waiting:
+            around = waiting.pop()
+            around.clusters = [replace(each, boxes=each.boxes.copy()) for each in around.clusters]
+            waiting.extend(around.clusters)
+        return made
+
     def all(self) -> Iterator[Cluster]:
         """This cluster and all inside it, the outer before the inner."""
         waiting = [self]
@@ -138,3 +148,7 @@ class View:
     def boxes(self) -> dict[str, Box]:
         """All boxes, by name."""
         return {name: box for cluster in self.outside.all() for name, box in cluster.boxes.items()}
+
+    def copy(self) -> View:
+        """An equal view, to put badges on."""
+        return replace(self, outside=self.outside.copy(), arrows=self.arrows.copy())

@@ -16,6 +16,7 @@ import copy
 import inspect
 import math
 import operator
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -59,6 +60,8 @@ _TEXTS: Mapping[Callable[..., Any], str] = {
     float: "float64({})",
 }
 """Columns that text says better than a call: these compile faster."""
+_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
+"""What `constant` makes of an integer in the lane of signed ones."""
 _OWN_WIDTH: Mapping[str, str] = {
     "add": "({} + {})",
     "subtract": "({} - {})",
@@ -104,7 +107,7 @@ def expression(
 
     What it gives on operands that trap means nothing. `attributes` say nothing that the result's type does not.
     """
-    given = _aligned(operand_types, operands)
+    given = _unfolded(_aligned(operand_types, operands))
     dtype, made = result_type.dtype, lane(result_type.dtype)
     function, further = OPS[op_name].scalar_on(operand_types[0].dtype, dtype)
     if function is int:
@@ -235,6 +238,13 @@ def _aligned(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
         f"int64({text})" if mixed and lane(type_.dtype) == "u" else text
         for type_, text in zip(types, operands, strict=True)
     ]
+
+
+def _unfolded(operands: list[str]) -> list[str]:
+    """Operands of which Python, which would compute with literals before anybody wraps, leaves the first alone."""
+    if all(_LITERAL.fullmatch(text) for text in operands):
+        return [f"int64({operands[0]})", *operands[1:]]
+    return operands
 
 
 def _further(number: Any, dtype: DType) -> str:

@@ -15,7 +15,8 @@ import pytest
 import tagloom as tl
 from tagloom.interp.reference import Limits
 from tagloom.tui.begin import Options, Start
-from tagloom.tui.prompt import completions, converse
+from tagloom.tui.completion import completions
+from tagloom.tui.prompt import converse
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.run import Run
 from tagloom.tui.session.session import Session

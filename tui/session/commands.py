@@ -8,6 +8,7 @@ from .asking import asking
 from .command import Command
 from .comparing import comparing
 from .exporting import exporting
+from .focusing import focusing
 from .forking import forking
 from .helping import helping
 from .looking import looking
@@ -17,7 +18,20 @@ from .session import Session
 from .stopping import stopping
 from .watching import watching
 
-GROUPS = (moving, around, looking, asking, watching, stopping, forking, comparing, marking, exporting, helping)
+GROUPS = (
+    moving,
+    around,
+    looking,
+    asking,
+    watching,
+    stopping,
+    forking,
+    comparing,
+    marking,
+    focusing,
+    exporting,
+    helping,
+)
 COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS for command in group}
 
 

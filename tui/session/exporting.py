@@ -32,6 +32,20 @@ def load(session: Session, words: Words) -> Said:
     return stand(session)
 
 
+@exporting.row(
+    "reload", help="begin again from the program's file, at the same event if there is one; breakpoints stay"
+)
+def reload(session: Session, words: Words) -> Said:
+    words.done()
+    run = session.run
+    if run.start is None:
+        raise Usage("this run was made from no file", hint="load FILE[:NAME] ARGS")
+    position = run.history.position
+    made = session.load(run.start)
+    made.history.forward_to(lambda state, event: state.steps >= position) if position else None
+    return stand(session)
+
+
 @exporting.row("picture", "FILE.svg|.png|.pdf|.dot [FORM]", help=f"draw where one is: {', '.join(PICTURES)}")
 def picture(session: Session, words: Words) -> Said:
     name, form = words.next("a file"), words.maybe() or "moment"

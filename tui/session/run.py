@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...interp.travel.history import History
 from ..begin import Start
+from .known import Known
 from .stops import Stops
 
 
@@ -24,20 +25,15 @@ class Run:
     told: str = ""
     """What was changed there, in words."""
     stops: Stops = field(init=False)
-    _fired: dict[int, list[int]] = field(init=False, default_factory=dict)
-    _looked: int = field(init=False, default=0)
+    known: Known = field(init=False)
 
     def __post_init__(self) -> None:
         self.stops = Stops(self.history.graph)
+        self.known = Known(self.history)
 
     def firings(self, node: int) -> list[int]:
         """The numbers of the events at which a node has fired, up to the present position. An event is looked at once,
         whatever is asked."""
-        history = self.history
-        for number in range(self._looked, history.position):
-            event = history[number]
-            if event.fired:
-                self._fired.setdefault(event.token.node, []).append(number)
-        self._looked = max(self._looked, history.position)
-        known = self._fired.get(node, [])
-        return known[: bisect_right(known, history.position - 1)]
+        self.known.catch_up(self.history)
+        numbers = self.known.fired.get(node, [])
+        return numbers[: bisect_right(numbers, self.history.position - 1)]

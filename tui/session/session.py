@@ -20,6 +20,7 @@ from ...interp.travel.history import History
 from ..begin import Options, Start
 from ..load import split_target
 from .command import Command, found
+from .focus import Focus
 from .reply import Reply, Said, complaint
 from .run import Run
 from .situation import Situation
@@ -43,6 +44,7 @@ class Session:
         self.printed: list[str] = []
         """What the programs printed in the last command."""
         self.world = World(self.printed.append)
+        self.focus = Focus()
         self._now = Situation()
         self._past: list[tuple[str, Situation]] = []
         self._future: list[tuple[str, Situation]] = []

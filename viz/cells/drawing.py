@@ -62,13 +62,18 @@ _FAR = 2.0
 """Where a drawing has more columns, or rows, by this factor than are wanted, it is not made less legible in vain."""
 
 
-def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT) -> Drawing:
-    """A view drawn in so many columns and rows; where it cannot be, larger, and the drawing says so.
+WAYS = len(_WRITINGS)
+"""How many ways there are to write a view."""
+
+
+def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, ways: int = WAYS) -> Drawing:
+    """A view drawn in so many columns and rows; where it cannot be, larger, and the drawing says so. Of the ways to
+    write it only the first are tried, which are the more legible.
 
     Raises Usage where Graphviz cannot lay it out.
     """
     found: list[Drawing] = []
-    for writing in _WRITINGS:
+    for writing in _WRITINGS[:ways]:
         drawing = _drawn(view, writing, width, height)
         if drawing.fits:
             return drawing

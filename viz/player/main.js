@@ -120,7 +120,7 @@ function update(live) {
   const events = currentEvents(), nodes = [...new Set(events.map((event) => run.events.node[event]))];
   byId("marks").replaceChildren(...marksOf(live, events));
   page.chosen.forEach((node) => mark("chosen", run.nodes[node][BOX]));
-  updateSource(page.chosen, events.length <= 40 ? nodes : []);
+  updateSource(page.chosen, nodes.length <= 60 ? nodes : []);
   updateInspector(page.chosen, page.position, live);
   updateTree(page.position, page.filter, events.length ? run.events.tag[events[events.length - 1]] : -1);
   updateProfile(page.position);

@@ -21,7 +21,7 @@ function spots(live, filter) {
   for (const [token, place] of live) {
     if (place === CAME || !shownUnder(token, filter)) continue;
     const way = STAND[place] === undefined ? -1 : run.tokens.a[token];
-    const key = way >= 0 ? `${way} ${STAND[place]}` : `${boxOfToken(token)} ${LOOK[place]}`;
+    const key = way >= 0 ? `${way} ${STAND[place]}` : boxOfToken(token);
     if (!stacks.has(key)) stacks.set(key, []);
     stacks.get(key).push({ token, way, part: STAND[place], look: LOOK[place] });
   }

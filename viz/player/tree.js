@@ -59,5 +59,6 @@ function updateTree(position, filter, current) {
     item.element.className = `${is}${tag === current ? " current" : ""}`;
     item.element.setAttribute("aria-selected", String(tag === filter));
     item.element.textContent = text;
+    if (tag === current && !item.element.hidden) keepInSight(document.getElementById("tags"), item.element);
   }
 }

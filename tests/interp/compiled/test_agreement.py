@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from compiled_programs import drawn, even, spread, strips
 from generator import Case
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tagloom.core import dtypes
 from tagloom.core.evaluate import evaluate
 from tagloom.core.literals import read
 from tagloom.core.lower import lower
@@ -98,6 +100,20 @@ def test_share(kind: str) -> None:
     wanted |= {"print", "callback"} if kind == "effects" else set()
     assert all(ops[op] >= 0.02 * by.total() for op in wanted), ops
     assert kind == "scalars" or ops["sum"] + ops["matmul"] >= 0.05 * by.total()
+
+
+def test_literals_alone() -> None:
+    """Python computes with literals before anything is compiled, and beyond 64 bits; here they wrap all the same."""
+    low, high = dtypes.int64.range
+    pairs = itertools.product([low, high, 2**40, -1, 3], repeat=2)
+    nodes = [f"{op} {x}, {y}" for x, y in pairs for op in ("add", "subtract", "multiply")]
+    nodes += [f"{op} {low}" for op in ("negative", "abs", "bitwise_invert", "sign")]
+    nodes += [f"bitwise_{way}_shift {x}, {y}" for way in ("left", "right") for x in (low, 3) for y in (0, 62, 63, 64)]
+    lines = [f" x{number} = {node}" for number, node in enumerate(nodes)]
+    results = ", ".join(f"x{number}" for number in range(len(nodes)))
+    text = "\n".join([f"func f() -> {', '.join(['int64'] * len(nodes))} {{", *lines, f" return {results}", "}"])
+    program = tl.parse_program(text)
+    assert differences(program, lower(program), []) == []
 
 
 EVEN, DRAWN, SPREAD, STRIPS = [[7], [8], [0]], [[9], [0]], [[11, -5, 2.5], [200, 1, 0.0]], [[5, 11], [9000, 3]]

@@ -1,0 +1,47 @@
+"""The tutorial: its commands make the pictures that it shows, and say what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from test_gallery import said
+from tutorial import PAGE, PICTURES, commands, run
+
+
+@pytest.fixture(scope="module")
+def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which all commands of the page have been run, in their order."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    for words, says in commands():
+        ran = run(words, folder)
+        goes_wrong = ("--k" in words and "run" in words) or "--against" in words
+        assert ran.returncode == (1 if goes_wrong else 0), (words, ran.stderr)
+        assert (ran.stdout + ran.stderr).startswith(says)
+    return folder
+
+
+def test_the_pictures(lessons: Path) -> None:
+    """Each picture of the page is made by the command above it, and says what the one says that is checked in; no other
+    is checked in."""
+    shown = re.findall(r"\]\(tutorial/([\w.]+)\)", PAGE.read_text())
+    made = [words[-1] for words, _ in commands() if words[-1].endswith(".svg")]
+    assert shown == made and sorted(made) == sorted(path.name for path in PICTURES.iterdir())
+    for name in made:
+        assert said((lessons / name).read_bytes()) == said((PICTURES / name).read_bytes()), name
+
+
+def test_the_steps_are_seven() -> None:
+    """Each has a command, and a picture."""
+    steps = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:-1]
+    assert [step.partition(".")[0] for step in steps] == list("1234567")
+    assert all("```sh" in step and "](tutorial/" in step for step in steps)
+
+
+def test_what_the_steps_say() -> None:
+    """What the text says of the pictures is in them: tokens that fly, wait, are parked and are held."""
+    signs = {"token": "\u25cf", "waits": "\u25cb", "tags": "fib", "deadlock": "\u25a1"}
+    for name, sign in signs.items():
+        assert any(sign in each for each in said((PICTURES / f"{name}.svg").read_bytes())), name
+    assert any("\u2016" in each for each in said((PICTURES / "deadlock.svg").read_bytes()))

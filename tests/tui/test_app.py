@@ -1,0 +1,259 @@
+"""The app, driven by keys, clicks and commands: whatever it does, the session does, and panes show what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onscreen import SIZES, Screen, shown
+from tagloom.tui.panes.arrange import PANES
+from tagloom.tui.session.commands import COMMANDS
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's is read or written."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
+    """A digit leads to each pane, which is then shown, has the focus, and says something."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 30", "watch add")
+        for number, pane in enumerate(PANES, 1):
+            await screen.press(str(number % 10))
+            assert screen.focused == pane and screen.app.panes()[pane].display
+            widget = screen.app.panes()[pane]
+            lines = [widget.render_line(y).text.strip() for y in range(widget.size.height)]
+            assert any(lines), pane
+
+    shown(script, "fib.py:fib", "4", size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_every_command(folder: Path, size: tuple[int, int]) -> None:
+    """Every command can be given, with what its key proposes, on screens of every size; the app goes on."""
+    (folder / "out").mkdir()
+    words = {
+        "break": "break node == 'add' and fired",
+        "log": 'log fired "{tag}"',
+        "search": "search fired",
+        "goto": "goto 12",
+        "choose": "choose 0",
+        "change": "change 0 1",
+        "inject": "inject add 0 main 7",
+        "bookmark": "bookmark here",
+        "switch": "switch fib",
+        "beside": "beside fib",
+        "compare": "compare --schedule lifo",
+        "fold": "fold fib",
+        "load": "load fib.py:fib 3",
+        "schedule": "schedule out/s.json",
+        "picture": "picture out/x.dot",
+        "export": "export out/x.jsonl",
+        "pytest": "pytest out/test_x.py",
+        "replay": "replay out/x.jsonl",
+        "ignore": "ignore 1 2",
+        "enable": "enable 1",
+        "disable": "disable 1",
+    }
+
+    async def script(screen: Screen) -> None:
+        for name, command in COMMANDS.items():
+            if name == "quit":
+                continue
+            if name in words:
+                await screen.do(words[name])
+            elif command.words.startswith("NODE"):
+                await screen.do(f"{name} add")
+            else:
+                await screen.do(name)
+            assert screen.app.looker.replies[-1].command.startswith(name)
+        await screen.press("q")
+        assert screen.app.return_code == 0
+
+    shown(script, "fib.py:fib", "4", size=size)
+
+
+def test_keys_are_commands(folder: Path) -> None:
+    """Each key of the registry does its command, or begins its line with what it is probably meant for."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press(*"s" * 20)
+        assert "26/26 events" in screen.line("status")
+        await screen.press(*"S" * 20)
+        assert "0/26 events" in screen.line("status")
+        await screen.press("b")
+        assert screen.app.query_one("#line").value == "break node == 'fib.n' and fired"  # type: ignore[attr-defined]
+        await screen.press("enter")
+        assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
+        await screen.press("c")
+        assert "fib.n (fib.py" in screen.line("happened")
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_a_refusal_is_said(folder: Path) -> None:
+    """What cannot be done is said in the line of what happened, and among the answers."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("stpe")
+        assert "do you mean step" in screen.line("happened") and "do you mean step" in screen.text("answers")
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_the_command_line(folder: Path) -> None:
+    """A typed line is a command; Tab completes it, up brings back those of before, Escape leaves."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press("colon", *"got")
+        await screen.press("tab", "space", "7", "enter")
+        assert "7/7 events" in screen.line("status")
+        await screen.press("colon", "up")
+        assert screen.app.query_one("#line").value == "goto 7"  # type: ignore[attr-defined]
+        await screen.press("escape")
+        assert screen.focused != "line"
+        await screen.press("s")
+        assert "8/8 events" in screen.line("status")
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_the_mouse(folder: Path) -> None:
+    """A click on an event goes there, on a node selects it, on a line sets a breakpoint, on a name in a border leads to
+    that pane, on a tag shows only what is under it."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 30")
+        await screen.click("events", "fib.subtract 2, 1")
+        assert screen.app.session.history.position == 25
+        await screen.do("goto 30")
+        await screen.click("graph", "fib + fib_1")
+        assert screen.app.session.focus.node == "fib.add"
+        assert "fib.add" in screen.text("inspector") and screen.app.panes()["inspector"].display
+        await screen.click("source", "tl.cond")
+        assert [point.condition for point in screen.app.session.situation.points] == ["line == 6 and fired"]
+        await screen.press("5")
+        await screen.click("tags", "fib(2)  fib_1")
+        assert screen.app.session.focus.only == "main/fib_1"
+        assert "under" in screen.text("flight") or "fib_1" in screen.text("flight")
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_borders_are_tabs(folder: Path) -> None:
+    """A click on the name of a pane in the border of another leads there."""
+
+    async def script(screen: Screen) -> None:
+        flight = screen.app.panes()["flight"]
+        x = next(
+            at
+            for at in range(2, 40)
+            if "waiting" in str(screen.app.screen.get_style_at(flight.region.x + at, flight.region.y).meta)
+        )
+        await screen.pilot.click(offset=(flight.region.x + x, flight.region.y))
+        await screen.still()
+        assert screen.focused == "waiting" and not flight.display
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_folding(folder: Path) -> None:
+    """A function that is folded is one box, and its tokens are counted on it; unfolded, it is as before."""
+
+    async def script(screen: Screen) -> None:
+        before = screen.text("graph")
+        await screen.do("fold fib", "step 5")
+        assert "n <= 1" not in screen.text("graph")
+        await screen.do("unfold", "start")
+        assert screen.text("graph") == before
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_help_jump_and_tour(folder: Path) -> None:
+    """F1 explains the pane where one is; a letter jumps to a pane; the tour has its pages."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press("3", "f1")
+        assert "in the schedule's order" in screen.whole()
+        await screen.press("escape", "ctrl+o")
+        await screen.press("a")
+        assert screen.focused == "graph"
+        screen.app.action_tour()
+        await screen.still()
+        for _ in range(6):
+            assert "tour" in screen.whole()
+            await screen.press("enter")
+        assert "tour" not in screen.whole()
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_the_palette(folder: Path) -> None:
+    """Every command is in the palette."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press("ctrl+p", *"over-back")
+        await screen.pilot.pause(0.3)
+        assert "over-back [N]" in screen.whole()
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_an_edit_begins_again(folder: Path) -> None:
+    """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 10", "break node == 'add' and fired")
+        source = (folder / "fib.py").read_text()
+        (folder / "fib.py").write_text(source.replace("n - 2", "n - 3"))
+        await screen.do("reload")
+        assert "10/10 events" in screen.line("status") and "(n - 3)" in screen.text("graph")
+        assert len(screen.app.session.situation.points) == 1
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_escape_stops_what_takes_long(folder: Path) -> None:
+    """A run that does not end is stopped by Escape, stands where it has come to, and goes on from there."""
+
+    async def script(screen: Screen) -> None:
+        screen.app.do("run")
+        await screen.pilot.pause(0.5)
+        assert "Esc stops it" in screen.line("happened")
+        await screen.press("escape")
+        assert "interrupted" in screen.line("happened") and screen.app.session.history.position > 100
+        await screen.press("s")
+        assert "interrupted" not in screen.line("happened")
+
+    shown(script, "ends.py:endless", "1")
+
+
+def test_without_a_program(folder: Path) -> None:
+    """There may be no program yet; `load` brings one."""
+
+    async def script(screen: Screen) -> None:
+        assert "load" in screen.line("status")
+        await screen.press("s", "f2", "f2")
+        await screen.do("load fib.py:fib 3")
+        assert "n <= 1" in screen.text("graph")
+
+    shown(script, "")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
+    """The panes that are shown fill the desk, and none stands over another."""
+
+    async def script(screen: Screen) -> None:
+        regions = [pane.region for pane in screen.app.panes().values() if pane.display]
+        assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
+        assert not any(one.overlaps(other) for one in regions for other in regions if one is not other)
+
+    shown(script, "fib.py:fib", "4", size=size)

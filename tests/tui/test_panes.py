@@ -1,0 +1,194 @@
+"""What panes show, as text, without a screen: each is a function of the session."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as some
+from tagloom.interp.alarm import interrupt
+from tagloom.tui.app.themes import CONTRAST, contrast, legible
+from tagloom.tui.begin import Start
+from tagloom.tui.panes.arrange import PANES, arranged
+from tagloom.tui.panes.events import events
+from tagloom.tui.panes.graph import Paper, laid_out, picture
+from tagloom.tui.panes.inspector import array_rows, inspector
+from tagloom.tui.panes.look import Looker, Size
+from tagloom.tui.panes.source import source
+from tagloom.tui.panes.status import line_for, status
+from tagloom.tui.panes.tags import tags
+from tagloom.tui.panes.timeline import timeline
+from tagloom.tui.panes.tokens import cells, flight, store
+from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.session import Session
+from tagloom.viz.flat import graph_view
+from tagloom.viz.moment import at_moment, on_view
+from tagloom.viz.style import DARK, LIGHT, PALETTE
+
+
+def begun(target: str, *words: str, do: str = "") -> Session:
+    """A session in which this run stands where these commands lead."""
+    session = new_session()
+    session.load(Start(target, words, session.options))
+    for line in filter(None, do.split(";")):
+        assert session.do(line).ok
+    session.run.known.catch_up(session.history)
+    return session
+
+
+def test_flight_and_store(folder: Path) -> None:
+    """The next token is marked; what waits says what it holds, and which ports are empty."""
+    session = begun("fib.py:fib", "4", do="goto 22")
+    assert flight(session).text().splitlines() == [
+        ">   0 ▷     3 → fib.subtract.0  fib",
+        "    1 ▷     3 → fib.subtract_1.0  fib",
+        "    2 ▷     2 → fib.subtract.0  fib_1",
+        "    3 ▷     2 → fib.subtract_1.0  fib_1",
+    ]
+    session = begun("fib.py:fib", "4", do="goto 96")
+    assert store(session).text() == "  main\n    fib.add 0:_ 1:○2"
+    session.do("only main/fib_1")
+    assert "no token waits" in store(session).text()
+
+
+def test_cells(folder: Path) -> None:
+    """An array of cells says what is full, who put it, and who is parked."""
+    session = begun("acts.py:chain", "4", do="goto 40")
+    said = cells(session).text()
+    assert "full" in said and "□" in said and "[" in said
+
+
+def test_tags(folder: Path) -> None:
+    """The tree has calls with what went in, and, from when it came, what came out; loops have their variables."""
+    session = begun("fib.py:fib", "3", do="run")
+    assert tags(session).text().splitlines()[:3] == [
+        "> ✓ fib(3) = 3",
+        "    ✓ fib(2) = 2  fib",
+        "      ✓ fib(1) = 1  fib",
+    ]
+    session.do("goto 20")
+    assert "=" not in tags(session).text() and "more" not in tags(session).text()
+    assert "loop[0]: i = 0, n = 30" in tags(begun("acts.py:told", "30", do="goto 20")).text()
+    assert "19 more" in tags(begun("acts.py:told", "30", do="run")).text()
+
+
+def test_inspector(folder: Path) -> None:
+    """It is about the present node, or the one that is selected: ports, firings, and values as a line of blocks."""
+    session = begun("fib.py:fib", "5", do="run;select add")
+    said = inspector(session)
+    assert said.said == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
+    assert next(row for row in said.rows if "→ 8" in row.text).do.startswith("goto ")
+    session.do("select"), session.do("goto 7")
+    assert "fib.subtract  subtract" in inspector(session).text()
+
+
+def test_arrays() -> None:
+    """An array is shown by its type, statistics and a slice; one that is empty, or not finite, too."""
+    said = [
+        "\n".join(row.text for row in array_rows(array)) for array in (np.arange(12.0).reshape(6, 2), np.zeros((0, 3)))
+    ]
+    assert "float64[6, 2]" in said[0] and "mean 5.5" in said[0] and "and 2 rows more" in said[0]
+    assert said[1] == "array float64[0, 3]"
+    assert "2 not finite" in "\n".join(row.text for row in array_rows(np.array([1, np.nan, np.inf])))
+    assert "1 of 2 true" in "\n".join(row.text for row in array_rows(np.array([True, False])))
+
+
+def test_source(folder: Path) -> None:
+    """The line of the present node is marked, and one with a breakpoint; a second click takes that away."""
+    session = begun("fib.py:fib", "4", do="goto 6")
+    line = source(session).rows[5]
+    assert line.here and line.do == "break line == 6 and fired"
+    session.do(line.do)
+    again = source(session).rows[5]
+    assert again.text.startswith("●") and again.do == "delete 1"
+
+
+def test_events(folder: Path) -> None:
+    """All that are known are listed; or those under a tag, or for which a condition holds, new ones too."""
+    session = begun("fib.py:fib", "4", do="goto 50;goto 23")
+    assert len(events(session).rows) == 50 and events(session).rows[22].here
+    session.do("only main/fib_1"), session.do("events op == 'subtract'")
+    assert {row.tag for row in events(session).rows} == {"main/fib_1"} and len(events(session).rows) == 2
+    session.do("only"), session.do("run")
+    assert len(events(session).rows) == 8
+
+
+def test_timeline(folder: Path) -> None:
+    """It is as wide as it is told, whatever is known; each column leads to an event."""
+    for position in (0, 1, 30, 200):
+        session = begun("fib.py:fib", "4", do="run;goto " + str(min(position, 99)))
+        for width in (1, 10, 78, 300):
+            made = timeline(session, width, 3)
+            assert {len(row.text) for row in made.rows} == {width} and len(made.goes) == width
+            assert made.goes[-1] == "goto 101"
+
+
+def test_graph(folder: Path) -> None:
+    """The tokens on a layout are those of a picture that is drawn anew; only those under a tag, if one is chosen."""
+    session = begun("fib.py:fib", "4", do="goto 30")
+    draft = laid_out(Paper(session.history.graph, (), 80, 40))
+    made = picture(draft, session)
+    assert made.nodes["n4"] == str(session.history.graph.nodes[4]) and made.at is not None
+    last = session.history[29]
+    assert on_view(graph_view(session.history.graph), session.history.state, last) == at_moment(
+        session.history.state, last
+    )
+    session.do("only main/fib/fib")
+    assert made.drawing.text().count("●") > picture(draft, session).drawing.text().count("●")
+
+
+def test_what_a_key_means(folder: Path) -> None:
+    """Where a command wants more words, they are taken from the row under the cursor, else from where one is."""
+    session = begun("fib.py:fib", "4", do="goto 22")
+    second = flight(session).rows[1]
+    assert line_for(session, COMMANDS["change"], second) == "change 1 "
+    assert line_for(session, COMMANDS["choose"], second) == "choose 1"
+    assert line_for(session, COMMANDS["why-not"], second) == "why-not fib.subtract_1 main/fib"
+    assert line_for(session, COMMANDS["why"], None).startswith("why fib.")
+    assert line_for(session, COMMANDS["break"], source(session).rows[5]) == "break line == 6 and fired"
+
+
+def test_a_look(folder: Path) -> None:
+    """One look has all that a screen shows; an answer leads to the pane that has it."""
+    looker = Looker(begun("fib.py:fib", "4"))
+    sizes = {pane: Size(40, 10) for pane in PANES}
+    assert looker.do("step 8", sizes).front is None
+    seen = looker.do("why subtract", sizes)
+    assert seen.front == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
+    assert any(row.do == "goto 7" for row in seen.pages["answers"].rows)
+    assert "8 fired" in status(looker.session).text and seen.wanted is not None
+
+
+@given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES))
+def test_panes_fill_the_screen(width: int, height: int, asked: list[str]) -> None:
+    """Whatever its size, and whichever panes were asked for: each pane has one place, and places fill the screen."""
+    fronts = {pane: number for number, pane in enumerate(asked)}
+    slots = arranged(width, height, fronts)
+    assert sum(slot.width * slot.height for slot in slots) == width * height
+    assert sorted(pane for slot in slots for pane in slot.panes) == sorted(PANES)
+    assert all(slot.width > 0 and slot.height > 0 for slot in slots)
+    assert next(slot for slot in slots if asked[-1] in slot.panes).front == asked[-1]
+
+
+def test_colours_can_be_read() -> None:
+    """Every colour of the table of looks, as text on either paper, has the contrast that text needs."""
+    for theme in (LIGHT, DARK):
+        for colour in PALETTE:
+            assert contrast(legible(colour, theme), theme.paper) >= CONTRAST
+
+
+def test_another_thread_is_interrupted(folder: Path) -> None:
+    """What Ctrl-C is to the main thread, another has too: a motion stops where it has come to."""
+    session = begun("ends.py:endless", "1")
+    replies = []
+    thread = threading.Thread(target=lambda: replies.append(session.do("run")))
+    thread.start()
+    time.sleep(0.3)
+    assert thread.ident is not None
+    interrupt(thread.ident)
+    thread.join(20)
+    assert not thread.is_alive() and "interrupted" in replies[0].text[0]
+    assert session.do("step").data["position"] > 100

@@ -1,0 +1,101 @@
+"""`tagloom examples`, and `tagloom check --against`: what a course needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tagloom.tui.against import MOST, small
+from tagloom.tui.examples import programs
+from tagloom.tui.load import find
+
+ARGUMENTS = {
+    "sums.py": (("2", "3"), "10"),
+    "distance.py": (("2", "5"), "3"),
+    "fib.py": (("5",), "8"),
+    "squares.py": (("4",), "30"),
+    "chain.py": (("6",), "32"),
+    "power.py": (("2", "0"), "1"),
+    "power_right.py": (("2", "5"), "32"),
+}
+
+
+def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
+    """Each has a line that says what it is; what is copied runs, and gives what it says."""
+    listed = tagloom("examples")
+    assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == sorted(programs())
+    assert max(map(len, listed.out.splitlines())) <= 120
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    assert programs().keys() == ARGUMENTS.keys()
+    for name, (words, value) in ARGUMENTS.items():
+        assert tagloom("run", f"lessons/{name}", *words) == (0, f"{value}\n", "")
+
+
+def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
+    """A second copy leaves alone what is there, and says so where it was changed."""
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    (folder / "lessons" / "fib.py").write_text("mine")
+    again = tagloom("examples", "--copy", "lessons")
+    assert again.code == 2 and "is another" in again.err
+    assert (folder / "lessons" / "fib.py").read_text() == "mine"
+
+
+def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
+    """The first arguments on which it differs are said, what was required, and where the two go apart."""
+    tagloom("examples", "--copy", "lessons")
+    ran = tagloom("check", "lessons/power.py", "--against", "lessons/power_right.py")
+    assert ran.code == 1 and ran.out == "agrees   power(0, 0) 1\ndiffers  power(0, 1) 0\n"
+    assert "required: 0\n  got: 1" in ran.err and "the runs differ first at node" in ran.err
+
+
+def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
+    """Any program that gives the same counts, however it is written."""
+    tagloom("examples", "--copy", "lessons")
+    (folder / "mine.py").write_text(
+        "import tagloom as tl\n\n@tl.function\ndef far(a: tl.int64, b: tl.int64) -> tl.int64:\n    return abs(a - b)\n"
+    )
+    ran = tagloom("check", "mine.py", "--against", "lessons/distance.py")
+    assert ran.code == 0 and ran.out.splitlines()[-1] == f"{MOST} runs agree" and ran.err == ""
+    assert (
+        tagloom("check", "mine.py", "7", "3", "--against", "lessons/distance.py").out
+        == "agrees   main(7, 3) 4\n1 run agrees\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("tl.print('n is', n)\n    return n", "they print more or less"),
+        ("tl.print('m is', n)\n    tl.print('end', n)\n    return n", "line 1 that is printed differs"),
+        ("return 7 // n", "the runs end differently"),
+    ],
+)
+def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: str) -> None:
+    """What is printed, and how a run ends."""
+    head = "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    "
+    (folder / "right.py").write_text(f"{head}tl.print('n is', n)\n    tl.print('end', n)\n    return n\n")
+    (folder / "mine.py").write_text(f"{head}{body}\n")
+    ran = tagloom("check", "mine.py", "0", "--against", "right.py")
+    assert ran.code == 1 and ran.err.startswith(said)
+
+
+def test_a_reference_that_does_not_end_says_nothing(tagloom: Any, folder: Path) -> None:
+    """Where the right program comes to no end, nothing is compared."""
+    tagloom("examples", "--copy", "lessons")
+    source = (folder / "lessons" / "squares.py").read_text()
+    (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
+    ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
+    assert ran.code == 0 and "Exhausted" in ran.out
+
+
+def test_small_arguments(folder: Path) -> None:
+    """The smallest come first, each once, of the kinds that the parameters have; arrays have to be named."""
+    head = "import tagloom as tl\n\n@tl.function\ndef main("
+    (folder / "a.py").write_text(f"{head}x: tl.uint8, y: tl.bool, z: tl.float64):\n    return z\n")
+    found = list(small(find("a.py")))
+    assert found[0] == ("0", "true", "0.0") and len(found) == len(set(found)) == MOST
+    (folder / "b.py").write_text(f"{head}x: tl.Array[tl.float64, None]):\n    return x\n")
+    with pytest.raises(Exception, match="what the argument x may be"):
+        list(small(find("b.py")))

@@ -1,0 +1,109 @@
+"""`tagloom check FILE --against REFERENCE`: a program beside one that is right, and the first difference explained."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+
+from ..core.dtypes import DType, float32, float64
+from ..core.dtypes import bool as bool_
+from ..core.errors import Usage, counted
+from ..core.types import Type
+from ..core.value import same, show
+from ..core.world import World
+from ..interp.outcome import Outcome
+from ..interp.reference import Limits
+from ..interp.travel.history import History
+from .begin import Options, Start
+from .load import Runnable, find, parameters
+
+MOST = 24
+"""So many lists of arguments are tried where nobody names one."""
+
+FIRINGS = 100_000
+"""A run of an exercise that takes more counts as one that does not end."""
+
+_WHOLE = ("0", "1", "2", "3", "5", "8", "-1")
+_REAL = ("0.0", "1.0", "2.5", "-3.0")
+_TRUTH = ("true", "false")
+
+
+def against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
+    """Run both on the arguments, without any on small ones, and print a line for each; 1 where they differ, and then
+    the first difference, explained.
+
+    Raises Usage where there are no such programs, and where arguments are needed.
+    """
+    least = Limits(min(limits.firings, FIRINGS), limits.tokens, limits.depth)
+    lists = [tuple(words)] if words else list(small(find(reference)))
+    for each in lists:
+        runs, printed = [], []
+        for file in (target, reference):
+            lines: list[str] = []
+            history = Start(file, each, Options(limits=least)).history(World(lines.append))
+            history.run()
+            runs.append(history)
+            printed.append(lines)
+        said = _difference(runs[0].outcome(), runs[1].outcome(), printed)
+        print(f"{'differs' if said else 'agrees':8} {_called(runs[1])} {_ending(runs[1].outcome())}")
+        if said:
+            print("\n".join([*said, *_explained(*runs)]), file=sys.stderr)
+            return 1
+    print(f"{counted(len(lists), 'run')} agree{'s' * (len(lists) == 1)}")
+    return 0
+
+
+def small(subject: Runnable) -> Iterator[tuple[str, ...]]:
+    """Small arguments for a program, the smallest first, as words; raises Usage where it takes others than numbers."""
+    choices = [_words(name, type_) for name, type_ in parameters(subject)]
+    ranked = sorted(product(*map(enumerate, choices)), key=lambda each: sum(rank for rank, _ in each))
+    return islice((tuple(word for _, word in each) for each in ranked), MOST)
+
+
+def _words(name: str, type_: Type | None) -> tuple[str, ...]:
+    if type_ is None or type_.shape != ():
+        raise Usage(f"nobody says what the argument {name} may be", hint="name ARGS to run both on")
+    kind: DType = type_.dtype
+    if kind is bool_:
+        return _TRUTH
+    if kind in (float32, float64):
+        return _REAL
+    return _WHOLE[:-1] if kind.__name__.startswith("u") else _WHOLE
+
+
+def _difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]]) -> list[str]:
+    """How the ends differ, in words; nothing where they do not, or where the right one came to none."""
+    if right.status == "Exhausted":
+        return []
+    if mine.status != right.status or len(mine.results) != len(right.results):
+        return ["the runs end differently", f"  required: {_ending(right)}", f"  got: {_ending(mine)}"]
+    pairs = zip(mine.results, right.results, strict=True)
+    if not all(a is b is None or (a is not None and b is not None and same(a, b)) for a, b in pairs):
+        return ["the results differ", f"  required: {_ending(right)}", f"  got: {_ending(mine)}"]
+    for number, (got, wanted) in enumerate(zip(*printed, strict=False), 1):
+        if got != wanted:
+            return [f"line {number} that is printed differs", f"  required: {wanted}", f"  got: {got}"]
+    if len(printed[0]) != len(printed[1]):
+        required, got = (counted(len(lines), "line") for lines in reversed(printed))
+        return ["they print more or less", f"  required: {required}", f"  got: {got}"]
+    return []
+
+
+def _explained(mine: History, right: History) -> list[str]:
+    """Where the two go apart first."""
+    found = mine.ask.first_difference(right)
+    if found is None:
+        return []
+    return ["", "first is what was checked, second the reference:", str(found)]
+
+
+def _called(history: History) -> str:
+    return f"{history.graph.name}({', '.join(map(show, history.arguments))})"
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.missing or outcome.status != "Returned":
+        trap = f": {outcome.traps[0].message}" if outcome.traps else ""
+        return f"{outcome.status}{trap}"
+    return ", ".join("-" if value is None else show(value) for value in outcome.results)

@@ -1,0 +1,326 @@
+"""The app: a screen of panes over a session. A key, a click or a line is a command; panes show what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.geometry import Offset
+from textual.widgets import Static
+
+from ...core.errors import TagloomError
+from ..panes.arrange import PANES, arranged, key_of
+from ..panes.graph import Paper, laid_out
+from ..panes.help import TOUR, help_pages
+from ..panes.look import Looker, Seen, Size
+from ..panes.page import Row
+from ..panes.status import line_for, wants_words
+from ..session.command import Command
+from ..session.session import Session
+from .command_line import CommandLine
+from .graph import GraphPane
+from .lines import Lines
+from .palette import Commands
+from .pane import Pane
+from .remembered import recall, remember
+from .sheets import Jump, Sheet
+from .themes import THEMES, styled
+from .timeline import TimelinePane
+from .watched import Watched
+from .work import Work
+
+ZOOMS = (-1, 4)
+"""The least and the largest zoom of the graph."""
+
+
+class Debugger(App[int]):
+    """The debugger on screen."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "tagloom"
+    COMMANDS = App.COMMANDS | {Commands}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "stop", show=False),
+        Binding("ctrl+c", "stop", "stop", show=False, priority=True),
+        Binding("full_stop", "follow", "follow", show=False),
+        Binding("less_than_sign", "zoom(-1)", "smaller", show=False),
+        Binding("greater_than_sign", "zoom(1)", "larger", show=False),
+        Binding("f2", "alone", "one pane", show=False),
+        Binding("f3", "colours", "light or dark", show=False),
+        Binding("f1", "explain", "help", show=False),
+        Binding("ctrl+o", "jump", "jump", show=False),
+    ]
+
+    def __init__(self, session: Session, *, watches: bool = False, tours: bool = False) -> None:
+        super().__init__()
+        self._watches, self._tours = watches, tours
+        self.session = session
+        self.looker = Looker(session)
+        self._work, self._layouts = Work("session"), Work("layout")
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._pending = 0
+        self._fronts: dict[str, int] = {}
+        self._asked = 0
+        self._alone: str | None = None
+        self._laying: Paper | None = None
+        self._began: float | None = None
+        self._doing = ""
+        self._watched = Watched()
+        self._sizes: Mapping[str, Size] = {}
+        self.keys = {command.key: command for command in session.commands.values() if command.key}
+        self.digits = {key_of(pane): pane for pane in PANES}
+
+    # The screen
+
+    def compose(self) -> ComposeResult:
+        with Container(id="desk"):
+            yield GraphPane()
+            for pane in PANES[1:-1]:
+                yield Lines(pane)
+            yield TimelinePane()
+        yield CommandLine(self.session)
+        yield Static(id="happened")
+        yield Static(id="status")
+        yield Static(HINTS, id="hints")
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        kept = recall("theme")
+        self.theme = kept if kept in self.available_themes else THEMES[0].name
+        self.run_worker(self._consume(), name="commands")
+        self.set_interval(0.1, self._progress)
+        if self._watches:
+            self.set_interval(0.5, self._notice_edit)
+        self.query_one(GraphPane).focus()
+        if self._tours and not recall("tour"):
+            remember("tour", "seen")
+            self.call_after_refresh(self.action_tour)
+
+    def on_unmount(self) -> None:
+        self._work.stop()
+        self._work.close()
+        self._layouts.close()
+
+    def panes(self) -> Mapping[str, Pane]:
+        return {pane.pane: pane for pane in self.query(Pane)}
+
+    @on(events.Resize)
+    def _resized(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Put the panes where they stand, and look again."""
+        desk, panes = self._room(), self.panes()
+        self.screen.set_class(self.size.height < 30, "small")
+        slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
+        for name, pane in panes.items():
+            pane.display = name in slots
+            if name in slots:
+                pane.place(slots[name])
+        self._sizes = {name: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for name, slot in slots.items()}
+        self.look()
+
+    def _room(self) -> tuple[int, int]:
+        taken = 2 if self.size.height < 30 else 3
+        return self.size.width, max(self.size.height - taken, 6)
+
+    def action_front(self, pane: str) -> None:
+        """Show a pane, and go there."""
+        self._bring(pane)
+        self.panes()[pane].focus()
+
+    def _bring(self, pane: str) -> None:
+        """Show a pane, where one stays."""
+        self._asked += 1
+        self._fronts[pane] = self._asked
+        if self._alone is not None:
+            self._alone = pane
+        self._arrange()
+
+    def action_alone(self) -> None:
+        """Give the pane where one is all the room, or take it back."""
+        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
+        self._alone = None if self._alone is not None else pane
+        self._arrange()
+
+    def action_colours(self) -> None:
+        names = [theme.name for theme in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
+
+    def watch_theme(self, theme: str) -> None:
+        """Another theme: everything is drawn anew."""
+        if self._asked or self._pending:
+            remember("theme", theme)
+        self.look()
+
+    def action_explain(self) -> None:
+        """Explain the pane where one is; then the keys."""
+        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
+        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values())))
+
+    def action_tour(self) -> None:
+        self.push_screen(Sheet("a tour of a minute", TOUR))
+
+    def action_jump(self) -> None:
+        """A letter over each pane that is shown."""
+        places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
+        self.push_screen(Jump(places), lambda pane: self.action_front(pane) if pane else None)
+
+    def action_zoom(self, by: int) -> None:
+        self.looker.zoom = min(max(self.looker.zoom + by, ZOOMS[0]), ZOOMS[1])
+        self.look()
+
+    def action_follow(self) -> None:
+        graph = self.query_one(GraphPane)
+        graph.follows = not graph.follows
+        graph.show(graph.picture)
+        graph.reveal()
+
+    # Commands
+
+    async def on_event(self, event: events.Event) -> None:
+        """A key is a command, or leads to a pane, at once: what is typed next may be for what it opens."""
+        is_key = isinstance(event, events.Key) and not event.is_forwarded
+        if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
+            assert isinstance(event, events.Key)
+            if self._takes(event.character or ""):
+                return
+        await super().on_event(event)
+
+    def _takes(self, character: str) -> bool:
+        """Whether a character is a key of the screen; then it is done."""
+        if character in self.digits:
+            self.action_front(self.digits[character])
+        elif character == ":":
+            self.action_type()
+        elif character in self.keys:
+            self.command(self.keys[character])
+        else:
+            return False
+        return True
+
+    def command(self, command: Command) -> None:
+        """Do a command; where it wants more words, ask for them."""
+        if wants_words(command):
+            self.action_type(line_for(self.session, command, self._about()))
+        else:
+            self.do(command.name)
+
+    def _about(self) -> Row | None:
+        return self.focused.about() if isinstance(self.focused, Pane) else None
+
+    def action_type(self, line: str = "") -> None:
+        self.query_one(CommandLine).begin(line)
+
+    @on(CommandLine.Submitted)
+    def _typed(self, event: CommandLine.Submitted) -> None:
+        line = self.query_one(CommandLine)
+        line.action_leave()
+        if event.value.strip():
+            line.keep(event.value.strip())
+            self.do(event.value.strip())
+
+    @on(Pane.Asked)
+    def _asked_for(self, event: Pane.Asked) -> None:
+        self.do(event.line)
+
+    def do(self, line: str) -> None:
+        """Have a command done, after those that are on the way."""
+        self._pending += 1
+        self._lines.put_nowait(line)
+
+    def look(self) -> None:
+        """Have all panes look at the session again."""
+        self._pending += 1
+        self._lines.put_nowait(None)
+
+    async def _consume(self) -> None:
+        """Do one command after the other, in a thread of its own."""
+        while True:
+            line = await self._lines.get()
+            sizes = self._sizes
+            looker = self.looker
+            self._began, self._doing = time.monotonic(), line or "looking"
+            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, sizes))  # noqa: B023
+            if seen is not None:
+                self.see(seen)
+            self._pending, self._began = self._pending - 1, None
+            if self.session.is_over:
+                self.exit(0)
+
+    async def settled(self) -> None:
+        """Wait until nothing is on the way: tests do."""
+        while self._pending or self._laying is not None:
+            await asyncio.sleep(0.005)
+
+    def action_stop(self) -> None:
+        """Stop what is being done, and forget what is on the way."""
+        while not self._lines.empty():
+            self._lines.get_nowait()
+            self._pending -= 1
+        self._work.stop()
+
+    def _progress(self) -> None:
+        """Say that something goes on for long, and for how long."""
+        if self._began is None or time.monotonic() - self._began < 0.3:
+            return
+        known = len(self.session.history) if self.session.situation.current is not None else 0
+        seconds = time.monotonic() - self._began
+        said = f" … {self._doing}: {seconds:.0f} s, {known:,} events known; Esc stops it"
+        self.query_one("#happened", Static).update(Text(said, no_wrap=True))
+
+    def _notice_edit(self) -> None:
+        """Begin again where the program's file was edited."""
+        if self._watched.has_changed(self.session) and not self._pending:
+            self.do("reload")
+
+    # What is seen
+
+    def see(self, seen: Seen) -> None:
+        """Show what is to be seen."""
+        panes = self.panes()
+        for name, page in seen.pages.items():
+            panes[name].show(page)
+        if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
+            panes["graph"].show(seen.picture)
+        panes["timeline"].show(seen.timeline)
+        self.query_one("#status", Static).update(self._text(seen.status))
+        self.query_one("#happened", Static).update(self._text(seen.happened))
+        if seen.wanted is not None:
+            self._lay_out(seen.wanted)
+        if seen.front is not None and not panes[seen.front].display:
+            self._bring(seen.front)
+
+    def _text(self, row: Row) -> Text:
+        dark = self.current_theme.dark
+        return Text.assemble(*((span.text, styled(span.colour, span.strong, dark)) for span in row.spans), no_wrap=True)
+
+    def _lay_out(self, paper: Paper) -> None:
+        if self._laying != paper:
+            self._laying = paper
+            self.run_worker(self._laid_out(paper), name="layout", exclusive=True, group="layout")
+
+    async def _laid_out(self, paper: Paper) -> None:
+        """Lay the graph out, meanwhile the rest goes on."""
+        graph = self.query_one(GraphPane)
+        try:
+            self.looker.draft = await self._layouts.do(lambda: laid_out(paper))
+        except TagloomError as error:
+            graph.said = str(error).splitlines()[0]
+            graph.refresh()
+        finally:
+            if self._laying is paper:
+                self._laying = None
+        if self.looker.draft is not None and self.looker.draft.paper is paper:
+            self.look()
+
+
+HINTS = " s step  S back  o over  c continue  b break  y why  ? why not  u undo  : command  ^p palette  F1 help  q quit"

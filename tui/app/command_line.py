@@ -1,0 +1,74 @@
+"""The line in which any command can be typed, with completion, and the lines of before."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets import Input
+
+from ..completion import completed
+from ..session.session import Session
+
+
+class Completion(Suggester):
+    """What the end of a line could mean."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.session = session
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return completed(self.session, value)
+
+
+class CommandLine(Input):
+    """The line for commands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave", show=False),
+        Binding("tab", "cursor_right_all", "complete", show=False, priority=True),
+        Binding("up", "older(1)", "older", show=False),
+        Binding("down", "older(-1)", "newer", show=False),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(
+            id="line", placeholder="a command; Tab completes, ↑ has those of before, Esc leaves", compact=True
+        )
+        self.suggester = Completion(session)
+        self.lines: list[str] = []
+        self._age = 0
+        self._from: Widget | None = None
+        self.display = False
+
+    def begin(self, line: str) -> None:
+        """Be there, with this line."""
+        self.value, self._age = line, 0
+        self._from = self.screen.focused
+        self.display = True
+        self.screen.set_focus(self)  # at once: what is typed next is for this line
+        self.cursor_position = len(line)
+
+    def keep(self, line: str) -> None:
+        """Remember a line."""
+        self.lines = [*(each for each in self.lines if each != line), line]
+
+    def action_leave(self) -> None:
+        self.display = False
+        self.screen.set_focus(self._from)
+
+    def action_cursor_right_all(self) -> None:
+        self.action_cursor_right() if self.cursor_position < len(self.value) else self._take()
+
+    def _take(self) -> None:
+        if self._suggestion:
+            self.value = self._suggestion
+            self.cursor_position = len(self.value)
+
+    def action_older(self, by: int) -> None:
+        self._age = min(max(self._age + by, 0), len(self.lines))
+        self.value = self.lines[-self._age] if self._age else ""
+        self.cursor_position = len(self.value)

@@ -1,0 +1,143 @@
+"""The pane of the graph: it pans by arrows and by dragging, zooms, and follows what happens."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset
+from textual.strip import Strip
+
+from ...viz.cells.grid import BLANK, Cell
+from ..panes.graph import Picture
+from ..panes.page import Row
+from .pane import Pane
+
+
+class GraphPane(Pane):
+    """A pane that shows a picture in cells."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "pan(0, -2)", "up", show=False),
+        Binding("down", "pan(0, 2)", "down", show=False),
+        Binding("left", "pan(-4, 0)", "left", show=False),
+        Binding("right", "pan(4, 0)", "right", show=False),
+        Binding("pageup", "pan(0, -15)", "up", show=False),
+        Binding("pagedown", "pan(0, 15)", "down", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__("graph")
+        self.picture: Picture | None = None
+        self.follows = True
+        self.said = "the graph is laid out …"
+        self._grabbed: tuple[Offset, Offset] | None = None
+        self._dragged = False
+
+    def show(self, picture: Picture | None) -> None:
+        before, self.picture = self.picture, picture
+        if picture is not None:
+            self.sized(*picture.drawing.size)
+            if self.follows and (
+                before is None or before.at != picture.at or before.drawing.size != picture.drawing.size
+            ):
+                self.reveal()
+        self._say()
+        self.refresh()
+
+    def _say(self) -> None:
+        """Say in the border where there is more of it."""
+        if self.picture is None:
+            return
+        (wide, high), (x, y) = self.picture.drawing.size, self.scroll_offset
+        size = self.scrollable_content_region.size
+        ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
+        more = "".join(sign for sign, there in ways if there)
+        manner = "follows" if self.follows else "stands"
+        self.border_subtitle = " · ".join(filter(None, [f"more {more}" if more else "", self.picture.said, manner]))
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_x(old_value, new_value)
+        self._say()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._say()
+
+    def reveal(self) -> None:
+        """Scroll so that what has just happened can be seen, in the middle if it could not."""
+        if self.picture is None or self.picture.at is None:
+            return
+        row, column = self.picture.at
+        size = self.scrollable_content_region.size
+        x, y = round(self.scroll_x), round(self.scroll_y)
+        if not (x + 4 <= column < x + size.width - 10):
+            x = max(column - size.width // 2, 0)
+        if not (y + 2 <= row < y + size.height - 2):
+            y = max(row - size.height // 2, 0)
+        self.scroll_to(x, y, animate=False, force=True)
+
+    def _margin(self) -> int:
+        """How many columns stand left of a picture that is narrower than the pane."""
+        if self.picture is None:
+            return 0
+        return max((self.scrollable_content_region.width - self.picture.drawing.size[0]) // 2, 0)
+
+    def render_line(self, y: int) -> Strip:
+        wide = self.scrollable_content_region.width
+        if self.picture is None:
+            said = self.said if y == self.scrollable_content_region.height // 2 else ""
+            return Strip([Segment(said.center(wide), self.rich_style)])
+        number, left, margin = y + round(self.scroll_y), round(self.scroll_x), self._margin()
+        rows = self.picture.drawing.rows
+        cells = rows[number][left : left + wide] if number < len(rows) else ()
+        pieces = [Segment(" " * margin, self.rich_style)] if margin else []
+        for (colour, strong), run in groupby(cells, _look):
+            pieces.append(Segment("".join(cell.sign for cell in run), self.rich_style + self.ink(colour, strong)))
+        return Strip(pieces).adjust_cell_length(wide, self.rich_style)
+
+    def action_pan(self, across: int, down: int) -> None:
+        self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
+
+    def about(self) -> Row | None:
+        return None
+
+    def cell(self, at: Offset) -> Cell:
+        """The cell at a place of the pane."""
+        if self.picture is None:
+            return BLANK
+        row, column = at.y + round(self.scroll_y), at.x + round(self.scroll_x) - self._margin()
+        rows = self.picture.drawing.rows
+        return rows[row][column] if 0 <= row < len(rows) and 0 <= column < len(rows[row]) else BLANK
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._grabbed, self._dragged = (event.screen_offset, self.scroll_offset), False
+        self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._grabbed is None or event.screen_offset == self._grabbed[0]:
+            return
+        self._dragged = True
+        start, scrolled = self._grabbed
+        wanted = scrolled + start - event.screen_offset
+        self.scroll_to(max(wanted.x, 0), max(wanted.y, 0), animate=False, force=True)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self._grabbed = None
+        self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None or self._dragged or self.picture is None:
+            return
+        commands = self.picture.commands
+        self.ask(
+            next((commands[name] for name in self.cell(offset).of if isinstance(name, str) and name in commands), "")
+        )
+
+
+def _look(cell: Cell) -> tuple[str, bool]:
+    return (cell.colour, cell.strong)

@@ -1,0 +1,102 @@
+"""A pane of lines, with a cursor: Enter, or a click, does what a line is for."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.strip import Strip
+
+from ...viz.style import ORANGE, SKY
+from ..panes.page import Lazy, Page, Row
+from .pane import Pane
+from .themes import tinted
+
+
+class Lines(Pane):
+    """A pane that shows a page."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "up", show=False),
+        Binding("down", "move(1)", "down", show=False),
+        Binding("pageup", "leaf(-1)", "page up", show=False),
+        Binding("pagedown", "leaf(1)", "page down", show=False),
+        Binding("home", "move(-1000000000)", "first", show=False),
+        Binding("end", "move(1000000000)", "last", show=False),
+        Binding("left", "aside(-8)", "left", show=False),
+        Binding("right", "aside(8)", "right", show=False),
+        Binding("enter", "choose", "do", show=False),
+    ]
+
+    def __init__(self, pane: str) -> None:
+        super().__init__(pane)
+        self.page = Page(())
+        self.cursor = 0
+
+    def show(self, page: Page) -> None:
+        before, self.page = self.page, page
+        self.border_subtitle = page.said
+        rows = page.rows
+        wide = 0 if isinstance(rows, Lazy) else max((len(each.text) for each in rows), default=0)
+        self.sized(wide, len(rows))
+        moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
+        self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
+        if moved and page.begins:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        elif moved:
+            self._reveal(margin=3)
+        self.refresh()
+
+    def _reveal(self, margin: int = 0) -> None:
+        """Scroll so that the cursor can be seen."""
+        top, tall = round(self.scroll_y), self.scrollable_content_region.height
+        if tall <= 0:
+            return
+        margin = min(margin, max((tall - 1) // 2, 0))
+        if not top + margin <= self.cursor < top + tall - margin:
+            wanted = self.cursor - (tall // 2 if margin else 0 if self.cursor < top else tall - 1)
+            self.scroll_to(y=max(wanted, 0), animate=False, force=True)
+
+    def about(self) -> Row | None:
+        return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None
+
+    def render_line(self, y: int) -> Strip:
+        wide, number = self.scrollable_content_region.width, y + round(self.scroll_y)
+        if number >= len(self.page.rows):
+            return Strip.blank(wide, self.rich_style)
+        row, dark = self.page.rows[number], self.app.current_theme.dark
+        under = tinted(SKY, dark, 0.35) if number == self.cursor and self.has_focus else ""
+        under = under or (tinted(ORANGE, dark, 0.22) if row.here else "")
+        base = self.rich_style + self.ink(background=under)
+        pieces = [Segment(span.text, self.rich_style + self.ink(span.colour, span.strong, under)) for span in row.spans]
+        left = round(self.scroll_x)
+        return Strip(pieces).crop_extend(left, left + wide, base)
+
+    def action_move(self, by: int) -> None:
+        self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))
+        self._reveal()
+        self.refresh()
+
+    def action_leaf(self, way: int) -> None:
+        self.action_move(way * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_aside(self, by: int) -> None:
+        self.scroll_to(x=max(self.scroll_x + by, 0), animate=False)
+
+    def action_choose(self) -> None:
+        row = self.about()
+        if row is not None:
+            self.ask(row.do)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None or (number := offset.y + round(self.scroll_y)) >= len(self.page.rows):
+            return
+        self.cursor = number
+        self.refresh()
+        self.action_choose()
+
+    def on_resize(self, event: Any) -> None:
+        self._reveal(margin=3)

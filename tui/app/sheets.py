@@ -1,0 +1,68 @@
+"""Sheets over the screen: the explanation of a pane, the tour, and letters to jump by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.geometry import Offset
+from textual.screen import ModalScreen
+from textual.widgets import Label, Static
+
+LETTERS = "asdfghjklqwertyuiop"
+
+
+class Sheet(ModalScreen[None]):
+    """Pages of text, one at a time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,f1", "dismiss", "close", priority=True),
+        Binding("enter,space,right", "turn(1)", "next"),
+        Binding("left,backspace", "turn(-1)", "back"),
+    ]
+
+    def __init__(self, title: str, pages: Sequence[str]) -> None:
+        super().__init__()
+        self._title, self._pages, self._page = title, pages, 0
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(markup=False, id="page")
+
+    def on_mount(self) -> None:
+        self.action_turn(0)
+
+    def action_turn(self, by: int) -> None:
+        if self._page + by >= len(self._pages):
+            self.dismiss()
+            return
+        self._page = max(self._page + by, 0)
+        self.query_one("#page", Static).update(self._pages[self._page])
+        frame = self.query_one(VerticalScroll)
+        frame.border_title = self._title
+        more = f"{self._page + 1} of {len(self._pages)} · Enter next · " if len(self._pages) > 1 else ""
+        frame.border_subtitle = f"{more}Esc closes"
+        frame.focus()
+
+
+class Jump(ModalScreen[str | None]):
+    """A letter over each place; the one that is pressed is the answer."""
+
+    def __init__(self, places: Mapping[str, Offset]) -> None:
+        super().__init__()
+        self._places = dict(zip(LETTERS, places.items(), strict=False))
+
+    def compose(self) -> ComposeResult:
+        for letter, (_, offset) in self._places.items():
+            label = Label(letter)
+            label.styles.offset = offset
+            yield label
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        found = self._places.get(event.character or "")
+        self.dismiss(found[0] if found else None)

@@ -1,0 +1,98 @@
+"""Colours on screen: the table of looks of `viz.style`, on light and on dark paper, each legible on it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rich.color import Color
+from rich.style import Style
+from textual.theme import Theme as Colours
+
+from ...viz import style
+from ...viz.style import DARK, LIGHT, Theme
+from ..panes.page import PALE
+
+CONTRAST = 4.5
+"""The least contrast of text (WCAG 2.2, 1.4.3)."""
+
+
+def _mixed(one: str, other: str, share: float) -> str:
+    pairs = zip(_parts(one), _parts(other), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
+
+
+def _parts(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _luminance(colour: str) -> float:
+    linear = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (p / 255 for p in _parts(colour))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """How far two colours are apart, from 1 to 21.
+
+    >>> round(contrast("#000000", "#FFFFFF"))
+    21
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@cache
+def legible(colour: str, theme: Theme) -> str:
+    """A colour of the table of looks on this paper, nearer to its ink where it could not be read."""
+    wanted = theme.colour(colour) if colour else theme.ink
+    return next(
+        (
+            made
+            for share in range(21)
+            if contrast(made := _mixed(wanted, theme.ink, share / 20), theme.paper) >= CONTRAST
+        ),
+        theme.ink,
+    )
+
+
+@cache
+def styled(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
+    """The style of a piece of text."""
+    theme = DARK if dark else LIGHT
+    ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme)
+    return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
+
+
+@cache
+def tinted(colour: str, dark: bool, share: float = 0.2) -> str:
+    """A background in which a colour is only hinted at."""
+    theme = DARK if dark else LIGHT
+    return _mixed(theme.paper, colour, share)
+
+
+def _theme(theme: Theme, dark: bool) -> Colours:
+    surface = _mixed(theme.paper, theme.ink, 0.04)
+    return Colours(
+        name=f"tagloom-{theme.name}",
+        primary=legible(style.SKY, theme),
+        secondary=legible(style.PURPLE, theme),
+        accent=legible(style.ORANGE, theme),
+        warning=legible(style.ORANGE, theme),
+        error=legible(style.VERMILLION, theme),
+        success=legible(style.GREEN, theme),
+        foreground=theme.ink,
+        background=theme.paper,
+        surface=surface,
+        panel=_mixed(theme.paper, theme.ink, 0.1),
+        dark=dark,
+        variables={
+            "border": _mixed(theme.paper, theme.ink, 0.3),
+            "border-blurred": _mixed(theme.paper, theme.ink, 0.3),
+        },
+    )
+
+
+THEMES = (_theme(DARK, True), _theme(LIGHT, False))
+"""What one can choose from."""

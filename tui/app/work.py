@@ -1,0 +1,44 @@
+"""Work that must not hold up the screen: a thread does it, one piece after the other, and can be told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from ...interp.alarm import interrupt
+
+Result = TypeVar("Result")
+
+
+class Work:
+    """A thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._thread: int | None = None
+
+    async def do(self, piece: Callable[[], Result]) -> Result | None:
+        """Do a piece of work, and wait for it; None where it was told to stop, and nothing came of it."""
+
+        def done() -> Result | None:
+            self._thread = threading.get_ident()
+            try:
+                return piece()
+            except KeyboardInterrupt:
+                return None
+            finally:
+                self._thread = None
+
+        return await asyncio.wrap_future(self._pool.submit(done))
+
+    def stop(self) -> None:
+        """Tell the piece that is being done to stop, as Ctrl-C does."""
+        thread = self._thread
+        if thread is not None:
+            interrupt(thread)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,47 @@
+"""`tagloom debug` on the command line: its options in words become those of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..interp.reference import Limits
+from .begin import Options, Start
+from .debug import Manner
+from .debug import debug as debugged
+from .options import Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Tokens
+
+_DEFAULT = Limits()
+
+
+def debug(
+    target: Annotated[
+        str, typer.Argument(metavar="[FILE[:NAME]]", help="What `run` takes, or a log; without it, `load` one.")
+    ] = "",
+    args: Arguments = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
+    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Type commands at a prompt, without panes.")] = False,
+    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each command.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Begin again when the program's file is edited.")] = False,
+    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
+    ] = False,
+    max_firings: Firings = _DEFAULT.firings,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+    max_bytes: Bytes = _DEFAULT.bytes,
+    timeout: Seconds = None,
+) -> None:
+    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
+    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
+    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked))
+    manner = Manner(headless, plain, commands, as_json, watch)
+    raise typer.Exit(debugged(start, manner))

@@ -1,0 +1,1 @@
+"""What each pane shows, as plain data, from a session: no screen is needed, and none is known here."""

@@ -1,0 +1,98 @@
+"""What F1 says of each pane, what the tour says, and what the keys of the screen do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..session.command import Command
+
+EXPLAINED: Mapping[str, str] = {
+    "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
+
+● in flight           ○ waits for partners   ▷ can fire next   ▶ has just fired
+□ parked at a cell    ‖ held by a bound      ✗ trapped         + more
+
+Arrows, dragging and the wheel pan it. < and > zoom, . follows what happens or stands still. A click on a node
+selects it for the inspector; a click on a frame folds the function or the loop, and a click on the fold unfolds it.""",
+    "source": """The lines of the program. The line that made the present node is lit; · has nodes, ● a breakpoint.
+
+Enter or a click sets a breakpoint on a line, or takes it away. Keys like n (node) and b (break) are about the line
+under the cursor.""",
+    "flight": """The tokens in flight, in the schedule's order. The lit one is delivered next.
+
+▷ fires its node when it is delivered, ● only comes and waits. Enter selects its node. d delivers the token under the
+cursor now, instead of the schedule's; = gives it another value, in a fork.""",
+    "waiting": """The waiting-matching store: under each tag, nodes that have some operands, and what is missing: _.
+
+Enter on a node selects it, on a tag shows only that activation. ? asks why a node has not fired.""",
+    "tags": """The tree of activations: every call and iteration, what went in and what came out. ● open, ✓ closed.
+
+Enter on an activation shows only what is under its tag, in all panes: ◆; Enter again shows all. g goes to the next
+event under the tag of the cursor, G to the last before.""",
+    "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
+
+It is the present node, until `select` (Enter or a click elsewhere) names another; * selects none. Enter on a firing
+goes there. Arrays are shown with statistics and a slice. Watches stand at the end.""",
+    "events": """All events that are known; those ahead of where one is are faint. Enter on one goes there.
+
+! lists only those for which a condition holds: ! op == 'add' and value > 3. / searches once.""",
+    "cells": """The write-once cells: what each holds and who put it there, and the reads parked at empty ones.""",
+    "answers": """The commands, and what they answered. Enter on a line that names an event goes there.""",
+    "timeline": """The run from its first to its last known event, with the firings of each wave above it.
+
+◆ is where one is, ✗ a trap, ⚑ a bookmark. A click goes there; left and right go by one event.""",
+}
+"""What each pane shows, and what can be done there."""
+
+SCREEN = (
+    (": ", "type any command; Tab completes it"),
+    ("^p", "the command palette: every command by name"),
+    ("1-0", "go to a pane; Tab to the next that is shown"),
+    ("^o", "jump mode: a letter over each pane"),
+    ("F2", "give a pane all the room, or take it back"),
+    ("F3", "light or dark"),
+    ("Esc", "stop what goes on for long (and Ctrl-C)"),
+    ("< >", "zoom the graph;  .  follows"),
+    ("F1", "explain the pane where one is"),
+)
+"""The keys that are no commands."""
+
+TOUR = (
+    "A program here is a static graph, and what runs on it are tokens: values on their way to a node, each under a tag"
+    " that says which call and which iteration it belongs to.\n\nThe graph has the middle of the screen. ● is a token"
+    " in flight, ○ one that waits for a partner.",
+    "s steps to the next firing, and S goes back. Every motion has a reverse: o and O pass over calls, f and F leave a"
+    " call, w and W go by waves. c goes on to a breakpoint, $ to the end, ^ to the beginning. u undoes anything.",
+    "Around the graph: the tokens in flight in the schedule's order, those that wait, the tree of tags, the source, the"
+    " events, and the timeline. Digits lead there. Enter does what a line is for, and so does a click.",
+    "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They are about the node under the"
+    " cursor, and can be edited before Enter.",
+    "What if: d delivers another token than the schedule's, = gives one another value. In the past that makes a fork;"
+    " K lists the runs, % compares two.",
+    "F1 explains the pane where one is, : takes any command, Ctrl-P finds one by name, q leaves.\n\nThat is all.",
+)
+"""Six pages, a minute."""
+
+
+def explained(pane: str) -> str:
+    """What F1 says of a pane: paragraphs, a line each, but for signs."""
+    parts = (part if part[0] in "●□" else part.replace("\n", " ") for part in EXPLAINED[pane].split("\n\n"))
+    return "\n\n".join(parts)
+
+
+def help_pages(pane: str, commands: Iterable[Command]) -> list[str]:
+    """What F1 says: of the pane, with the keys of the screen; then the commands, some groups a page."""
+    keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN)
+    pages, group = [f"{explained(pane)}\n\n{keys}"], ""
+    for command in commands:
+        if command.group != group:
+            group = command.group
+            if group in _NEW_PAGES:
+                pages.append("")
+            pages[-1] += f"{'' if not pages[-1] else chr(10)}{group}\n"
+        pages[-1] += f"  {command.key or ' ':2} {command.name:11} {command.help}\n"
+    return pages
+
+
+_NEW_PAGES = ("moving", "looking", "forking", "marking")
+"""The groups of commands that begin a page."""

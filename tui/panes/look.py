@@ -1,0 +1,135 @@
+"""All that a screen shows of a session, in one look."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ..session.reply import Reply
+from ..session.session import Session
+from .events import answers, events
+from .graph import Draft, Paper, Picture, picture
+from .inspector import inspector
+from .page import Page, Row, empty
+from .source import source
+from .status import happened, noted, refused, status
+from .tags import tags
+from .timeline import Timeline, timeline
+from .tokens import cells, flight, store
+
+PAGES: Mapping[str, Callable[[Session], Page]] = {
+    "source": source,
+    "flight": flight,
+    "waiting": store,
+    "tags": tags,
+    "inspector": inspector,
+    "events": events,
+    "cells": cells,
+}
+"""What the panes of lines show."""
+
+ANSWERED: Mapping[str, str] = {
+    "flight": "flight",
+    "enabled": "flight",
+    "state": "waiting",
+    "tags": "tags",
+    "source": "source",
+    "select": "inspector",
+    "watch": "inspector",
+    "events": "events",
+}
+"""The panes that show what commands are asked for."""
+
+_SAID_SHORTLY = ("moving", "focus")
+
+KEPT = 50
+"""So many answers are kept."""
+
+
+class Size(NamedTuple):
+    """Columns and rows."""
+
+    width: int
+    height: int
+
+
+class Seen(NamedTuple):
+    """What is to be shown."""
+
+    pages: Mapping[str, Page]
+    status: Row
+    happened: Row
+    picture: Picture | None = None
+    timeline: Timeline | None = None
+    reply: Reply | None = None
+    """The answer to the command after which this is seen."""
+    wanted: Paper | None = None
+    """The layout that is not there yet."""
+    front: str | None = None
+    """The pane that has the answer to the command."""
+
+
+class Looker:
+    """Looks at a session: knows the answers so far, and the layout of the graph."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.replies: deque[Reply] = deque(maxlen=KEPT)
+        self.draft: Draft | None = None
+        self._said: Row | None = None
+        """What is said of the last command, if it was no motion."""
+        self.zoom = 0
+        """Of the graph, as papers have it."""
+
+    def do(self, line: str, panes: Mapping[str, Size]) -> Seen:
+        """Do a command, and look at what has become of it."""
+        reply = self.session.do(line)
+        self.replies.append(reply)
+        is_motion = bool(reply.text) and reply.text[0].startswith(f"{self.session.situation.current}:")
+        self._said = refused(reply) if not reply.ok else noted(reply) if reply.text and not is_motion else None
+        return self.look(panes)._replace(reply=reply, front=self._front(reply))
+
+    def _front(self, reply: Reply) -> str | None:
+        """Which pane shows what a command answered; none, where it is said in the line of what happened."""
+        word = reply.command.partition(" ")[0]
+        command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
+        if command is None or not reply.ok:
+            return None
+        return ANSWERED.get(command.name, None if command.group in _SAID_SHORTLY else "answers")
+
+    def look(self, panes: Mapping[str, Size]) -> Seen:
+        """What these panes, of these sizes, show."""
+        session = self.session
+        line, last = status(session), self._said or happened(session)
+        if session.situation.current is None:
+            nothing = empty("no program yet: type :load FILE ARGS")
+            return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(), line, last)
+        session.run.known.catch_up(session.history)
+        pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers()
+        wanted = self._paper(panes.get("graph"))
+        drawn = self.draft is not None and self.draft.paper.is_of(session.history.graph, session.focus.folded)
+        return Seen(
+            pages,
+            line,
+            last,
+            picture(self.draft, session) if "graph" in panes and drawn and self.draft is not None else None,
+            timeline(session, *_bars(panes["timeline"])) if "timeline" in panes else None,
+            None,
+            wanted if wanted is not None and (self.draft is None or self.draft.paper != wanted) else None,
+        )
+
+    def _answers(self) -> dict[str, Page]:
+        return {"answers": answers(self.replies)}
+
+    def _paper(self, size: Size | None) -> Paper | None:
+        """How the graph is to be laid out for a pane."""
+        if size is None:
+            return None
+        session = self.session
+        width, height = max(size.width, 10), max(size.height, 5)
+        return Paper(session.history.graph, session.focus.folded, width, height, self.zoom)
+
+
+def _bars(size: Size) -> tuple[int, int]:
+    return size.width, max(size.height - 1, 1)

@@ -1,0 +1,95 @@
+"""Pages: what a pane of lines shows. A line has pieces in colours of the table of looks, and says what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, overload
+
+from ...viz.style import GREY
+
+PALE = "pale"
+"""The colour of what is there, but not yet: no text has it."""
+
+
+class Span(NamedTuple):
+    """A piece of a line, in a colour of the table of looks; empty is that of the paper's ink."""
+
+    text: str
+    colour: str = ""
+    strong: bool = False
+
+
+class Row(NamedTuple):
+    """A line."""
+
+    spans: tuple[Span, ...]
+    do: str = ""
+    """The command of Enter, and of a click."""
+    here: bool = False
+    """Whether it is where one is."""
+    node: str = ""
+    tag: str = ""
+    position: int | None = None
+    """The node, the activation, and the position in the flight that commands given here are about."""
+    line: int | None = None
+    """The line of source."""
+
+    @property
+    def text(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+
+class Page(NamedTuple):
+    """What a pane of lines shows."""
+
+    rows: Sequence[Row]
+    said: str = ""
+    """What stands beside the title."""
+    at: int | None = None
+    """The row that is to be in sight."""
+    begins: bool = False
+    """Whether that row is to be the first in sight."""
+
+    def text(self) -> str:
+        """All lines, as tests compare them."""
+        return "\n".join(("> " if row.here else "  ") + row.text.rstrip() for row in self.rows)
+
+
+class Lazy(Sequence[Row]):
+    """Rows of which only those that are looked at are made."""
+
+    def __init__(self, length: int, make: Callable[[int], Row]) -> None:
+        self._length, self._make = length, make
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Row]: ...
+    def __getitem__(self, number: int | slice) -> Row | Sequence[Row]:
+        if isinstance(number, slice):
+            return [self._make(each) for each in range(*number.indices(self._length))]
+        place = number + self._length if number < 0 else number
+        if not 0 <= place < self._length:
+            raise IndexError(number)
+        return self._make(place)
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._make, range(self._length))
+
+
+def row(*pieces: str | tuple[str, str] | Span, **about: object) -> Row:
+    """A row of plain texts, texts with their colours, and spans.
+
+    >>> row("a ", ("b", "#E69F00")).text
+    'a b'
+    """
+    made = (Span(each) if isinstance(each, str) else each if isinstance(each, Span) else Span(*each) for each in pieces)
+    return Row(tuple(made), **about)  # type: ignore[arg-type]
+
+
+def empty(said: str) -> Page:
+    """A page that says why it is empty."""
+    return Page([row((said, GREY))])

@@ -1,0 +1,86 @@
+"""The pane of the program's source: the present line, those that breakpoints stop at, and what each made."""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+import re
+from collections.abc import Iterator
+
+from ...core.program import Location
+from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
+from ..session.session import Session
+from .page import Page, Row, Span, empty, row
+
+_PIECES = re.compile(
+    r"(?P<comment>#.*)|(?P<string>\"\"\".*?(?:\"\"\"|$)|\"[^\"]*\"|'[^']*')|(?P<decorator>@[\w.]+)|(?P<word>[^\W\d]\w*)"
+    r"|(?P<number>\d[\w.]*)|(?P<other>\s+|.)"
+)
+_COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY}
+
+
+def source(session: Session) -> Page:
+    """The file of the present node, or of the one that is inspected, with an arrow at its line."""
+    location = _location(session)
+    if location is None:
+        return empty("this node was made by no line of source")
+    lines = linecache.getlines(location.file)
+    if not lines:
+        return empty(f"{location.file} is not there")
+    made: dict[int, list[str]] = {}
+    for node in session.history.graph.nodes:
+        if node.location is not None and node.location.file == location.file:
+            made.setdefault(node.location.line, []).append(str(node))
+    points = {point.condition: point.number for point in session.situation.points}
+    is_text = _in_texts(lines)
+    rows = [
+        _line(number, text.rstrip("\n"), location.line, made.get(number, []), points, is_text[number - 1])
+        for number, text in enumerate(lines, 1)
+    ]
+    return Page(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)
+
+
+def _location(session: Session) -> Location | None:
+    name = session.focus.node
+    number = (
+        session.node
+        if name is None
+        else next((at for at, node in enumerate(session.history.graph.nodes) if str(node) == name), None)
+    )
+    return None if number is None else session.history.graph.nodes[number].location
+
+
+def condition_of(line: int) -> str:
+    """The condition of a breakpoint on a line.
+
+    >>> condition_of(20)
+    'line == 20 and fired'
+    """
+    return f"line == {line} and fired"
+
+
+def _line(number: int, text: str, here: int, made: list[str], points: dict[str, int], is_text: bool) -> Row:
+    point = points.get(condition_of(number))
+    do = f"delete {point}" if point is not None else f"break {condition_of(number)}" if made else ""
+    gutter = Span("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
+    spans = [Span(text, GREEN)] if is_text else list(_coloured(text))
+    about = {"do": do, "here": number == here, "node": made[0] if made else "", "line": number}
+    return row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
+
+
+def _in_texts(lines: list[str]) -> list[bool]:
+    """For each line, whether it is inside of a text of several lines."""
+    found, inside = [], False
+    for line in lines:
+        quotes = line.count('"""')
+        found.append(inside or quotes == 1)
+        inside = inside ^ (quotes % 2 == 1)
+    return found
+
+
+def _coloured(text: str) -> Iterator[Span]:
+    """A line in the colours of its language, roughly."""
+    for piece in _PIECES.finditer(text):
+        kind, said = piece.lastgroup or "other", piece.group()
+        is_keyword = kind == "word" and keyword.iskeyword(said)
+        yield Span(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)

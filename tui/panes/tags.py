@@ -1,0 +1,90 @@
+"""The pane of tags: the tree of activations, which leads from one to another, and says which alone is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.graph import Graph
+from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
+from ...core.value import Value
+from ...viz.moment import brief
+from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
+from ...viz.words import short
+from ..session.known import Activation, Known
+from ..session.session import Session
+from .page import Page, Row, Span, row
+
+SIBLINGS, MOST = 12, 300
+"""So many activations stand below one, around the one where one is; and so many in all."""
+
+
+def tags(session: Session) -> Page:
+    """The activations up to here: all around where one is and the one that alone is shown, and those directly below."""
+    history, known, here = session.history, session.run.known, session.tag
+    tree = _Tree(history.graph, known, history.position, {*here.steps(), ROOT}, session)
+    rows = list(tree.rows(here))
+    count = len(history.state.records)
+    at = next((number for number, each in enumerate(rows) if each.here), None)
+    return Page(rows, f"{count:,} open", at)
+
+
+class _Tree:
+    def __init__(self, graph: Graph, known: Known, position: int, opened: set[Tag], session: Session) -> None:
+        self.graph, self.known, self.position, self.session = graph, known, position, session
+        self.around = opened
+        self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+
+    def rows(self, here: Tag) -> Iterator[Row]:
+        """Without recursion: tags may be very deep."""
+        ahead: list[tuple[Tag, int] | tuple[int, int]] = [(ROOT, 0)]
+        left = MOST
+        while ahead and left:
+            item, depth = ahead.pop()
+            left -= 1
+            if isinstance(item, int):
+                yield row("  " * min(depth, 20), (f"  {item:,} more", GREY))
+                continue
+            found = self.known.activations[item]
+            yield self._row(found, depth, here)
+            below = [tag for tag in found.below if self.known.activations[tag].opened <= self.position]
+            kept, more = self._kept(below)
+            ahead += [(more, depth + 1)] if more else []
+            ahead += [(tag, depth + 1) for tag in reversed(kept)]
+
+    def _kept(self, below: list[Tag]) -> tuple[list[Tag], int]:
+        """Some of those below: those around where one is."""
+        if len(below) <= SIBLINGS:
+            return below, 0
+        middle = next((number for number, tag in enumerate(below) if tag in self.around), len(below) - 1)
+        first = max(0, min(middle - SIBLINGS // 2, len(below) - SIBLINGS))
+        return below[first : first + SIBLINGS], len(below) - SIBLINGS
+
+    def _row(self, found: Activation, depth: int, here: Tag) -> Row:
+        tag, record = found.tag, self.session.history.state.records.get(found.tag)
+        is_loop = tag.site.kind == "loop"
+        only = self.session.focus.only
+        mark = "◆" if only == str(tag) else "●" if record is not None else "✓"
+        sign = (mark + " ", ORANGE if record is not None else GREEN)
+        title = Span(self.title(found), VERMILLION if is_loop else PURPLE if record is not None else GREY, tag == here)
+        fired = f"  {record.tokens} ○" if record is not None and record.tokens else ""
+        do = "only" if only == str(tag) else f"only {tag}"
+        site = "" if is_loop or tag == ROOT else f"  {tag.last}"
+        indent = "  " * min(depth, 20)
+        return row(indent, sign, title, (site + fired, GREY), here=tag == here, tag=str(tag), do=do)
+
+    def title(self, found: Activation) -> str:
+        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
+        given = self._given(found)
+        if found.tag.site.kind == "loop":
+            return f"{found.tag.last}: {', '.join(f'{name} = {brief(value)}' for name, value in given)}"
+        called = f"{self.callees.get(found.tag.site, '?')}({', '.join(brief(value) for _, value in given)})"
+        came = [brief(value) for _, (at, value) in sorted(found.came.items()) if at <= self.position]
+        return f"{called} = {', '.join(came)}" if came else called
+
+    def _given(self, found: Activation) -> list[tuple[str, Value]]:
+        """What has come in, in the order of parameters; triggers are left out."""
+        given = [(node, value) for node, (at, value) in sorted(found.given.items()) if at <= self.position]
+        if found.tag == ROOT:
+            return [("", value) for _, value in given]
+        named = [(short(self.graph.nodes[node].name), value) for node, value in given]
+        return [(name, value) for name, value in named if not name.startswith("trigger")]

@@ -1,0 +1,73 @@
+"""The timeline: the events from the first to the last that is known, with the profile of parallelism above it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
+from ..session.known import Known
+from ..session.session import Session
+from .page import PALE, Row, Span, row
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+class Timeline(NamedTuple):
+    """What it shows: rows of one width, and the command that a click on a column gives."""
+
+    rows: tuple[Row, ...]
+    goes: tuple[str, ...]
+    said: str
+
+
+def timeline(session: Session, width: int, height: int) -> Timeline:
+    """The timeline in so many columns, with bars that are `height` rows high."""
+    history = session.history
+    width, known = max(width, 1), max(len(history), 1)
+    ends = [round((column + 1) * known / width) for column in range(width)]
+    at = min(max(bisect_left(ends, history.position), 0), width - 1)
+    heights = _heights(session.run.known, ends, history.position if not history else len(history))
+    top = max(max(heights), 1)
+    rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
+    rows.append(_axis(session, ends, at))
+    goes = tuple(f"goto {end}" for end in ends)
+    waves = f"{len(session.run.known.waves):,} waves, at most {top} firings in one"
+    said = f"{history.position:,} of {len(history):,} events · {waves}"
+    return Timeline(tuple(rows), goes if len(history) else (), said)
+
+
+def _heights(known: Known, ends: list[int], length: int) -> list[int]:
+    """For each column, the firings of the largest wave in it."""
+    found, wave, waves = list[int](), 0, known.waves
+    current = known.in_wave
+    for end in ends:
+        start_wave = wave
+        while wave < len(waves) and waves[wave][0] < end:
+            wave += 1
+        here = [fired for _, fired in waves[start_wave : wave + 1]] or [current if end <= length else 0]
+        found.append(max(here))
+    return found
+
+
+def _bars(heights: list[int], top: int, level: int, height: int, at: int) -> Row:
+    said = [
+        _BLOCKS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
+        for each in heights
+    ]
+    return row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), PALE))
+
+
+def _axis(session: Session, ends: list[int], at: int) -> Row:
+    """The line itself: what is past is heavy; bookmarks, traps and where one is have signs."""
+    line = [Span("━", BLUE) if column <= at else Span("─", PALE) for column in range(len(ends))]
+    if not len(session.history):
+        line = [Span("─", PALE)] * len(ends)
+    last = len(ends) - 1
+    for number in session.run.known.traps[:200]:
+        line[min(bisect_left(ends, number + 1), last)] = Span("✗", VERMILLION, True)
+    for mark in session.situation.bookmarks:
+        if mark.run == session.run.name:
+            line[min(bisect_left(ends, mark.position), last)] = Span("⚑", GREEN, True)
+    line[at if session.history.position else 0] = Span("◆", ORANGE, True)
+    return Row(tuple(line))

@@ -1,0 +1,131 @@
+"""The panes of tokens: what is in flight, what waits for partners, what is in cells and parked at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ...core.cells import Handle
+from ...core.errors import counted
+from ...core.graph import Graph
+from ...core.tag import Tag
+from ...interp.activation import Record
+from ...interp.event import Token
+from ...interp.questions.ask import tag_of
+from ...interp.questions.why import could_fire
+from ...viz.moment import brief, brief_tag
+from ...viz.style import GREEN, GREY, ORANGE, SIGNS, SKY, YELLOW
+from ..session.known import is_under
+from ..session.session import Session
+from .page import Page, Row, Span, empty, row
+
+MOST = 200
+"""So many tokens are listed: there may be millions."""
+
+
+def only_tag(session: Session) -> Tag | None:
+    """The activation that alone is shown."""
+    return None if session.focus.only is None else tag_of(session.history.graph, session.focus.only)
+
+
+def flight(session: Session) -> Page:
+    """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
+    history, top = session.history, only_tag(session)
+    tokens, following, graph = history.state.flight, history.next_choice, history.graph
+    kept = list(islice(((at, token) for at, token in enumerate(tokens) if is_under(token.tag, top)), MOST))
+    if history.schedule == "lifo":
+        kept.reverse()
+    ready = {each.position for each in islice(could_fire(history.state), MOST)}
+    rows = [_in_flight(graph, at, token, at == following, at in ready) for at, token in kept]
+    if not rows:
+        return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
+    return Page(
+        rows, f"{len(tokens):,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None)
+    )
+
+
+def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:
+    sign, name = SIGNS["ready" if is_ready else "flight"], str(graph.nodes[token.node]) if token.node >= 0 else "result"
+    return row(
+        (f"{at:3} ", GREY),
+        (f"{sign.sign} ", sign.colour),
+        Span(f"{brief(token.value):>5} ", "", True),
+        f"→ {name}",
+        (f".{token.port}" if token.node >= 0 else f" {token.port}", GREY),
+        (f"  {brief_tag(token.tag)}", GREY),
+        here=is_next,
+        do=f"select {name} {token.tag}" if token.node >= 0 else "",
+        node=name,
+        tag=str(token.tag),
+        position=at,
+    )
+
+
+def store(session: Session) -> Page:
+    """The waiting-matching store: by activation, the nodes that wait, with what they hold and what is missing."""
+    history, top = session.history, only_tag(session)
+    waiting = ((tag, record) for tag, record in history.state.records.items() if record.waiting and is_under(tag, top))
+    rows = list(islice(_stored(history.graph, waiting), MOST))
+    held = [entry for tag, entries in history.state.held.items() for entry in entries if is_under(tag, top)]
+    rows += [_held(history.graph, token) for _, token in held[:MOST]]
+    if not rows:
+        return empty("no token waits for a partner")
+    return Page(rows, f"{history.state.waiting:,}")
+
+
+def _stored(graph: Graph, waiting: Iterator[tuple[Tag, Record]]) -> Iterator[Row]:
+    for tag, record in waiting:
+        yield row((str(tag), GREY), do=f"only {tag}", tag=str(tag))
+        for number, held in sorted(record.waiting.items()):
+            node = graph.nodes[number]
+            pieces: list[tuple[str, str]] = []
+            for port, literal in enumerate(node.ports):
+                if literal is None:
+                    said = (f"{SIGNS['waits'].sign}{brief(held[port])}", SKY) if port in held else ("_", GREY)
+                    pieces += [(f" {port}:", GREY), said]
+            if node.triggered and len(node.ports) not in held:
+                pieces.append((" trigger:_", GREY))
+            yield row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=str(tag))
+
+
+def _held(graph: Graph, token: Token) -> Row:
+    sign, node = SIGNS["held"], graph.nodes[token.node]
+    said = f"{sign.sign} {brief(token.value)} for {node} "
+    return row((said, sign.colour), (brief_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
+
+
+def cells(session: Session) -> Page:
+    """The arrays of cells: what each holds, and who is parked at which."""
+    history = session.history
+    blocks, graph = history.state.cells.blocks, history.graph
+    rows = list(islice(_cells(graph, session), MOST))
+    if not rows:
+        return empty("the program has made no cells")
+    parked = history.state.cells.parked
+    return Page(rows, counted(len(blocks), "array") + (f" · {parked:,} parked" if parked else ""))
+
+
+def _cells(graph: Graph, session: Session) -> Iterator[Row]:
+    for handle, block in session.history.state.cells.blocks.items():
+        full = f"{len(block.puts):,} of {handle.size:,} full"
+        yield row(
+            Span(_name(graph, handle), GREEN, True), (f"  {full}", GREY), node=_name(graph, handle), tag=str(handle.tag)
+        )
+        for at in sorted({*block.puts, *block.parked}):
+            if at in block.puts:
+                put = block.puts[at][0]
+                node = str(graph.nodes[put.node])
+                said = Span(f"  [{at}] {brief(put.inputs[2])}", "", True)
+                yield row(said, (f"  by {node}", GREY), do=f"select {node} {put.tag}", node=node, tag=str(put.tag))
+            for token in block.parked.get(at, ()):
+                node = str(graph.nodes[token.node])
+                pieces = (
+                    (f"  [{at}] ", ORANGE),
+                    (f"{SIGNS['parked'].sign} {node}", YELLOW),
+                    (f"  {brief_tag(token.tag)}", GREY),
+                )
+                yield row(*pieces, do=f"select {node} {token.tag}", node=node, tag=str(token.tag))
+
+
+def _name(graph: Graph, handle: Handle) -> str:
+    return str(graph.nodes[handle.node])

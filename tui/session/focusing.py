@@ -1,0 +1,82 @@
+"""Commands about what one looks at: they change no run, and `undo` passes over them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from ...core.errors import Usage
+from ...interp.breakpoints.expression import compile_condition
+from ...interp.questions.ask import tag_of
+from ...viz.collapse import named
+from ...viz.flat import graph_view
+from .command import Group
+from .looking import inspect
+from .reply import Said
+from .said import event_said
+from .session import Session
+from .words import Words
+
+focusing = Group("focus")
+LISTED = 20
+
+
+@focusing.row(
+    "select", "[NODE] [TAG]", key="*", help="inspect this node until another is selected; without NODE, the present"
+)
+def select(session: Session, words: Words) -> Said:
+    if not words:
+        session.focus = replace(session.focus, node=None, node_tag=None)
+        return Said(["the present node is inspected"])
+    said = inspect(session, Words(words.usage, words.text))
+    name, tag = words.next("a node"), words.maybe()
+    full = str(session.history.graph.nodes[session.find(name)])
+    session.focus = replace(session.focus, node=full, node_tag=tag)
+    return said
+
+
+@focusing.row("only", "[TAG]", key="&", help="show only what is under a tag, and below it; without TAG, all")
+def only(session: Session, words: Words) -> Said:
+    text = words.maybe()
+    words.done()
+    tag = None if text is None else str(tag_of(session.history.graph, text))
+    session.focus = replace(session.focus, only=tag)
+    return Said([f"only {tag} is shown" if tag else "all activations are shown"], {"only": tag})
+
+
+@focusing.row("fold", "NAME", key="-", help="draw a function, or a loop, as one box", reverse="unfold")
+def fold(session: Session, words: Words) -> Said:
+    name = words.next("a function or a loop")
+    words.done()
+    named(graph_view(session.history.graph), [name])
+    others = tuple(each for each in session.focus.folded if each != name)
+    return _folded(session, (*others, name))
+
+
+@focusing.row("unfold", "[NAME]", key="_", help="draw what is inside it again; without NAME, of all", reverse="fold")
+def unfold(session: Session, words: Words) -> Said:
+    name = words.maybe()
+    words.done()
+    folded = session.focus.folded
+    if name is not None and name not in folded:
+        raise Usage(f"{name!r} is not folded", required=", ".join(folded) or None)
+    return _folded(session, tuple(each for each in folded if name is not None and each != name))
+
+
+def _folded(session: Session, names: tuple[str, ...]) -> Said:
+    session.focus = replace(session.focus, folded=names)
+    return Said([f"folded: {', '.join(names)}" if names else "nothing is folded"], {"folded": list(names)})
+
+
+@focusing.row("events", "[CONDITION]", key="!", help="list the events for which a condition holds; without one, all")
+def events(session: Session, words: Words) -> Said:
+    history = session.history
+    if words.text:
+        compile_condition(words.text, history.graph)
+    session.focus = replace(session.focus, events=words.text)
+    numbers = session.run.known.matching(history, session.focus)
+    last: list[int] = [number for number in numbers if number < history.position][-LISTED:]
+    lines = [event_said(history.graph, number, history[number]) for number in islice(last, LISTED)]
+    data: dict[str, Any] = {"events": last, "count": len(numbers)}
+    return Said(lines or ["no event up to here is such"], data)
