@@ -105,7 +105,11 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
 
 
 def can_cast(from_: Any, to: DType, /) -> builtins.bool:
-    """Whether values of a dtype, or an array, promote to another by themselves."""
+    """Whether values of a dtype, or an array, promote to another by themselves.
+
+    >>> can_cast(dtypes.int8, dtypes.int16), can_cast(dtypes.int64, dtypes.float64)
+    (True, False)
+    """
     if not isinstance(to, DType):
         raise Usage("this is no dtype", where=here(), required="as in tl.float64", got=repr(to))
     return dtypes.promote(_dtype_of(from_), to) is to

@@ -44,7 +44,11 @@ def boolean_mask(x: Any, mask: Any, /) -> Any:
 
 
 def index(x: Any, key: Any, /) -> Any:
-    """What a static key takes: `x[1:, None]`, or the same as text."""
+    """What a static key takes: `x[1:, None]`, or the same as text.
+
+    >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
+    [1, 3]
+    """
     return apply("index", x, key=key if isinstance(key, str) else write_key(key if isinstance(key, tuple) else (key,)))
 
 

@@ -56,7 +56,11 @@ def matmul(x1: Any, x2: Any, /) -> Any:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Sums of products along an axis of both, which broadcast otherwise."""
+    """Sums of products along an axis of both, which broadcast otherwise.
+
+    >>> int(vecdot([1, 2], [3, 4]))
+    11
+    """
     check_numeric(x1, x2)
     at = whole(axis, "an axis")
     if at >= 0 or not (rank_of(x1) and rank_of(x2)):
@@ -70,7 +74,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """Sums of products along axes of both: so many, the last of x1 and the first of x2, or these of the one and those
-    of the other."""
+    of the other.
+
+    >>> tensordot([[1, 2], [3, 4]], [5, 6], axes=1).tolist()
+    [17, 39]
+    """
     check_numeric(x1, x2)
     if isinstance(axes, tuple | list):
         mine, theirs = _axes_of_both(axes, x1, x2)
@@ -112,7 +120,11 @@ def _folded(x: Any, rows: Any, columns: Any) -> Any:
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """Every product of an element of the one vector with one of the other."""
+    """Every product of an element of the one vector with one of the other.
+
+    >>> outer([1, 2], [3, 4]).tolist()
+    [[3, 4], [6, 8]]
+    """
     check_numeric(x1, x2)
     for x in (x1, x2):
         if rank_of(x) != 1:
@@ -121,7 +133,11 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vector product along an axis of size 3, counted from the last."""
+    """The vector product along an axis of size 3, counted from the last.
+
+    >>> cross([1, 0, 0], [0, 1, 0]).tolist()
+    [0, 0, 1]
+    """
     check_numeric(x1, x2)
     at = whole(axis, "an axis")
     if at >= 0:
@@ -144,7 +160,11 @@ def det(x: Any, /) -> Any:
 
 
 def slogdet(x: Any, /) -> Slogdet:
-    """The sign of the determinant, and the logarithm of its absolute value."""
+    """The sign of the determinant, and the logarithm of its absolute value.
+
+    >>> slogdet([[0.0, 1.0], [1.0, 0.0]])
+    Slogdet(sign=-1.0, logabsdet=0.0)
+    """
     return Slogdet(apply("slogdet_sign", x), apply("slogdet_logabsdet", x))
 
 
@@ -161,7 +181,12 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QR:
-    """The factors q, whose columns are orthonormal, and r, with zeros below its diagonal."""
+    """The factors q, whose columns are orthonormal, and r, with zeros below its diagonal.
+
+    >>> q, r = qr([[0.0, 1.0], [2.0, 0.0]])
+    >>> abs(q @ r).tolist()
+    [[0.0, 1.0], [2.0, 0.0]]
+    """
     return QR(apply("qr_q", x, mode=mode), apply("qr_r", x, mode=mode))
 
 
@@ -170,7 +195,11 @@ def eigvalsh(x: Any, /) -> Any:
 
 
 def eigh(x: Any, /) -> Eigh:
-    """Eigenvalues of a symmetric matrix, the smallest first, and a column for each."""
+    """Eigenvalues of a symmetric matrix, the smallest first, and a column for each.
+
+    >>> eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
     return Eigh(apply("eigvalsh", x), apply("eigh_vectors", x))
 
 
@@ -179,7 +208,12 @@ def svdvals(x: Any, /) -> Any:
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
-    """The factors u, s, the largest first, and vh of a matrix `u @ diag(s) @ vh`."""
+    """The factors u, s, the largest first, and vh of a matrix `u @ diag(s) @ vh`.
+
+    >>> u, s, vh = svd([[0.0, 2.0], [1.0, 0.0]])
+    >>> s.tolist(), abs((u * s) @ vh).tolist()
+    ([2.0, 1.0], [[0.0, 2.0], [1.0, 0.0]])
+    """
     values = apply("svdvals", x)
     return SVD(apply("svd_u", x, full_matrices=full_matrices), values, apply("svd_vh", x, full_matrices=full_matrices))
 
@@ -190,12 +224,20 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
-    """The sum of a diagonal."""
+    """The sum of a diagonal.
+
+    >>> int(trace([[1, 2], [3, 4]]))
+    5
+    """
     return total(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def matrix_power(x: Any, n: int, /) -> Any:
-    """A square matrix multiplied with itself, n times over; of a negative n its inverse."""
+    """A square matrix multiplied with itself, n times over; of a negative n its inverse.
+
+    >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 3).tolist()
+    [[1.0, 3.0], [0.0, 1.0]]
+    """
     count, shape = whole(n, "n"), shape_of(x)
     check_floats(x, "matrix_power")
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] is None:
@@ -215,7 +257,11 @@ def matrix_power(x: Any, n: int, /) -> Any:
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
-    """The norm of floats along axes: the root of the sum of squares, or that of another order."""
+    """The norm of floats along axes: the root of the sum of squares, or that of another order.
+
+    >>> float(vector_norm([3.0, 4.0])), float(vector_norm([3.0, 4.0], ord=1))
+    (5.0, 7.0)
+    """
     check_floats(x, "vector_norm")
     order = static_number(ord, "ord")
     size = apply("abs", x)
@@ -244,7 +290,12 @@ def _largest_or_zero(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norm of matrices: the root of the sum of squares ("fro"), the sum of the singular values ("nuc"), the largest
-    or smallest of them (2, -2), or of the sums of columns (1, -1) or rows (inf, -inf)."""
+    or smallest of them (2, -2), or of the sums of columns (1, -1) or rows (inf, -inf).
+
+    >>> x = [[3.0, 0.0], [0.0, 4.0]]
+    >>> float(matrix_norm(x)), float(matrix_norm(x, ord=2))
+    (5.0, 4.0)
+    """
     check_floats(x, "matrix_norm")
     if rank_of(x) < 2:
         raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
@@ -264,7 +315,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
-    """How many singular values are more than `rtol` of the largest, int64: of the larger size times the dtype's eps."""
+    """How many singular values are more than `rtol` of the largest, int64: of the larger size times the dtype's eps.
+
+    >>> int(matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
+    1
+    """
     values = apply("svdvals", x)
     least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
     return count_nonzero(apply("greater", values, least), axis=-1)
@@ -281,7 +336,11 @@ def _tolerance(x: Any, rtol: Any) -> Any:
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
-    """The pseudo-inverse of Moore and Penrose, where singular values up to `rtol` of the largest count as zero."""
+    """The pseudo-inverse of Moore and Penrose, where singular values up to `rtol` of the largest count as zero.
+
+    >>> pinv([[2.0, 0.0], [0.0, 0.0]]).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
     u, values, vh = svd(x, full_matrices=False)
     least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
     kept = apply("greater", values, least)

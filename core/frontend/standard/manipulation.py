@@ -24,7 +24,11 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
-    """The arrays in the shape that they broadcast to."""
+    """The arrays in the shape that they broadcast to.
+
+    >>> [x.tolist() for x in broadcast_arrays([1, 2], 0)]
+    [[1, 2], [0, 0]]
+    """
     shapes = [type_of(each).shape for each in arrays]
     try:
         shape = join_shapes(shapes)
@@ -37,7 +41,11 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
-    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides."""
+    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides.
+
+    >>> broadcast_shapes((2, 1), (None, 3))
+    (2, 3)
+    """
     given = [_sizes(shape) for shape in shapes]
     try:
         return join_shapes(given) or ()
@@ -85,7 +93,11 @@ def _several(arrays: Any) -> list[Any]:
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
-    """The same elements with a new axis of size 1; it is this one of the result, or these."""
+    """The same elements with a new axis of size 1; it is this one of the result, or these.
+
+    >>> expand_dims([1, 2], axis=1).tolist()
+    [[1], [2]]
+    """
     return expanded(x, axes_of(axis, x, 1))
 
 
@@ -100,7 +112,11 @@ def squeeze(x: Any, /, axis: Any) -> Any:
 
 
 def flip(x: Any, /, *, axis: Any = None) -> Any:
-    """The elements along an axis, or several, or all, the last ones first."""
+    """The elements along an axis, or several, or all, the last ones first.
+
+    >>> flip([[1, 2], [3, 4]], axis=1).tolist()
+    [[2, 1], [4, 3]]
+    """
     turned = range(rank_of(x)) if axis is None else axes_of(axis, x)
     back = slice(None, None, -1)
     return apply("index", x, key=write_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
@@ -111,7 +127,11 @@ def permute_dims(x: Any, /, axes: Any) -> Any:
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes, swapped."""
+    """The last two axes, swapped.
+
+    >>> matrix_transpose([[1, 2]]).tolist()
+    [[1], [2]]
+    """
     rank = rank_of(x)
     if rank < 2:
         raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
@@ -119,7 +139,11 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
-    """Axes in other places; the others stay in their order."""
+    """Axes in other places; the others stay in their order.
+
+    >>> moveaxis([[1, 2]], 0, 1).tolist()
+    [[1], [2]]
+    """
     come, go = axes_of(source, x), axes_of(destination, x)
     if len(come) != len(go):
         raise Usage("as many axes as places", where=here(), required=len(come), got=len(go))
@@ -190,7 +214,11 @@ def _tiled(x: Any, count: int, axis: int) -> Any:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """What is along an axis, one by one; how many there are must be known."""
+    """What is along an axis, one by one; how many there are must be known.
+
+    >>> [x.tolist() for x in unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
     at = axis_of(axis, x)
     size = shape_of(x)[at]
     if size is None:

@@ -53,7 +53,11 @@ def softmax(x: Any, /, *, axis: int = -1) -> Any:
 
 
 def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
-    """The logarithm of `softmax`, exact where that is near 0."""
+    """The logarithm of `softmax`, exact where that is near 0.
+
+    >>> log_softmax([0.0, 0.0]).tolist()
+    [-0.6931471805599453, -0.6931471805599453]
+    """
     less = apply("subtract", x, largest(x, axis=axis, keepdims=True))
     return apply("subtract", less, apply("log", total(apply("exp", less), axis=axis, keepdims=True)))
 
@@ -194,6 +198,10 @@ def max_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
 
 
 def mean_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
-    """The mean of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other."""
+    """The mean of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other.
+
+    >>> mean_pool([1.0, 5.0, 2.0, 4.0], (2,)).tolist()
+    [3.0, 3.0]
+    """
     wide = static_shape(shape)
     return mean(windows(x, wide, strides=wide if strides is None else strides), axis=tuple(range(-len(wide), 0)))
