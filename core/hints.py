@@ -72,7 +72,8 @@ def example(op: str) -> str:
     row = ROWS.get(op)
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
-    return f"as in `y = {op} {', '.join([*'abc'[: row.arity or 2], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
+    count = 2 if row.arity is None else row.arity
+    return f"as in `y = {op} {', '.join([*'abc'[:count], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
 def meant(word: str, known: Collection[str], op: str = "") -> str | None:

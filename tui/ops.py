@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
-from typing import Annotated
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Annotated, Any
 
 import typer
 
 from ..core.act import ROWS, Act, Row
 from ..core.errors import Usage
+from ..core.frontend.operators import Operators
 from ..core.hints import example
 
 _WIDTH = 100
@@ -33,14 +37,39 @@ def listing() -> str:
 
 
 def described(name: str) -> str:
-    """An op: how many operands it takes, its attributes, and its documentation; raises Usage where there is none."""
-    found = {row.name: row for row in _rows()}
+    """An op: how many operands it takes, its attributes, and its documentation; or a function of arrays that is made of
+    ops. Raises Usage where there is none."""
+    found, made = {row.name: row for row in _rows()}, _functions()
+    if name not in found and name.removeprefix("linalg.") in made:
+        return _called(*made[name.removeprefix("linalg.")])
     if name not in found:
-        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(found)}")
+        close = get_close_matches(name, list(dict.fromkeys([*found, *made])), 3)
+        hint = f"do you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
+        raise Usage(f"no op is called {name!r}", hint=hint)
     row = found[name]
     takes = "any number of operands" if row.arity is None else f"{row.arity} operand{'s' * (row.arity != 1)}"
     more = f"; attributes {', '.join(row.attributes)}" if row.attributes else ""
     return f"{name}: {takes}{more}\n{example(name)}\n\n{row.doc.strip()}"
+
+
+def _functions() -> dict[str, tuple[str, Callable[..., Any]]]:
+    """The functions of arrays, by name, and as what they are called."""
+    space = Operators.namespace
+    spaces = {"tl.linalg": space.linalg, "tl": space}
+    return {
+        name: (f"{prefix}.{name}", function)
+        for prefix, of in spaces.items()
+        for name, function in vars(of).items()
+        if not name.startswith("_") and inspect.isfunction(function) and ".frontend." in function.__module__
+        if of is space or function.__module__ == of.__name__
+    }
+
+
+def _called(name: str, function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    written = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+    return f"{name}{written}: a function, which makes nodes of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
 
 
 def _rows() -> list[Row]:

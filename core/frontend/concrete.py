@@ -93,6 +93,12 @@ class Concrete(Operators):
             raise Usage("this is no integer", where=here(), required="an integer dtype", got=self._type)
         return int(self._number("an index"))
 
+    def _rounded(self, *_: Any) -> NoReturn:
+        hint = "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
+        raise Usage("arrays are rounded by functions of tagloom's", where=here(), got=self._type, hint=hint)
+
+    __round__ = __floor__ = __ceil__ = __trunc__ = _rounded
+
     def __len__(self) -> int:
         if not self.shape:
             raise Usage("an array of no axes has no length", where=here(), got=self._type)

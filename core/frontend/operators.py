@@ -145,7 +145,7 @@ class Operators:
     __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", swapped=True)
     __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swapped=True)
     __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swapped=True)
-    __pow__, __rpow__ = _binary("pow"), _binary("pow", swapped=True)
+    __rpow__ = _binary("pow", swapped=True)
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", swapped=True)
     __lt__, __le__ = _binary("less"), _binary("less_equal")
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
@@ -156,6 +156,11 @@ class Operators:
     __lshift__, __rlshift__ = _binary("bitwise_left_shift"), _binary("bitwise_left_shift", swapped=True)
     __rshift__, __rrshift__ = _binary("bitwise_right_shift"), _binary("bitwise_right_shift", swapped=True)
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
+
+    def __pow__(self, other: object, modulus: object = None) -> Any:
+        if modulus is not None:
+            raise Usage("pow has two operands here", where=here(), hint="write tl.pow(x, y) % modulus")
+        return Operators.apply("pow", self, other)
 
     def __pos__(self) -> Any:
         return Operators.namespace.positive(self)

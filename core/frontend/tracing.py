@@ -184,7 +184,7 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
             rule="F1",
             where=here(),
             got=value,
-            hint="use its elements one by one; functions, branches and loops take tuples, dicts and dataclasses",
+            hint="tl.stack([...]) makes an array of them; functions, branches and loops take tuples and dicts",
         )
     try:
         return literal(value, wanted)

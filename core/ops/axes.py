@@ -11,6 +11,8 @@ from ..errors import Invalid
 from ..types import MOST_AXES, HandleType, Shape, Type
 
 Sizes = tuple[int | None, ...]
+BEYOND = 2**53
+"""Attributes that are integers are below, and above its negative: a program has them as JSON, too."""
 _OPEN = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
 
 
@@ -74,7 +76,7 @@ def count(x: Type, axis: object) -> int | None:
 def static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
     """Sizes that an attribute says; raises Invalid for anything else."""
     fits = isinstance(shape, tuple) and len(shape) <= MOST_AXES
-    if isinstance(shape, tuple) and fits and all(type(size) is int and lowest <= size < 2**63 for size in shape):
+    if isinstance(shape, tuple) and fits and all(type(size) is int and lowest <= size < BEYOND for size in shape):
         return shape
     required = f"sizes, as in shape=[2, 3], {MOST_AXES} at most"
     raise Invalid("this is no shape", required=required, got=said(shape))

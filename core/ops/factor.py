@@ -8,6 +8,7 @@ LAPACK Users' Guide, chapter 4).
 
 from __future__ import annotations
 
+import textwrap
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from ..attribute import said
 from ..errors import Invalid
 from ..op import Undefined, op
 from ..types import Type, join_shapes
-from .axes import Sizes, numbers, sizes, truth, words
+from .axes import BEYOND, Sizes, numbers, sizes, truth, words
 from .rules import promoted
 
 
@@ -115,8 +116,8 @@ def _diagonal(x: Type, offset: object) -> Type:
     numbers(x)
     if len(sizes(x)) < 2:
         raise Invalid(f"shape {words(sizes(x))} is no matrix", required="2 axes or more", got=x)
-    if type(offset) is not int:
-        raise Invalid("this is no diagonal", required="an integer", got=said(offset))
+    if type(offset) is not int or abs(offset) >= BEYOND:
+        raise Invalid("this is no diagonal", required=f"an integer, below {BEYOND:,}", got=said(offset))
     rows, columns = sizes(x)[-2:]
     if rows is None or columns is None:
         return Type(x.dtype, (*sizes(x)[:-2], None))
@@ -158,9 +159,21 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
+_ENDS = "Traps where the iteration does not converge."
+_EDGES = (
+    "float32 is computed in float64, and rounded. What NaN and infinities make is LAPACK's: NaN, other numbers, or a "
+    "trap where there is one."
+)
+_EMPTY = "Of a matrix without rows or columns it has no elements, or is an identity."
+
+
 def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = "") -> None:
     undefined = Undefined(_fails(numpy), trap, "f") if trap else None
     columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
+    said, example = doc.split("\n\n>>> ")
+    edges = [_ENDS] * (trap == _ENDLESS) + [_EDGES] + [_EMPTY] * (types is not _number)
+    doc = f"{textwrap.fill(' '.join([said, *(edges if numpy is not _diagonal_of else [])]), 119)}\n\n>>> {example}"
     op(name, arity=arity, types=types, numpy=numpy, shape=None, doc=doc, **columns)
 
 
@@ -177,25 +190,26 @@ def _solve(a: Any, b: Any) -> Any:
 
 _qr, _svd = _remembered(np.linalg.qr), _remembered(np.linalg.svd)
 _cholesky = _remembered(lambda x, upper: np.linalg.cholesky(x, upper=upper))
-_SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
 
 _row(
     "det",
     _number,
     np.linalg.det,
-    "Determinant of a square matrix.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
+    "Determinant of a square matrix, 1 of one without rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
 )
 _row(
     "slogdet_sign",
     _number,
     lambda x: np.linalg.slogdet(x)[0],
-    "Sign of the determinant of a square matrix: -1, 0 or 1.\n\n>>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
+    "Sign of the determinant of a square matrix: -1, 0 or 1; 1 of one without rows.\n\n"
+    ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
 )
 _row(
     "slogdet_logabsdet",
     _number,
     lambda x: np.linalg.slogdet(x)[1],
-    "Logarithm of the absolute value of the determinant of a square matrix, -inf where that is 0.\n\n"
+    "Logarithm of the absolute value of the determinant of a square matrix: -inf where that is 0, and 0 of one\n"
+    "without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
 )
 _row(

@@ -159,7 +159,8 @@ def logaddexp(x: float, y: float) -> float:
 
 def hypot(x: float, y: float) -> float:
     """Within 1 ulp (Borges, "An improved algorithm for hypot(a, b)", 2019), and of exactly rounded operations alone,
-    so that it is the same bits everywhere; the C library's and Python's own are not those of each other."""
+    so that it is the same bits on every processor; the C library's and Python's own are not those of each other. A
+    graphics processor may contract products and sums to one rounding."""
     one, other = math.fabs(x), math.fabs(y)
     if one == math.inf or other == math.inf:
         return math.inf

@@ -13,7 +13,7 @@ from ..attribute import said
 from ..errors import Invalid
 from ..op import op
 from ..types import Type, join_shapes
-from .axes import Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, words
+from .axes import BEYOND, Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, words
 from .rules import promoted
 
 
@@ -74,8 +74,10 @@ def _rolled(x: Type, shift: object, axis: object) -> Type:
     if axis is not None:
         axes = [axis_of(each, x) for each in (axis if isinstance(axis, tuple) else (axis,))]
     steps = shift if isinstance(shift, tuple) else (shift,)
-    if not all(type(step) is int for step in steps) or len(steps) != (1 if axis is None else len(axes)):
-        raise Invalid("a shift for each axis", required="as many integers as axes", got=f"shift={said(shift)}")
+    are_short = all(type(step) is int and abs(step) < BEYOND for step in steps)
+    if not are_short or len(steps) != (1 if axis is None else len(axes)):
+        required = f"as many integers as axes, below {BEYOND:,}"
+        raise Invalid("a shift for each axis", required=required, got=f"shift={said(shift)}")
     return x
 
 

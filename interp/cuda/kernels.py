@@ -1,8 +1,8 @@
 """The table of opcodes on the device: `compute`, `cast` and `traps` are made of the same rows as those of `fast`.
 
 What is called differs only in where `math` leads: to the C library in the reference and in `fast`, to CUDA's libdevice
-on a graphics processor, whose exp, log, pow, sin, cos and tanh may differ from them in the last bits. The simulator
-runs Python's own.
+on a graphics processor, whose `pow` and elementary functions (core/ops/math.py) may differ from them in the last bits;
+and so may products and sums that the compiler contracts, those of `hypot`. The simulator runs Python's own.
 """
 
 from __future__ import annotations

@@ -24,6 +24,10 @@ EXPLAINED: dict[str, str] = {
         ("xp.floor_divide(m, c)", "xp.remainder(m, c)", "m // c", "m % c"),
         "an integer by zero is a trap; the standard leaves it open, and the judge gives 0",
     ),
+    "xp.linalg.matrix_rank(z)": "a matrix without rows has rank 0, and NumPy no largest singular value",
+    "xp.take(v, xp.asarray([[1, 0]]))": "indices of any shape take what is along an axis",
+    "xp.where(b, 1, 2)": "two of Python's numbers are as good as two arrays",
+    **dict.fromkeys(("t[i, j[:1], 1:]", "t[i, j[:1], None, ::-1]"), "slices behind arrays of indices, as NumPy has it"),
     "xp.argsort(s)": "along an axis of an array that has none there is no order",
     "xp.cumulative_sum(s)": "along an axis of an array that has none there are no sums",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -122,12 +123,16 @@ STRANGE = (
     (),
     (0, 0),
     (-1, -1),
+    (2**53,),
+    2**53,
+    -(2**60),
+    (-(2**62), 2**62),
     (1, "a"),
 )
 
 
 @each_row
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_any_attributes(row: Op, data: st.DataObject) -> None:
     """V4: whatever the attributes are, and the operands' types, a row makes a type or refuses them, in words."""
@@ -139,7 +144,8 @@ def test_any_attributes(row: Op, data: st.DataObject) -> None:
     except tl.Invalid as error:
         assert error.message and error.required is not None
     else:
-        assert isinstance(made, Type)
+        assert isinstance(made, Type) and all(is_attribute(name, each) for name, each in given_.items())
+        assert read_attributes(Cursor(attributes_form(tuple(given_.items())))) == tuple(given_.items())
 
 
 def test_sizes_beyond_all_memory() -> None:
@@ -169,6 +175,20 @@ def test_factorisations_are_of_their_own_operands() -> None:
         assert np.allclose(q @ r, x)
     y = np.array([[2.0, 0.0], [0.0, 4.0]])
     assert np.allclose([tl.linalg.solve(y, b) for b in (y[0], y[1], y[0])], [[1, 0], [0, 1], [1, 0]])
+
+
+def test_matrices_without_rows() -> None:
+    """The determinant of no rows is 1, and factors are empty, or identities; NaN makes a value or a trap."""
+    none, tall = np.zeros((0, 0)), np.zeros((3, 0))
+    assert tl.linalg.det(none) == 1.0 and tuple(tl.linalg.slogdet(none)) == (1.0, 0.0)
+    for function in (tl.linalg.inv, tl.linalg.cholesky, lambda x: tl.linalg.eigh(x)[1], lambda x: tl.linalg.qr(x)[0]):
+        assert function(none).shape == (0, 0)
+    assert np.array_equal(tl.linalg.qr(tall, mode="complete").Q, np.eye(3)) and tl.linalg.svdvals(tall).shape == (0,)
+    assert np.array_equal(tl.linalg.svd(tall).U, np.eye(3)) and tl.linalg.solve(none, none).shape == (0, 0)
+    for wrong in (np.nan, np.inf):
+        for name in ("det", "inv", "cholesky", "qr", "eigh", "svd", "pinv"):
+            with suppress(tl.Trap):
+                getattr(tl.linalg, name)(np.array([[wrong, 1.0], [1.0, 2.0]]))
 
 
 def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,11 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any], Any]] = {
     "softmax of large numbers": (lambda x: tl.softmax(x), [np.array([1e300, 1e300])], np.array([0.5, 0.5])),
     "log_softmax": (lambda x: tl.log_softmax(x), [KERNEL], np.log(exponential(KERNEL, -1))),
     "one_hot": (lambda i: tl.one_hot(i, 4), [np.array([[3, 0], [4, -1]])], np.eye(5)[[[3, 0], [4, 4]]][..., :4]),
+    "segments from the last": (
+        lambda x, i: tl.segment_sum(x, i, 3),
+        [np.arange(3.0), np.array([-1, -3, -1])],
+        np.array([1.0, 0.0, 2.0]),
+    ),
     "segment_sum": (
         lambda x, i: tl.segment_sum(x, i, 3),
         [np.arange(8.0).reshape(4, 2), np.array([2, 0, 2, 2])],
@@ -109,6 +114,21 @@ def test_what_does_not_fit() -> None:
         assert "test_networks.py" in str(refused.value.where)
     with pytest.raises(tl.Trap, match="an index is out of range"):
         tl.segment_sum([1, 2], [0, 2], 2)
+    for segments in ([0], [[0, 1]], [0, 1, 1], [0.0, 1.0], 0):
+        with pytest.raises(tl.Invalid):
+            tl.segment_sum([1, 2], segments, 2)
+
+
+def test_a_segment_for_each_value() -> None:
+    """S5: where types leave open how many there are, other segments than values trap, one for all too."""
+
+    @tl.function
+    def f(x: tl.Array[tl.float64, None], i: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
+        return tl.segment_sum(x, i, 2)
+
+    assert f(np.arange(3.0), np.array([1, 0, 1])).tolist() == [1.0, 2.0] and f(np.ones(0), np.ones(0, int)).sum() == 0
+    for values, segments in ((1, 3), (3, 1), (3, 2), (0, 1), (1, 0)):
+        assert f.run(np.ones(values), np.zeros(segments, int)).status == "Trapped"
 
 
 OPENED = [

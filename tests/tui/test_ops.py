@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import tagloom as tl
 from tagloom.core.act import ROWS
@@ -26,7 +28,26 @@ def test_an_op_is_described(name: str) -> None:
 
 
 def test_another_name_is_refused() -> None:
-    """With those that there are."""
-    with pytest.raises(tl.Usage, match="no op is called 'total'") as refused:
-        described("total")
-    assert refused.value.hint is not None and "sum" in refused.value.hint
+    """With those that are nearly called so."""
+    for wrong, meant in (("summ", "sum"), ("matrix_nrm", "matrix_norm"), ("total", "all ops are listed")):
+        with pytest.raises(tl.Usage, match=f"no op is called '{wrong}'") as refused:
+            described(wrong)
+        assert refused.value.hint is not None and meant in refused.value.hint
+
+
+FUNCTIONS = [
+    f"{prefix}{name}"
+    for prefix, of in (("", tl), ("linalg.", tl.linalg))
+    for name, function in vars(of).items()
+    if inspect.isfunction(function) and ".standard." in function.__module__ and not name.startswith("_")
+    if (of is tl or function.__module__ == of.__name__) and name not in ROWS
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_described(name: str) -> None:
+    """A function of arrays that is no op: how it is called, what it gives, and an example."""
+    said = described(name)
+    assert said.startswith(("tl.", "tl.linalg.")) and f".{name.rpartition('.')[2]}(" in said and ">>>" in said
+    assert "typing" not in said and "Any" not in said.splitlines()[0]
+    assert described("mean").startswith("tl.mean(x, /, *, axis=None, keepdims=False)")

@@ -103,6 +103,9 @@ def static_size(size: Any, what: str) -> int:
 
 def static_shape(shape: Any) -> tuple[int, ...]:
     """A shape that is known; raises Usage for anything else."""
+    if None in (shape if isinstance(shape, tuple | list) else (shape,)):
+        hint = "tl.zeros_like(x), tl.full_like(x, 1) and tl.broadcast_like(y, x) take the shape of an array"
+        raise Usage("a size is not known", where=here(), required="integers", got=repr(shape), hint=hint)
     sizes = wholes(shape, "a size")
     if any(size < 0 for size in sizes):
         raise Usage("a size is from 0 up", where=here(), got=repr(shape))

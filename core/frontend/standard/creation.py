@@ -19,7 +19,7 @@ from ..operators import check_device
 from ..source import here
 from ..symbol import Symbol
 from ..tracing import current, number_of, to_operand
-from .common import astype, check_dtype, elements, number, rank_of, shape_of, static_shape, type_of, whole
+from .common import astype, check_dtype, elements, number, rank_of, shape_of, static_shape, static_size, type_of, whole
 from .manipulation import broadcast_arrays, expanded
 
 MOST_WRITTEN = 64
@@ -82,7 +82,11 @@ def filling(value: Any, dtype: DType) -> Any:
 
 
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of a shape that is known, of one number again and again."""
+    """An array of a shape that is known, of one number again and again.
+
+    >>> full(2, 7)
+    asarray([7, 7], dtype=int64)
+    """
     check_device(device)
     value, sizes = asarray(number_of(fill_value), dtype=dtype), static_shape(shape)
     return apply("broadcast_to", value, shape=sizes) if sizes else value
@@ -98,17 +102,29 @@ def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
 
 
 def ones(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of ones, float64 unless `dtype` says another."""
+    """An array of ones, float64 unless `dtype` says another.
+
+    >>> ones((1, 2))
+    asarray([[1., 1.]], dtype=float64)
+    """
     return full(shape, 1, dtype=dtype or dtypes.float64, device=device)
 
 
 def empty(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of a shape: of zeros, since nothing here is undefined."""
+    """An array of a shape: of zeros, since nothing here is undefined.
+
+    >>> empty(2)
+    asarray([0., 0.], dtype=float64)
+    """
     return zeros(shape, dtype=dtype, device=device)
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of one number."""
+    """An array of the shape of another, and of its dtype unless `dtype` says another, of one number.
+
+    >>> full_like([1.0, 2.0], 7).tolist()
+    [7.0, 7.0]
+    """
     check_device(device)
     type_ = type_of(x)
     check_dtype(dtype)
@@ -119,17 +135,29 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device:
 
 
 def zeros_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of zeros."""
+    """An array of the shape of another, and of its dtype unless `dtype` says another, of zeros.
+
+    >>> zeros_like([1, 2]).tolist()
+    [0, 0]
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of ones."""
+    """An array of the shape of another, and of its dtype unless `dtype` says another, of ones.
+
+    >>> ones_like([1.5, 2.5]).tolist()
+    [1.0, 1.0]
+    """
     return full_like(x, 1, dtype=dtype, device=device)
 
 
 def empty_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another: of zeros."""
+    """An array of the shape of another, and of its dtype unless `dtype` says another: of zeros.
+
+    >>> empty_like([1, 2]).tolist()
+    [0, 0]
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
@@ -231,7 +259,8 @@ def eye(
              [0., 1.]], dtype=float64)
     """
     check_device(device)
-    (rows,), (columns,) = static_shape(n_rows), static_shape(n_rows if n_cols is None else n_cols)
+    check_dtype(dtype)
+    rows, columns = (static_size(each, "a size") for each in (n_rows, n_rows if n_cols is None else n_cols))
     return _concrete(diagonal_of_ones(rows, columns, whole(k, "k"), dtype or dtypes.float64))
 
 
@@ -242,12 +271,20 @@ def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
-    """A matrix, or a stack of them, with zeros above the k-th diagonal above the main one."""
+    """A matrix, or a stack of them, with zeros above the k-th diagonal above the main one.
+
+    >>> tril([[1, 2], [3, 4]]).tolist()
+    [[1, 0], [3, 4]]
+    """
     return apply("where", apply("less_equal", _above(x), whole(k, "k")), x, number(0, type_of(x).dtype))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
-    """A matrix, or a stack of them, with zeros below the k-th diagonal above the main one."""
+    """A matrix, or a stack of them, with zeros below the k-th diagonal above the main one.
+
+    >>> triu([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [0, 4]]
+    """
     return apply("where", apply("greater_equal", _above(x), whole(k, "k")), x, number(0, type_of(x).dtype))
 
 
@@ -259,9 +296,13 @@ def _above(x: Any) -> Any:
     return apply("subtract", expanded(columns, [0]), expanded(rows, [1]))
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Arrays of one axis as the coordinates of a grid: each along an axis of its own, and the same along the others.
-    With "xy" the first two of these are swapped."""
+    With "xy" the first two of these are swapped.
+
+    >>> [x.tolist() for x in meshgrid([1, 2], [3, 4])]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
     if indexing not in ("xy", "ij"):
         raise Usage("this is no order of axes", where=here(), required='"xy" or "ij"', got=repr(indexing))
     if any(len(shape_of(each)) != 1 for each in arrays):
@@ -270,11 +311,15 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
     alone = [expanded(each, [at for at in order if at != place]) for each, place in zip(arrays, order, strict=True)]
-    return list(broadcast_arrays(*alone))
+    return broadcast_arrays(*alone)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """The elements of another library's array, as they are now."""
+    """The elements of another library's array, as they are now.
+
+    >>> from_dlpack(np.ones(2))
+    asarray([1., 1.], dtype=float64)
+    """
     check_device(device)
     if isinstance(x, Concrete):
         return x

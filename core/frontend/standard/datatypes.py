@@ -14,7 +14,7 @@ from ...errors import Invalid, Usage
 from ..api import apply
 from ..operators import CPU, VERSIONS, check_device
 from ..source import here
-from .common import check_dtype, type_of
+from .common import type_of
 
 KINDS: dict[str, str] = {
     "bool": "b",
@@ -99,14 +99,19 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
         return dtype is kind
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise Usage("there is no such kind of dtypes", where=here(), required=", ".join(KINDS), got=repr(kind))
     return dtype.kind in KINDS[kind] and dtype.kind in "biuf"
 
 
 def can_cast(from_: Any, to: DType, /) -> builtins.bool:
-    """Whether values of a dtype, or an array, promote to another by themselves."""
-    check_dtype(to)
+    """Whether values of a dtype, or an array, promote to another by themselves.
+
+    >>> can_cast(dtypes.int8, dtypes.int16), can_cast(dtypes.int64, dtypes.float64)
+    (True, False)
+    """
+    if not isinstance(to, DType):
+        raise Usage("this is no dtype", where=here(), required="as in tl.float64", got=repr(to))
     return dtypes.promote(_dtype_of(from_), to) is to
 
 

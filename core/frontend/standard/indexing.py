@@ -44,7 +44,11 @@ def boolean_mask(x: Any, mask: Any, /) -> Any:
 
 
 def index(x: Any, key: Any, /) -> Any:
-    """What a static key takes: `x[1:, None]`, or the same as text."""
+    """What a static key takes: `x[1:, None]`, or the same as text.
+
+    >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
+    [1, 3]
+    """
     return apply("index", x, key=key if isinstance(key, str) else write_key(key if isinstance(key, tuple) else (key,)))
 
 
@@ -67,8 +71,6 @@ def getitem(x: Any, key: Any) -> Any:
         return _one_by_one(x, entries)
     if len(late) == 1 and not any(type(each) is int for each in entries):
         return _one_by_one(x, entries)
-    if any(each is None or (isinstance(each, slice) and each != slice(None)) for each in entries):
-        raise Usage("several arrays of indices, and slices", where=here(), hint=_HINT)
     return _together(x, entries)
 
 
@@ -138,12 +140,18 @@ def _indexed(x: Any, key: Key) -> Any:
 
 
 def _together(x: Any, entries: list[Any]) -> Any:
-    """Arrays of indices, which broadcast, along the first axes."""
-    full = [each for each in entries if isinstance(each, slice)]
-    first = entries[: len(entries) - len(full)]
-    if any(isinstance(each, slice) for each in first):
+    """Arrays of indices, which broadcast, along the first axes; before them new axes, and behind any static key."""
+    are_indices = [isinstance(each, _Late) or type(each) is int for each in entries]
+    begin = are_indices.index(True)
+    end = begin + are_indices[begin:].count(True)
+    before, chosen, behind = entries[:begin], entries[begin:end], entries[end:]
+    if not all(are_indices[begin:end]) or any(each is not None for each in before):
         raise Usage("several arrays of indices, and slices", where=here(), hint=_HINT)
-    return apply("gather", x, *(each.value if isinstance(each, _Late) else each for each in first))
+    made = apply("gather", x, *(each.value if isinstance(each, _Late) else each for each in chosen))
+    if all(each == slice(None) for each in (*before, *behind)):
+        return made
+    rank = max(_rank(each) for each in chosen if isinstance(each, _Late))
+    return _indexed(made, (*before, *[slice(None)] * rank, *behind))
 
 
 Operators.getitem = staticmethod(getitem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...ops.key import write_key
 from ...types import Shape, join_shapes
 from ..api import apply
 from ..source import here
-from .common import axes_of, axis_of, rank_of, shape_of, static_shape, type_of, whole, wholes
+from .common import axes_of, axis_of, rank_of, shape_of, static_shape, static_size, type_of, whole, wholes
 
 MOST_AT_ONCE = 32
 """How many arrays one node puts together: those of machines have room for some 60 operands."""
@@ -23,7 +24,11 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
-    """The arrays in the shape that they broadcast to."""
+    """The arrays in the shape that they broadcast to.
+
+    >>> [x.tolist() for x in broadcast_arrays([1, 2], 0)]
+    [[1, 2], [0, 0]]
+    """
     shapes = [type_of(each).shape for each in arrays]
     try:
         shape = join_shapes(shapes)
@@ -36,13 +41,22 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
-    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides."""
-    given: list[Shape] = [shape if isinstance(shape, tuple) else (shape,) for shape in shapes]
+    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides.
+
+    >>> broadcast_shapes((2, 1), (None, 3))
+    (2, 3)
+    """
+    given = [_sizes(shape) for shape in shapes]
     try:
         return join_shapes(given) or ()
     except Invalid as error:
         error.where = here()
         raise
+
+
+def _sizes(shape: Any) -> Shape:
+    given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return tuple(None if size is None else static_size(size, "a size") for size in given)
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
@@ -79,7 +93,11 @@ def _several(arrays: Any) -> list[Any]:
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
-    """The same elements with a new axis of size 1; it is this one of the result, or these."""
+    """The same elements with a new axis of size 1; it is this one of the result, or these.
+
+    >>> expand_dims([1, 2], axis=1).tolist()
+    [[1], [2]]
+    """
     return expanded(x, axes_of(axis, x, 1))
 
 
@@ -94,7 +112,11 @@ def squeeze(x: Any, /, axis: Any) -> Any:
 
 
 def flip(x: Any, /, *, axis: Any = None) -> Any:
-    """The elements along an axis, or several, or all, the last ones first."""
+    """The elements along an axis, or several, or all, the last ones first.
+
+    >>> flip([[1, 2], [3, 4]], axis=1).tolist()
+    [[2, 1], [4, 3]]
+    """
     turned = range(rank_of(x)) if axis is None else axes_of(axis, x)
     back = slice(None, None, -1)
     return apply("index", x, key=write_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
@@ -105,7 +127,11 @@ def permute_dims(x: Any, /, axes: Any) -> Any:
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes, swapped."""
+    """The last two axes, swapped.
+
+    >>> matrix_transpose([[1, 2]]).tolist()
+    [[1], [2]]
+    """
     rank = rank_of(x)
     if rank < 2:
         raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
@@ -113,7 +139,11 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
-    """Axes in other places; the others stay in their order."""
+    """Axes in other places; the others stay in their order.
+
+    >>> moveaxis([[1, 2]], 0, 1).tolist()
+    [[1], [2]]
+    """
     come, go = axes_of(source, x), axes_of(destination, x)
     if len(come) != len(go):
         raise Usage("as many axes as places", where=here(), required=len(come), got=len(go))
@@ -129,10 +159,20 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     steps = wholes(shift, "a shift")
     if axis is None:
-        return apply("roll", x, shift=(sum(steps),), axis=None)
+        return apply("roll", x, shift=(_round(sum(steps), type_of(x).shape),), axis=None)
     axes = wholes(axis, "an axis")
     spread = steps * len(axes) if len(steps) == 1 else steps
-    return apply("roll", x, shift=spread, axis=axes * len(spread) if len(axes) == 1 else axes)
+    along = axes * len(spread) if len(axes) == 1 else axes
+    if len(along) != len(spread):
+        raise Usage("a shift for each axis", where=here(), required=len(along), got=len(spread))
+    sizes = [shape_of(x)[axis_of(at, x)] for at in along]
+    return apply("roll", x, shift=tuple(_round(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along)
+
+
+def _round(shift: int, shape: Shape) -> int:
+    """A shift without full turns, where it is known how many places there are."""
+    size = None if shape is None or None in shape else math.prod(filter(None, shape))
+    return shift if not size or -size < shift < size else shift % size
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
@@ -174,7 +214,11 @@ def _tiled(x: Any, count: int, axis: int) -> Any:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """What is along an axis, one by one; how many there are must be known."""
+    """What is along an axis, one by one; how many there are must be known.
+
+    >>> [x.tolist() for x in unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
+    """
     at = axis_of(axis, x)
     size = shape_of(x)[at]
     if size is None:

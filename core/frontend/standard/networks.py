@@ -14,6 +14,7 @@ from .common import (
     astype,
     check_indices,
     check_numeric,
+    elements,
     number,
     rank_of,
     shape_of,
@@ -52,24 +53,43 @@ def softmax(x: Any, /, *, axis: int = -1) -> Any:
 
 
 def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
-    """The logarithm of `softmax`, exact where that is near 0."""
+    """The logarithm of `softmax`, exact where that is near 0.
+
+    >>> log_softmax([0.0, 0.0]).tolist()
+    [-0.6931471805599453, -0.6931471805599453]
+    """
     less = apply("subtract", x, largest(x, axis=axis, keepdims=True))
     return apply("subtract", less, apply("log", total(apply("exp", less), axis=axis, keepdims=True)))
 
 
 def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
-    """Sums of the values, along their first axis, that are in each of `count` segments; `segments` says which is in
-    which.
+    """Sums of the values, along their first axis, that are in each of `count` segments; `segments`, which has one axis,
+    as long as that, says which is in which. Negative numbers count from the last segment; those outside trap.
 
     >>> segment_sum([1, 2, 4], [0, 1, 0], 2).tolist()
     [5, 2]
     """
     check_numeric(values)
-    rest = shape_of(values)[1:]
+    check_indices(segments)
+    if rank_of(segments) != 1 or rank_of(values) == 0:
+        required = "values with axes, and segments of one"
+        raise Invalid("which is in which?", rule="V4", where=here(), required=required, got=_types(values, segments))
+    first, *rest = shape_of(values)
     if None in rest:
         raise Invalid("sizes of segments must be known", rule="V4", where=here(), got=type_of(values))
-    nothing = apply("broadcast_to", number(0, type_of(values).dtype), shape=(*static_shape(count), *rest))
-    return apply("scatter_add", nothing, values, segments)
+    nothing = apply("broadcast_to", number(0, type_of(values).dtype), shape=(static_size(count, "the count"), *rest))
+    return apply("scatter_add", nothing, values, _as_many(segments, first, values))
+
+
+def _as_many(segments: Any, first: int | None, values: Any) -> Any:
+    """Segments, if they are as many as the values: a mask of these, which all hold, fits no others."""
+    size = shape_of(segments)[0]
+    if None not in (first, size):
+        if first != size:
+            what = "not a segment for each value"
+            raise Invalid(what, rule="V4", where=here(), required=first, got=_types(values, segments))
+        return segments
+    return apply("boolean_mask", segments, apply("greater_equal", counting(elements(values, 0)), 0))
 
 
 def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
@@ -178,6 +198,10 @@ def max_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
 
 
 def mean_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
-    """The mean of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other."""
+    """The mean of each part of a shape, along the last axes; parts are `strides` apart, or one behind the other.
+
+    >>> mean_pool([1.0, 5.0, 2.0, 4.0], (2,)).tolist()
+    [3.0, 3.0]
+    """
     wide = static_shape(shape)
     return mean(windows(x, wide, strides=wide if strides is None else strides), axis=tuple(range(-len(wide), 0)))

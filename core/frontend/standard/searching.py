@@ -68,15 +68,27 @@ def value_counts(x: Any, /) -> Any:
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The different elements, where each comes first, which of them each element is, and how many of each there are."""
+    """The different elements, where each comes first, which of them each element is, and how many of each there are.
+
+    >>> [x.tolist() for x in unique_all([3, 1, 3])]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
     return UniqueAll(unique_values(x), unique_indices(x), inverse_indices(x), value_counts(x))
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different elements, and how many of each there are."""
+    """The different elements, and how many of each there are.
+
+    >>> [x.tolist() for x in unique_counts([3, 1, 3])]
+    [[1, 3], [1, 2]]
+    """
     return UniqueCounts(unique_values(x), value_counts(x))
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The different elements, and which of them each element is."""
+    """The different elements, and which of them each element is.
+
+    >>> [x.tolist() for x in unique_inverse([3, 1, 3])]
+    [[1, 3], [1, 0, 1]]
+    """
     return UniqueInverse(unique_values(x), inverse_indices(x))

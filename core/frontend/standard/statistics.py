@@ -73,7 +73,11 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """How many elements are not zero, or true, along axes, int64."""
+    """How many elements are not zero, or true, along axes, int64.
+
+    >>> count_nonzero([[1, 0], [2, 3]], axis=0).tolist()
+    [2, 1]
+    """
     return sum(astype(astype(x, dtypes.bool), dtypes.int64), axis=axis, keepdims=keepdims)
 
 
@@ -94,7 +98,11 @@ def _as_floats(count: Any, like: Any) -> Any:
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The variance of floats along axes: the mean of the squares of what they differ from their mean by, where
-    `correction` fewer are counted."""
+    `correction` fewer are counted.
+
+    >>> float(var([1.0, 3.0])), float(var([1.0, 3.0], correction=1))
+    (1.0, 2.0)
+    """
     return _variance("var", x, axis, correction, keepdims)
 
 
@@ -110,7 +118,11 @@ def _variance(name: str, x: Any, axis: Any, correction: Any, keepdims: bool) -> 
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """The square root of the variance."""
+    """The square root of the variance.
+
+    >>> float(std([1.0, 5.0]))
+    2.0
+    """
     return apply("sqrt", _variance("std", x, axis, correction, keepdims))
 
 
@@ -141,7 +153,11 @@ def _so_far(op: str, x: Any, axis: int | None, dtype: DType | None, first: int |
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """What each element along an axis is more than the one before it, n times over."""
+    """What each element along an axis is more than the one before it, n times over.
+
+    >>> diff([1, 4, 9]).tolist()
+    [3, 5]
+    """
     along = axis_of(axis, x)
     if whole(n, "n") < 0:
         raise Usage("fewer than no differences", where=here(), required="n from 0 up", got=n)

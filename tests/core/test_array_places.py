@@ -1,0 +1,127 @@
+"""Elements taken, put, spread and cut out, against loops over indices; and lengths against exact arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core import dtypes
+from tagloom.core.ops import guarded
+from tagloom.core.value import admit, same
+
+DICE = np.random.default_rng(11)
+each_dtype = pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+
+
+def drawn(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
+    return DICE.integers(0, 100, shape).astype(dtype.numpy)
+
+
+PLACES: list[tuple[tuple[int, ...], list[tuple[int, ...]]]] = [
+    ((5,), [()]),
+    ((5,), [(7,)]),
+    ((5,), [(0,)]),
+    ((3, 4), [(2, 3)]),
+    ((3, 4), [(6,), ()]),
+    ((3, 4), [(2, 1), (5,)]),
+    ((2, 3, 4), [(3,), (3,)]),
+    ((3, 0), [(4,)]),
+]
+"""Shapes of arrays, and of indices along their first axes."""
+
+
+def places(shape: tuple[int, ...], wide: list[tuple[int, ...]]) -> list[Any]:
+    """Indices, negative ones among them, of several dtypes."""
+    kinds = (np.int64, np.int8)
+    drawn_ = [DICE.integers(-size, size, each) for size, each in zip(shape, wide, strict=False)]
+    return [np.asarray(each, kind) for each, kind in zip(drawn_, kinds, strict=False)]
+
+
+def each_place(shape: tuple[int, ...], indices: list[Any]) -> Any:
+    """Where an index of the result leads to, one after another."""
+    spread = np.broadcast_arrays(*indices)
+    for at in np.ndindex(*spread[0].shape):
+        yield at, tuple(int(each[at]) % size for each, size in zip(spread, shape, strict=False))
+
+
+@each_dtype
+@pytest.mark.parametrize("at", range(len(PLACES)))
+def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
+    """What is taken, put and added, place by place, of every dtype; the last of several that go to one place stays."""
+    shape, wide = PLACES[at]
+    x, indices = drawn(shape, dtype), places(*PLACES[at])
+    over = np.broadcast_shapes(*wide)
+    taken = np.zeros((*over, *shape[len(wide) :]), dtype.numpy)
+    values = drawn(taken.shape, dtype)
+    put, added = x.copy(), x.copy()
+    for here, there in each_place(shape, indices):
+        taken[here] = x[there]
+        put[there] = values[here]
+        if dtype.kind != "b":
+            with np.errstate(over="ignore"):
+                added[there] += values[here]
+    assert same(np.asarray(tl.gather(x, *indices)), admit(taken))
+    assert same(np.asarray(tl.scatter(x, values, *indices)), admit(put))
+    if dtype.kind != "b":
+        assert same(np.asarray(tl.scatter_add(x, values, *indices)), admit(added))
+
+
+@each_dtype
+def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
+    """One value for all places, and one for each row."""
+    x, rows = drawn((4, 3), dtype), np.array([2, -1])
+    for value in (drawn((), dtype), drawn((3,), dtype), drawn((2, 1), dtype)):
+        wanted = x.copy()
+        for k, row in enumerate(rows):
+            wanted[row] = np.broadcast_to(value, (2, 3))[k]
+        assert same(np.asarray(tl.scatter(x, value, rows)), admit(wanted))
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    ("shape", "other"), [((), ()), ((), (2, 3)), ((3,), (2, 3)), ((2, 1), (3,)), ((1,), (0,)), ((0, 1), (4,))]
+)
+def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
+    """Each element is that which is there of x, axes of size 1 being read again and again."""
+    x, over = drawn(shape, dtype), np.broadcast_shapes(shape, other)
+    wanted = np.zeros(over, dtype.numpy)
+    for at in np.ndindex(*over):
+        own = at[len(over) - len(shape) :]
+        wanted[at] = x[tuple(0 if size == 1 else k for k, size in zip(own, shape, strict=True))]
+    assert same(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(wanted))
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    ("shape", "wide", "strides"),
+    [((7,), (3,), (1,)), ((7,), (3,), (2,)), ((4, 5), (2, 3), (2, 1)), ((2, 6), (6,), (4,)), ((0, 4), (2,), (1,))],
+)
+def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> None:
+    """Each element of a part is that which is so far behind the part's beginning."""
+    x = drawn(shape, dtype)
+    front = len(shape) - len(wide)
+    counts = [(n - w) // s + 1 for n, w, s in zip(shape[front:], wide, strides, strict=True)]
+    wanted = np.zeros((*shape[:front], *counts, *wide), dtype.numpy)
+    for at in np.ndindex(*wanted.shape):
+        begins, within = at[front : front + len(wide)], at[front + len(wide) :]
+        along = (begin * step + k for begin, step, k in zip(begins, strides, within, strict=True))
+        wanted[at] = x[(*at[:front], *along)]
+    assert same(np.asarray(tl.windows(x, wide, strides=strides)), admit(wanted))
+
+
+def test_lengths_are_within_one_ulp() -> None:
+    """`hypot` is within 1 ulp of the exact length, of numbers of any size that do not overflow."""
+    pairs = [*(DICE.normal(size=(4000, 2)) * 2.0 ** DICE.integers(-40, 40, (4000, 2))).tolist()]
+    pairs += (DICE.uniform(1, 2, (1000, 2)) * 2.0 ** DICE.integers(-1070, 1023, (1000, 1))).tolist()
+    edges = [5e-324, 2.0**-1022, 2.0**-459, 1.0, 3.0, 2.0**511, 2.0**1022]
+    pairs += [list(each) for each in itertools.product(edges, repeat=2)]
+    with localcontext(prec=60, Emin=-3000, Emax=3000):
+        for x, y in pairs:
+            exact = (Decimal(x) ** 2 + Decimal(y) ** 2).sqrt()
+            made = guarded.hypot(x, y)
+            assert abs(Decimal(made) - exact) <= Decimal(math.ulp(made)), (x, y)
