@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from onscreen import SIZES, Screen, shown
+from tagloom.tui.app.watched import Watched
+from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
-from tagloom.tui.session.commands import COMMANDS
+from tagloom.tui.session.commands import COMMANDS, new_session
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -257,3 +260,15 @@ def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
         assert not any(one.overlaps(other) for one in regions for other in regions if one is not other)
 
     shown(script, "fib.py:fib", "4", size=size)
+
+
+def test_an_edit_is_noticed_once(folder: Path) -> None:
+    """The file of the program has changed when it was written since somebody looked, and then no more."""
+    session = new_session()
+    session.load(Start("fib.py:fib", ("4",), session.options))
+    watched = Watched()
+    assert not watched.has_changed(session)
+    os.utime(folder / "fib.py", ns=(1, 1))
+    assert watched.has_changed(session) and not watched.has_changed(session)
+    (folder / "fib.py").unlink()
+    assert not watched.has_changed(session)

@@ -198,7 +198,7 @@ def test_unknown_options(tagloom: Any, words: list[str], option: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["play", "add.py"], "No such command 'play'"),
+        (["paly", "add.py"], "No such command 'paly'"),
         (["run"], "Missing argument 'FILE[:NAME]'"),
         (["show"], "Missing argument 'FILE[:NAME]'"),
         (["show", "add.py", "--form", "bytes"], "'bytes' is not one of 'program', 'graph'"),

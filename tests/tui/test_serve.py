@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                         seen += message.data if isinstance(message.data, bytes) else b""
         finally:
             await runner.cleanup()
-            await asyncio.sleep(0.5)  # the process of the app ends
+            await asyncio.sleep(2)  # the process of the app ends
+            gc.collect()
 
     asyncio.run(run())
