@@ -14,6 +14,7 @@ import urllib.request
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,7 +45,8 @@ class Tab:
     """One tab: what it logged, what it asked the network for, and ways to drive it."""
 
     def __init__(self, address: str) -> None:
-        websocket = pytest.importorskip("websocket")
+        required = os.environ.get("TAGLOOM_REQUIRE_CHROMIUM")
+        websocket = import_module("websocket") if required else pytest.importorskip("websocket")
         self._socket = websocket.create_connection(address, timeout=PATIENCE, suppress_origin=True)
         self._number = 0
         self.complaints: list[str] = []

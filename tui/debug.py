@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
@@ -35,7 +36,7 @@ def debug(start: Start, manner: Manner) -> int:
     headless, plain, commands, as_json, watch = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
-    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
     with redirect_stdout(sys.stderr) if headless else nullcontext():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,8 @@ def debug(
     commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each command.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Begin again when the program's file is edited.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="In a browser on this machine.")] = False,
+    port: Annotated[int, typer.Option(help="Where --serve listens.")] = 8765,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -41,7 +44,22 @@ def debug(
     timeout: Seconds = None,
 ) -> None:
     """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
+    if serve:
+        raise typer.Exit(_served(port))
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked))
     manner = Manner(headless, plain, commands, as_json, watch)
     raise typer.Exit(debugged(start, manner))
+
+
+def _served(port: int) -> int:
+    """What was asked for, but in a browser: the same words, without --serve and --port."""
+    from .app.serve import served
+
+    words, given = list[str](), iter(sys.argv[sys.argv.index("debug") + 1 :])
+    for word in given:
+        if word == "--port":
+            next(given, None)
+        elif word != "--serve" and not word.startswith("--port="):
+            words.append(word)
+    return served(words, port)

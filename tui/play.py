@@ -27,6 +27,7 @@ def play(
     first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
     most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MOST,
     under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
+    fold: Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")] = None,
     boxes: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
     schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
     seed: Seed = 0,
@@ -44,7 +45,7 @@ def play(
     history = Start(target, tuple(args or ()), options).history(World(aside))
     history.run()
     with Progress() as progress:
-        page = page_of_history(history, Choice(first, most, under, boxes), progress.tell)
+        page = page_of_history(history, Choice(first, most, under, boxes, tuple(fold or ())), progress.tell)
     page.save(output)
     if page.note:
         print(page.note, file=sys.stderr)

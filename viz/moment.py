@@ -6,7 +6,8 @@ bound, beside the node that it is for. What fired last, and what can fire next, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -45,14 +46,23 @@ def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View
     return on_view(graph_view(state.graph), state, last, most)
 
 
-def on_view(plain: View, state: State, last: Event | None = None, most: int = MOST, top: Tag | None = None) -> View:
-    """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given."""
+def on_view(
+    plain: View,
+    state: State,
+    last: Event | None = None,
+    most: int = MOST,
+    *,
+    top: Tag | None = None,
+    among: int | None = None,
+) -> View:
+    """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given.
+    `among` is how many tokens in flight, and activations, are looked at: there may be millions."""
     graph = state.graph
     view = plain.copy()
-    on_arrows, on_boxes = _placed(view, graph, state, top)
+    on_arrows, on_boxes = _placed(view, graph, _tokens(state, among), top)
     for number, tokens in on_arrows.items():
         view.arrows[number] = view.arrows[number]._replace(badges=_badges(graph, tokens, most))
-    marked = _marked(graph, state, last)
+    marked = _marked(graph, state, last, among)
     strong = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.outside.all():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
@@ -89,7 +99,7 @@ def brief_tag(tag: Tag) -> str:
 
 
 def _placed(
-    view: View, graph: Graph, state: State, top: Tag | None
+    view: View, graph: Graph, tokens: Iterable[_Found], top: Tag | None
 ) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
     """The tokens on arrows, by their numbers in the view, and those at boxes."""
     ways: dict[tuple[str, int], list[int]] = {}
@@ -98,7 +108,7 @@ def _placed(
     on_arrows: dict[int, list[_Found]] = {}
     on_boxes: dict[str, list[_Found]] = {}
     used: dict[tuple[int, int, Tag], int] = {}
-    for found in _tokens(state):
+    for found in tokens:
         node, port, tag, _ = found.token
         if top is not None and top not in tag.steps():
             continue
@@ -113,13 +123,13 @@ def _placed(
     return on_arrows, on_boxes
 
 
-def _tokens(state: State) -> Iterator[_Found]:
-    """All tokens there are: what waits, what is in flight, what is parked, what is held."""
-    for tag, record in state.records.items():
+def _tokens(state: State, among: int | None) -> Iterator[_Found]:
+    """The tokens there are: what waits, what is in flight, what is parked, what is held."""
+    for tag, record in islice(state.records.items(), among):
         for node, held in record.waiting.items():
             for port, value in held.items():
                 yield _Found("waits", Token(node, port, tag, value), "waits for partners")
-    for position, token in enumerate(state.flight):
+    for position, token in enumerate(islice(state.flight, among)):
         yield _Found("flight", token, f"in flight, at position {position}")
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.parked.items():
@@ -129,30 +139,29 @@ def _tokens(state: State) -> Iterator[_Found]:
         yield from (_Found("held", token, f"held, until {tag} may begin") for _, token in entries)
 
 
-def _badges(graph: Graph, found: Iterable[_Found], most: int) -> tuple[Badge, ...]:
+def _badges(graph: Graph, found: Sequence[_Found], most: int) -> tuple[Badge, ...]:
     """Badges of tokens, as many as there is room for."""
-    each = [
-        Badge(
-            mark,
-            short or brief(token.value),
-            brief_tag(token.tag),
-            f"{shown(graph, token.value)} under {token.tag}: {said}",
-        )
-        for mark, token, said, short in found
-    ]
-    if len(each) <= most:
-        return tuple(each)
-    rest = each[most - 1 :]
-    return (*each[: most - 1], Badge("more", str(len(rest)), "", "; ".join(badge.tooltip for badge in rest[:8])))
+    kept = found[:most] if len(found) <= most else found[: most - 1]
+    badges = tuple(_badge(graph, each) for each in kept)
+    rest = found[len(kept) :]
+    if not rest:
+        return badges
+    return (*badges, Badge("more", str(len(rest)), "", "; ".join(_badge(graph, each).tooltip for each in rest[:8])))
 
 
-def _marked(graph: Graph, state: State, last: Event | None) -> dict[str, tuple[Badge, ...]]:
+def _badge(graph: Graph, found: _Found) -> Badge:
+    mark, token, said, short = found
+    tooltip = f"{shown(graph, token.value)} under {token.tag}: {said}"
+    return Badge(mark, short or brief(token.value), brief_tag(token.tag), tooltip)
+
+
+def _marked(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
     """What fired last, what trapped, what can fire next, and which results have come."""
     found: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
         found[f"n{last.token.node}"] = [_of_firing(graph, last)]
     ready: dict[int, list[Tag]] = {}
-    for each in could_fire(state):
+    for each in could_fire(state, enumerate(islice(state.flight, among))):
         ready.setdefault(each.node, []).append(each.tag)
     for node, tags in ready.items():
         many = str(len(tags)) if len(tags) > 1 else ""

@@ -16,7 +16,7 @@ cell, no store has been sent its index, and some still may be.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from ...core.control import CONTROL
 from ...core.errors import TagloomError, Usage
 from ...core.graph import Edge
 from ...core.tag import Site, Tag
-from ..event import Cell
+from ..event import Cell, Token
 from ..state import State
 from ..step import step
 from .causes import (
@@ -71,9 +71,10 @@ class Ready(NamedTuple):
         return f"position {self.position}: {self.name} under {self.tag}"
 
 
-def could_fire(state: State) -> Iterator[Ready]:
-    """The tokens in flight whose delivery, as the next step, would fire a node: in the order of the flight."""
-    for position, (node, port, tag, _) in enumerate(state.flight):
+def could_fire(state: State, among: Iterable[tuple[int, Token]] | None = None) -> Iterator[Ready]:
+    """The tokens in flight whose delivery, as the next step, would fire a node: in the order of the flight, or of those
+    among which one asks, with their positions."""
+    for position, (node, port, tag, _) in enumerate(state.flight) if among is None else among:
         rule, record = state.rules[node], state.records[tag]
         if node in record.fired:
             continue  # the step would breach S4

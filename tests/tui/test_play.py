@@ -30,6 +30,9 @@ def test_a_part_is_said(tmp_path: Path) -> None:
     code, _, said = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
     assert code == 0 and said == "50 of 768 events are shown: 100 to 149\n"
     assert "50 of 768 events are shown" in target.read_text()
+    code, _, said = play(FIB, "3", "-o", str(target), "--fold", "fib")
+    assert code == 0 and said == ""
+    assert ">fib</text>" in target.read_text() and "n &lt;= 1" not in target.read_text()
     code, _, said = play(FIB, "8", "-o", str(target), "--under", "main/fib")
     assert code == 0 and "those under main/fib" in said
 

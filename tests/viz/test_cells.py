@@ -203,7 +203,7 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.heavy
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_many_graphs_can_be_drawn(graph: Any) -> None:
     """In little room, and in enough."""

@@ -16,6 +16,7 @@ from textual.geometry import Offset
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
+from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, arranged, key_of
 from ..panes.graph import Paper, laid_out
 from ..panes.help import TOUR, help_pages
@@ -159,7 +160,14 @@ class Debugger(App[int]):
         """Another theme: everything is drawn anew."""
         if self._asked or self._pending:
             remember("theme", theme)
+        self._dress()
         self.look()
+
+    def _dress(self) -> None:
+        theme = self.current_theme
+        paper = theme.background or (DARK if theme.dark else LIGHT).paper
+        for pane in self.query(Pane):
+            pane.dress(theme.dark, paper)
 
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""

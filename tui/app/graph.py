@@ -90,14 +90,14 @@ class GraphPane(Pane):
         wide = self.scrollable_content_region.width
         if self.picture is None:
             said = self.said if y == self.scrollable_content_region.height // 2 else ""
-            return Strip([Segment(said.center(wide), self.rich_style)])
+            return Strip([Segment(said.center(wide), self.ink())])
         number, left, margin = y + round(self.scroll_y), round(self.scroll_x), self._margin()
         rows = self.picture.drawing.rows
         cells = rows[number][left : left + wide] if number < len(rows) else ()
-        pieces = [Segment(" " * margin, self.rich_style)] if margin else []
+        pieces = [Segment(" " * margin, self.ink())] if margin else []
         for (colour, strong), run in groupby(cells, _look):
-            pieces.append(Segment("".join(cell.sign for cell in run), self.rich_style + self.ink(colour, strong)))
-        return Strip(pieces).adjust_cell_length(wide, self.rich_style)
+            pieces.append(Segment("".join(cell.sign for cell in run), self.ink(colour, strong)))
+        return Strip(pieces).adjust_cell_length(wide, self.ink())
 
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)

@@ -37,6 +37,8 @@ class Lines(Pane):
 
     def show(self, page: Page) -> None:
         before, self.page = self.page, page
+        if page == before:
+            return
         self.border_subtitle = page.said
         rows = page.rows
         wide = 0 if isinstance(rows, Lazy) else max((len(each.text) for each in rows), default=0)
@@ -65,12 +67,12 @@ class Lines(Pane):
     def render_line(self, y: int) -> Strip:
         wide, number = self.scrollable_content_region.width, y + round(self.scroll_y)
         if number >= len(self.page.rows):
-            return Strip.blank(wide, self.rich_style)
-        row, dark = self.page.rows[number], self.app.current_theme.dark
-        under = tinted(SKY, dark, 0.35) if number == self.cursor and self.has_focus else ""
-        under = under or (tinted(ORANGE, dark, 0.22) if row.here else "")
-        base = self.rich_style + self.ink(background=under)
-        pieces = [Segment(span.text, self.rich_style + self.ink(span.colour, span.strong, under)) for span in row.spans]
+            return Strip.blank(wide, self.ink())
+        row = self.page.rows[number]
+        under = tinted(SKY, self.dark, 0.35) if number == self.cursor and self.has_focus else ""
+        under = under or (tinted(ORANGE, self.dark, 0.22) if row.here else "")
+        base = self.ink(background=under)
+        pieces = [Segment(span.text, self.ink(span.colour, span.strong, under)) for span in row.spans]
         left = round(self.scroll_x)
         return Strip(pieces).crop_extend(left, left + wide, base)
 

@@ -27,6 +27,7 @@ class Pane(ScrollView, can_focus=True):
     def __init__(self, pane: str) -> None:
         super().__init__(id=pane, classes="pane")
         self.pane = pane
+        self.dark, self.paper = True, ""
 
     def place(self, slot: Slot) -> None:
         """Stand there, with the names of the others above."""
@@ -40,9 +41,15 @@ class Pane(ScrollView, can_focus=True):
         """The row that commands are about, if the pane has one."""
         return None
 
+    def dress(self, dark: bool, paper: str) -> None:
+        """Be in these colours from now on: styles are asked for by the piece, and the theme would be looked up each
+        time."""
+        self.dark, self.paper = dark, paper
+        self.refresh()
+
     def ink(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
         """A style in the present theme."""
-        return styled(colour, strong, self.app.current_theme.dark, background)
+        return styled(colour, strong, self.dark, background or self.paper)
 
     def ask(self, line: str) -> None:
         """Say that a command is wanted."""

@@ -35,10 +35,10 @@ class TimelinePane(Pane):
     def render_line(self, y: int) -> Strip:
         wide = self.size.width
         if self.line is None or y >= len(self.line.rows):
-            return Strip.blank(wide, self.rich_style)
+            return Strip.blank(wide, self.ink())
         spans = self.line.rows[y].spans
-        pieces = [Segment(span.text, self.rich_style + self.ink(span.colour, span.strong)) for span in spans]
-        return Strip(pieces).adjust_cell_length(wide, self.rich_style)
+        pieces = [Segment(span.text, self.ink(span.colour, span.strong)) for span in spans]
+        return Strip(pieces).adjust_cell_length(wide, self.ink())
 
     def action_ask(self, line: str) -> None:
         self.ask(line)

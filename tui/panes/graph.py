@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...core.graph import Graph
-from ...viz.cells.badges import places
+from ...viz.cells.badges import Places, places
 from ...viz.cells.drawing import Drawing, draw_cells, redrawn
 from ...viz.collapse import LARGEST, collapsed, fitted, named
 from ...viz.flat import graph_view
@@ -14,6 +14,9 @@ from ...viz.moment import on_view
 from ...viz.view import View
 from ..session.session import Session
 from .tokens import only_tag
+
+MANY = 1000
+"""So many tokens in flight are drawn, and those that wait in so many activations."""
 
 
 class Paper(NamedTuple):
@@ -37,7 +40,7 @@ class Draft:
     paper: Paper
     plain: View
     drawing: Drawing
-    places: dict[str | int, list[tuple[int, int]]]
+    places: Places
 
 
 class Picture(NamedTuple):
@@ -79,17 +82,21 @@ def picture(draft: Draft, session: Session) -> Picture:
     """The graph with its tokens."""
     history, paper = session.history, draft.paper
     last = history[history.position - 1] if history.position else None
-    moment = on_view(draft.plain, history.state, last, top=only_tag(session))
+    moment = on_view(draft.plain, history.state, last, top=only_tag(session), among=MANY)
     view = _trimmed(moment, paper.folded)
-    drawing = redrawn(draft.drawing, view)
+    drawing = redrawn(draft.drawing, view, draft.places)
     nodes = {
         name: str(paper.graph.nodes[int(name[1:])]) for name in view.boxes if name[1:].isdigit() and name[0] == "n"
     }
     columns, rows = drawing.size
-    folded = f" · folded: {', '.join(paper.folded)}" if paper.folded else ""
-    return Picture(
-        drawing, _eye(draft, session), _commands(draft.plain, view, nodes), nodes, f"{columns}x{rows}{folded}"
-    )
+    flight = len(history.state.flight)
+    parts = [
+        f"{MANY:,} of {flight:,} tokens" if flight > MANY else "",
+        f"{columns}x{rows}",
+        f"folded: {', '.join(paper.folded)}" if paper.folded else "",
+    ]
+    said = " · ".join(filter(None, parts))
+    return Picture(drawing, _eye(draft, session), _commands(draft.plain, view, nodes), nodes, said)
 
 
 def _eye(draft: Draft, session: Session) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from ...core.graph import Graph
@@ -46,18 +47,24 @@ class _Tree:
                 continue
             found = self.known.activations[item]
             yield self._row(found, depth, here)
-            below = [tag for tag in found.below if self.known.activations[tag].opened <= self.position]
-            kept, more = self._kept(below)
+            kept, more = self._kept(found.below)
             ahead += [(more, depth + 1)] if more else []
             ahead += [(tag, depth + 1) for tag in reversed(kept)]
 
     def _kept(self, below: list[Tag]) -> tuple[list[Tag], int]:
-        """Some of those below: those around where one is."""
-        if len(below) <= SIBLINGS:
-            return below, 0
-        middle = next((number for number, tag in enumerate(below) if tag in self.around), len(below) - 1)
-        first = max(0, min(middle - SIBLINGS // 2, len(below) - SIBLINGS))
-        return below[first : first + SIBLINGS], len(below) - SIBLINGS
+        """Of those below, which stand in the order in which they opened, some around where one is; and how many more
+        are open up to here."""
+        count = bisect_right(below, self.position, key=self._opened)
+        if count <= SIBLINGS:
+            return below[:count], 0
+        parent = below[0].parent
+        around = next((tag for tag in self.around if tag.parent == parent and tag != ROOT), below[count - 1])
+        middle = bisect_right(below, self._opened(around), key=self._opened) - 1
+        first = max(0, min(middle - SIBLINGS // 2, count - SIBLINGS))
+        return below[first : first + SIBLINGS], count - SIBLINGS
+
+    def _opened(self, tag: Tag) -> int:
+        return self.known.activations[tag].opened
 
     def _row(self, found: Activation, depth: int, here: Tag) -> Row:
         tag, record = found.tag, self.session.history.state.records.get(found.tag)

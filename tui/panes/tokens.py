@@ -22,6 +22,9 @@ from .page import Page, Row, Span, empty, row
 MOST = 200
 """So many tokens are listed: there may be millions."""
 
+LOOKED = 20_000
+"""Of so many activations."""
+
 
 def only_tag(session: Session) -> Tag | None:
     """The activation that alone is shown."""
@@ -32,16 +35,15 @@ def flight(session: Session) -> Page:
     """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
     history, top = session.history, only_tag(session)
     tokens, following, graph = history.state.flight, history.next_choice, history.graph
-    kept = list(islice(((at, token) for at, token in enumerate(tokens) if is_under(token.tag, top)), MOST))
-    if history.schedule == "lifo":
-        kept.reverse()
-    ready = {each.position for each in islice(could_fire(history.state), MOST)}
+    count = len(tokens)
+    last_first = zip(range(count - 1, -1, -1), reversed(tokens), strict=True)
+    order = last_first if history.schedule == "lifo" else enumerate(tokens)
+    kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
+    ready = {each.position for each in could_fire(history.state, kept)}
     rows = [_in_flight(graph, at, token, at == following, at in ready) for at, token in kept]
     if not rows:
         return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
-    return Page(
-        rows, f"{len(tokens):,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None)
-    )
+    return Page(rows, f"{count:,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None))
 
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:
@@ -64,7 +66,8 @@ def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 def store(session: Session) -> Page:
     """The waiting-matching store: by activation, the nodes that wait, with what they hold and what is missing."""
     history, top = session.history, only_tag(session)
-    waiting = ((tag, record) for tag, record in history.state.records.items() if record.waiting and is_under(tag, top))
+    records = islice(history.state.records.items(), LOOKED)
+    waiting = ((tag, record) for tag, record in records if record.waiting and is_under(tag, top))
     rows = list(islice(_stored(history.graph, waiting), MOST))
     held = [entry for tag, entries in history.state.held.items() for entry in entries if is_under(tag, top)]
     rows += [_held(history.graph, token) for _, token in held[:MOST]]

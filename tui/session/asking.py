@@ -117,8 +117,7 @@ def enabled(session: Session, words: Words) -> Said:
     words.done()
     history = session.history
     following, ready = history.next_choice, history.ask.could_fire()
-    lines, rows = list[str](), list[dict[str, Any]]()
-    for each in ready:
-        lines.append(f"{'->' if each.position == following else '  '} {each}")
-        rows.append({"position": each.position, "node": each.name, "tag": str(each.tag)})
-    return Said(cut(lines, MOST) or ["nothing could fire next"], {"enabled": rows, "next": following})
+    lines = [f"{'->' if each.position == following else '  '} {each}" for each in ready[:MOST]]
+    rows = [{"position": each.position, "node": each.name, "tag": str(each.tag)} for each in ready[:SOME]]
+    data = {"enabled": rows, "count": len(ready), "next": following}
+    return Said(shortened(lines, len(ready)) or ["nothing could fire next"], data)

@@ -11,6 +11,7 @@ from ...core.value import Value
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.event import Event
 from ...interp.questions.ask import tag_of
+from ...interp.travel.collector import LONG, set_aside
 from ...interp.travel.history import History
 from .focus import Focus
 
@@ -52,6 +53,8 @@ class Known:
         """Look at the events that are new."""
         for number in range(self.looked, len(history)):
             self._see(history.graph, number, history[number])
+            if (number + 1) % LONG == 0:
+                set_aside(self)
         self.looked = len(history)
 
     def _see(self, graph: Graph, number: int, event: Event) -> None:

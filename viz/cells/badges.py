@@ -7,6 +7,7 @@ Nothing moves for a badge, so that a graph stands still while its tokens run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from ..style import SIGNS
 from ..view import Badge, View
@@ -16,15 +17,18 @@ from .plates import cut, one_wide
 BLOCK = "█*"
 """What a box begins with that is to be found first, in Unicode and in ASCII."""
 
+Places: TypeAlias = dict[str | int, list[tuple[int, int]]]
+"""The cells of each box, frame and arrow: rows and columns."""
+
 _LONGEST = 12
 """Longer values are cut."""
 
 
-def marked(bare: Sequence[Sequence[Cell]], view: View) -> Grid:
+def marked(bare: Sequence[Sequence[Cell]], view: View, where: Places | None = None) -> Grid:
     """A grid of a view with what changes from moment to moment: badges, of each thing as many as there is room for and
-    how many more, and what is strong."""
+    how many more, and what is strong. `where` are its places, if somebody knows them."""
     grid = [list(row) for row in bare]
-    where = places(grid)
+    where = places(grid) if where is None else where
     used: set[tuple[int, int]] = set()
     for name, box in view.boxes.items():
         if box.strong and name in where:
@@ -47,9 +51,9 @@ def _strengthen(grid: Grid, where: Iterable[tuple[int, int]]) -> None:
         grid[row][column] = grid[row][column]._replace(strong=True)
 
 
-def places(grid: Sequence[Sequence[Cell]]) -> dict[str | int, list[tuple[int, int]]]:
+def places(grid: Sequence[Sequence[Cell]]) -> Places:
     """The cells of each thing, rows and columns, in order."""
-    found: dict[str | int, list[tuple[int, int]]] = {}
+    found: Places = {}
     for row, cells in enumerate(grid):
         for column, cell in enumerate(cells):
             for thing in cell.of:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..view import View
 from .ansi import printed
-from .badges import marked, places
+from .badges import Places, marked, places
 from .grid import Cell
 from .legend import legend
 from .paint import Canvas, paint
@@ -83,10 +83,10 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, ways: in
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 
 
-def redrawn(drawing: Drawing, view: View) -> Drawing:
+def redrawn(drawing: Drawing, view: View, where: Places | None = None) -> Drawing:
     """The drawing of a view that has the boxes and arrows of another, which has been drawn, but other badges: without
-    laying it out again. The legend stays."""
-    return drawing._replace(rows=tuple(map(tuple, marked(drawing.bare, view))))
+    laying it out again. The legend stays. `where` are the places of the bare drawing, if somebody keeps them."""
+    return drawing._replace(rows=tuple(map(tuple, marked(drawing.bare, view, where))))
 
 
 def _excess(size: tuple[int, int], width: int, height: int) -> float:

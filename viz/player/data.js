@@ -62,7 +62,16 @@ function isBelow(tag, around) {
   return tag === around;
 }
 
-const path = (tag) => (run.tags.up[tag] < 0 ? run.tags.step[tag] : `${path(run.tags.up[tag])}/${run.tags.step[tag]}`);
+// A tag as it is written; the middle of a very deep one is left out.
+const DEEP = 20, OUTER = 5, INNER = 6;
+
+function path(tag) {
+  const steps = [];
+  for (let at = tag; at >= 0; at = run.tags.up[at]) steps.push(run.tags.step[at]);
+  const left = steps.length - OUTER - INNER;
+  if (steps.length > DEEP + 1) steps.splice(INNER, left, `...${left.toLocaleString("en")} more...`);
+  return steps.reverse().join("/");
+}
 
 const counted = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 

@@ -1,9 +1,8 @@
-// What the page is doing: the position, whether it plays, what is chosen; and the keys, the mouse and the address.
+// What the page is doing: the position, whether it plays, what is chosen; and the address.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 16, 64];
 const BEAT = 900;
 const ADDRESS = 300;
-const LEGIBLE = 0.8;
 const byId = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -39,8 +38,11 @@ function seek(position, milliseconds = 0) {
   page.from = on && milliseconds ? page.position : near === undefined ? to : near;
   page.position = to;
   const live = stateAt(to);
-  if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => {});
-  else stand(live, page.filter);
+  if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => showMarks(live));
+  else {
+    stand(live, page.filter);
+    showMarks(live);
+  }
   update(live);
 }
 
@@ -87,39 +89,8 @@ function currentEvents() {
   return found.length ? found : page.position ? [page.position - 1] : [];
 }
 
-let marked = [];
-
-function mark(name, box) {
-  boxOf(box).classList.add(name);
-  marked.push([name, box]);
-}
-
-function marksOf(live, events) {
-  const badges = new Map();
-  const badge = (box, look, text) => { if (!badges.has(box)) badges.set(box, []); badges.get(box).push([look, text]); };
-  const ready = new Map();
-  for (const [token, place] of live) {
-    if (place === READY && shownUnder(token, page.filter)) ready.set(boxOfToken(token), (ready.get(boxOfToken(token)) || 0) + 1);
-    if (place === CAME) badge(boxOfToken(token), "came", value(run.tokens.v[token]));
-  }
-  for (const event of events) {
-    const box = run.nodes[run.events.node[event]][BOX], did = run.events.did[event];
-    if (did === FIRES) mark("fired", box);
-    if (did === TRAPS) { mark("trapped", box); badge(box, "trap", ""); }
-  }
-  if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
-  return [...badges].flatMap(([box, said]) => said.map(([look, text], row) => {
-    const { x, y } = frame(box);
-    return svg("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.signs[look][0]}`.trim());
-  }));
-}
-
 function update(live) {
-  for (const [name, box] of marked) boxOf(box).classList.remove(name);
-  marked = [];
   const events = currentEvents(), nodes = [...new Set(events.map((event) => run.events.node[event]))];
-  byId("marks").replaceChildren(...marksOf(live, events));
-  page.chosen.forEach((node) => mark("chosen", run.nodes[node][BOX]));
   updateSource(page.chosen, nodes.length <= 60 ? nodes : []);
   updateInspector(page.chosen, page.position, live);
   updateTree(page.position, page.filter, events.length ? run.events.tag[events[events.length - 1]] : -1);
@@ -152,18 +123,6 @@ function updateControls() {
   byId("result").textContent = over ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }
 
-// Keep some of what fired in sight, where not all of the graph is.
-function follow(nodes) {
-  const pane = byId("scroll");
-  if (!nodes.length || pane.scrollHeight <= pane.clientHeight + 4) return;
-  const outer = pane.getBoundingClientRect(), places = nodes.map((node) => boxOf(run.nodes[node][BOX]).getBoundingClientRect());
-  const inside = (box) => box.top >= outer.top && box.bottom <= outer.bottom && box.left >= outer.left && box.right <= outer.right;
-  if (places.some(inside)) return;
-  const inner = places[places.length - 1];
-  pane.scrollTop += inner.top - outer.top - outer.height / 2;
-  pane.scrollLeft += inner.left - outer.left - outer.width / 2;
-}
-
 // The address: #step=17 is after the 17th event of the run.
 
 let written = 0;
@@ -188,7 +147,9 @@ function readAddress() {
 
 function choose(nodes) {
   page.chosen = nodes;
-  update(stateAt(page.position));
+  const live = stateAt(page.position);
+  showMarks(live);
+  update(live);
 }
 
 function filterBy(tag) {
@@ -223,6 +184,7 @@ function faster(by) {
 
 function setPredicting(wanted) {
   pause();
+  if (page.filter >= 0) filterBy(0);
   predicting = wanted;
   guesses.clear();
   markGuesses();
@@ -237,55 +199,6 @@ function turnTheme() {
   document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
 }
 
-// Keys: what a key does, and what the help says of it.
-
-const KEYS = [
-  [[" "], "Space", "play or pause", () => (page.playing ? pause() : play())],
-  [["ArrowRight"], "→", "one step on", () => step(1)],
-  [["ArrowLeft"], "←", "one step back", () => step(-1)],
-  [["ArrowDown"], "↓", "on the graph: the next node", () => walkBoxes(1)],
-  [["ArrowUp"], "↑", "on the graph: the node before", () => walkBoxes(-1)],
-  [["Home"], "Home", "to the beginning", () => { pause(); seek(0); }],
-  [["End"], "End", "to the end", () => { pause(); seek(LENGTH); }],
-  [[..."0123456789"], "0 to 9", "to so many tenths of the run", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
-  [["+", "="], "+", "faster", () => faster(1)],
-  [["-"], "−", "slower", () => faster(-1)],
-  [["w"], "w", "steps by wave, or by event", () => setUnit(!page.byWave)],
-  [["p"], "p", "predict what fires next", () => setPredicting(!predicting)],
-  [["c"], "c", "check a prediction", () => check()],
-  [["t"], "t", "light or dark", turnTheme],
-  [["?"], "?", "these keys", () => byId("keys").showModal()],
-  [["Escape"], "Esc", "choose nothing, show all", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
-];
-
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
-  const target = event.target, onButton = target.closest("button, [role=button]");
-  if (target.closest("select") || (onButton && (event.key === " " || event.key === "Enter"))) return pressed(event, target);
-  const walks = event.key === "ArrowDown" || event.key === "ArrowUp";
-  if (walks && !target.closest("#plan")) return;
-  const row = KEYS.find(([keys]) => keys.includes(event.key));
-  if (!row) return;
-  event.preventDefault();
-  row[3](event.key);
-}
-
-// A box of the graph is a button; others press themselves.
-function pressed(event, target) {
-  const box = target.closest("#plan [role=button]");
-  if (!box || (event.key !== " " && event.key !== "Enter")) return;
-  event.preventDefault();
-  clickBox(box.id.slice(2));
-}
-
-function walkBoxes(by) {
-  const boxes = [...drawing.querySelectorAll("[role=button]")], at = boxes.indexOf(document.activeElement);
-  const to = boxes[Math.max(0, Math.min(boxes.length - 1, at + by))];
-  boxes.forEach((box) => { box.tabIndex = -1; });
-  to.tabIndex = 0;
-  to.focus();
-}
-
 function check() {
   if (!predicting || judged) return;
   judge(rightBoxes(page.position, after(page.position), page.byWave, stateAt(page.position)));
@@ -295,78 +208,3 @@ function onward() {
   const to = after(page.position);
   if (to !== undefined) seek(to, BEAT / 1.5);
 }
-
-// Zoom
-
-function zoom(by) {
-  const plan = byId("plan"), pane = byId("scroll"), fits = fitting();
-  if (by !== 1) page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
-  const scale = page.zoom || fits;
-  plan.style.width = `${plan.viewBox.baseVal.width * scale}px`;
-  plan.style.height = `${plan.viewBox.baseVal.height * scale}px`;
-  pane.classList.toggle("all", page.zoom === 0);
-}
-
-function fitting() {
-  const { width, height } = byId("plan").viewBox.baseVal, pane = byId("scroll");
-  return Math.max(0.1, Math.min((pane.clientWidth - 8) / width, (pane.clientHeight - 8) / height, 1.6));
-}
-
-// Beginning
-
-function listen() {
-  const clicks = {
-    first: () => { pause(); seek(0); }, back: () => step(-1), forward: () => step(1), last: () => { pause(); seek(LENGTH); },
-    play: () => (page.playing ? pause() : play()), predict: () => setPredicting(!predicting), theme: turnTheme,
-    help: () => byId("keys").showModal(), close: () => byId("keys").close(), answer: check, onward,
-    smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0),
-  };
-  for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
-  byId("slider").addEventListener("input", () => { pause(); seek(Number(byId("slider").value)); });
-  byId("unit").addEventListener("change", () => setUnit(byId("unit").value === "wave"));
-  byId("speed").addEventListener("change", () => setSpeed(Number(byId("speed").value)));
-  byId("plan").addEventListener("click", (event) => {
-    const box = event.target.closest("[role=button]");
-    if (box) clickBox(box.id.slice(2));
-  });
-  document.addEventListener("keydown", onKey);
-  addEventListener("hashchange", () => { pause(); seek(readAddress()); });
-  addEventListener("resize", () => { if (!page.zoom) zoom(0); });
-  addEventListener("beforeprint", () => buildStrip(stops, page.filter));
-}
-
-function fill() {
-  byId("called").textContent = run.called;
-  byId("note").textContent = run.note;
-  byId("note").hidden = !run.note;
-  byId("slider").max = LENGTH;
-  for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
-  if (!run.clocked) byId("unit").replaceChildren(new Option("event", "event"));
-  byId("printed-pane").hidden = !printing.length;
-  for (const look of ["flight", "waits", "parked", "held", "ready", "trap", "came"]) {
-    const said = document.createElement("span"), sign = document.createElement("b");
-    sign.className = `mark ${look}`;
-    sign.textContent = run.signs[look][0];
-    said.append(sign, ` ${run.signs[look][1]}`);
-    byId("legend").append(said);
-  }
-  for (const [, key, what] of KEYS) {
-    const row = byId("key-table").insertRow(), name = document.createElement("th");
-    name.textContent = key;
-    row.append(name);
-    row.insertCell().textContent = what;
-  }
-}
-
-buildTree(filterBy);
-buildSource(choose);
-buildInspector(choose);
-buildProfile((position) => { pause(); seek(position); });
-fill();
-listen();
-setSpeed(1);
-byId("unit").value = page.byWave ? "wave" : "event";
-drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
-page.zoom = fitting() < LEGIBLE ? LEGIBLE : 0;
-zoom(1);
-seek(readAddress());

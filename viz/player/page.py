@@ -36,7 +36,22 @@ from .plan import plan
 from .recording import arguments_of, recorded
 from .source import pieces
 
-SCRIPTS = ("data", "paths", "tokens", "tree", "source", "inspector", "profile", "predict", "print", "main")
+SCRIPTS = (
+    "data",
+    "paths",
+    "tokens",
+    "tree",
+    "source",
+    "inspector",
+    "profile",
+    "predict",
+    "marks",
+    "print",
+    "zoom",
+    "main",
+    "keys",
+    "begin",
+)
 """The scripts of a page, in their order: together they are one."""
 
 HEIGHT = 760
@@ -44,12 +59,14 @@ HEIGHT = 760
 
 
 class Choice(NamedTuple):
-    """What of a run a page shows: from which event on, how many, under which activation, and in how many boxes."""
+    """What of a run a page shows: from which event on, how many, under which activation; and of its graph, in how many
+    boxes, and which functions and loops are one each."""
 
     first: int = 0
     most: int = MOST
     under: str = ""
     boxes: int = LARGEST
+    fold: tuple[str, ...] = ()
 
 
 class Ending(NamedTuple):
@@ -96,7 +113,7 @@ def page_of_outcome(outcome: Outcome, choice: Choice | None = None) -> Page:
     """The page of a run that kept its events; raises Usage where it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
-    return _page(outcome.graph, outcome.events, None, outcome, choice or Choice(), None)
+    return _page(outcome.graph, tuple(outcome.events), None, outcome, choice or Choice(), None)
 
 
 def page_of_history(history: History, choice: Choice | None = None, progress: Progress | None = None) -> Page:
@@ -117,7 +134,7 @@ def _page(
     recording = recorded(graph, events, arguments)
     shown = part(recording, choice.first, choice.most, choice.under)
     ending = _ending(outcome, arguments_of(recording))
-    drawn = plan(graph, choice.boxes, progress)
+    drawn = plan(graph, choice.boxes, choice.fold, progress)
     form = Columns(shown, drawn, pieces(graph)).form()
     form |= ending._asdict() | {"note": shown.note, "clocked": int(ending.schedule == "waves"), "signs": _signs()}
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph import Graph
-from ..collapse import fitted
 from ..dot import dot
 from ..flat import graph_view
+from ..pictures import trimmed
 from ..render import Progress, render
 from ..style import BLACK, GREY, PALETTE
 from ..view import Arrow, View
@@ -49,18 +49,19 @@ class Plan(NamedTuple):
     """The number of the arrow from one box of the graph to a port of another, where it is drawn."""
 
 
-def plan(graph: Graph, most: int, progress: Progress | None = None) -> Plan:
-    """The plan of a graph, with at most so many boxes; raises Usage where Graphviz cannot lay it out."""
-    sketched = sketch(graph, most)
+def plan(graph: Graph, most: int, fold: tuple[str, ...] = (), progress: Progress | None = None) -> Plan:
+    """The plan of a graph, with at most so many boxes, and these functions and loops a box each; raises Usage where
+    there are none, or Graphviz cannot lay it out."""
+    sketched = sketch(graph, most, fold)
     roomy = f"{dot(sketched.view).rstrip().removesuffix('}')}{_ROOM}}}"
     drawn = render(roomy, "svg", progress=progress).decode()
     return sketched._replace(svg=_written(drawn, sketched.view))
 
 
-def sketch(graph: Graph, most: int) -> Plan:
+def sketch(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> Plan:
     """The plan of a graph before it is drawn."""
     whole = graph_view(graph)
-    view = fitted(whole, most)
+    view = trimmed(whole, (), fold, most)
     stands = dict(_stands(whole, view))
     return Plan("", view, stands, _ways(whole, view, stands))
 

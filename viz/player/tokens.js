@@ -89,19 +89,21 @@ function stand(live, filter) {
 }
 
 // Go from the state that is shown to another in so many milliseconds: all that moves, moves at once. First what is
-// delivered comes to its node, then what is sent leaves it.
-function glide(live, filter, milliseconds, done) {
+// delivered comes to its node, and `arrived` is called, then what is sent leaves it.
+function glide(live, filter, milliseconds, arrived) {
   cancelAnimationFrame(moving);
   const before = standing, after = spots(live, filter), legs = [];
   standing = after;
   for (const [token, spot] of before) if (!after.has(token)) legs.push({ spot, from: spot.part, to: live.has(token) ? spot.part : 1, begin: 0, end: 0.5, ends: true });
   for (const [token, spot] of after) legs.push(leg(spot, before.get(token)));
   const start = performance.now();
+  let waits = true;
   const tick = (now) => {
     const time = Math.min((now - start) / milliseconds, 1);
     for (const each of legs) draw(each, time);
+    if (waits && time >= 0.5) arrived();
+    waits = waits && time < 0.5;
     if (time < 1) moving = requestAnimationFrame(tick);
-    else done();
   };
   tick(start);
 }

@@ -155,6 +155,7 @@ def test_an_outcome_is_enough() -> None:
     page = page_of_history(history)
     assert fib.run(4, keep="events").player().html == page.html
     assert history.player().html == page.html
+    assert fib.run(4, keep="events", engine="fast").player().html == page.html
     assert page.name == "fib(4)"
 
 

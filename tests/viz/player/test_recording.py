@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import pytest
+import tagloom as tl
+from drawings import fib
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.value import fingerprint
 from tagloom.interp.event import Token
 from tagloom.interp.questions.why import could_fire
 from tagloom.interp.state import State
 from tagloom.interp.travel.history import History
+from tagloom.viz.player import recording as recordings
 from tagloom.viz.player.recording import Place, Recording, live_after, move, recorded
 from view_laws import runs
 
@@ -49,15 +53,44 @@ def differences(state: State, recording: Recording, live: dict[int, Place]) -> I
         yield "what could fire differs"
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
-@given(runs())
-def test_a_recording_is_the_history(history: History) -> None:
-    """After every event: the flight in its order, what waits, is parked, is held, has come, and what could fire."""
+def violations(history: History) -> Iterator[str]:
+    """What the recording of a run says that is otherwise in its history."""
     recording = recorded(history.graph, history[:], history.arguments)
     live: dict[int, Place] = {}
     move(live, recording.first)
     for position in range(len(history) + 1):
-        assert list(differences(history.jump(position), recording, live)) == [], position
+        yield from differences(history.jump(position), recording, live)
         if position < len(history):
             move(live, recording.moves[position])
-    assert live == live_after(recording, len(history))
+    if live != live_after(recording, len(history)):
+        yield "the end is otherwise than what the moves lead to"
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_a_recording_is_the_history(history: History) -> None:
+    """After every event: the flight in its order, what waits, is parked, is held, has come, and what could fire."""
+    assert list(violations(history)) == []
+
+
+def test_a_run_that_breaks_a_rule_is_recorded() -> None:
+    """Up to where it broke."""
+    text = "graph race(x: int64, y: int64) -> int64 {\n  m = merge x, y\n  return m\n}\n"
+    history = History(tl.parse_graph(text), [1, 2], unchecked=True)
+    assert history.run().status == "Broken"
+    assert list(violations(history)) == []
+
+
+@pytest.mark.parametrize("forgotten", ["_judged", "_begins", "_stays"])
+def test_a_recorder_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
+    """One that does not see what can fire, that leaves new tokens out, or delivered ones where they were."""
+    right = getattr(recordings._Recorder, forgotten)
+    wrong = {
+        "_judged": lambda self, numbers: [],
+        "_begins": lambda self, number, held: (right(self, number, held)[0], Place.GONE),
+        "_stays": lambda self, number, event: [(number, Place.FLIGHT), *right(self, number, event)[1:]],
+    }
+    history = fib.history(3)
+    history.run()
+    monkeypatch.setattr(recordings._Recorder, forgotten, wrong[forgotten])
+    assert list(violations(history))
