@@ -39,5 +39,6 @@ def _is_taken(key: tuple[Any, ...]) -> bool:
     late = [at for at, each in enumerate(key) if isinstance(each, np.ndarray)]
     if len(late) < 2:
         return not late or all(type(each) is not int for each in key)
-    side = key[late[0] : late[-1] + 1]
-    return all(isinstance(each, np.ndarray | int) for each in side) and all(each is None for each in key[: late[0]])
+    before, side, behind = key[: late[0]], key[late[0] : late[-1] + 1], key[late[-1] + 1 :]
+    alone = all(each is None for each in before) and all(type(each) is not int for each in behind)
+    return alone and all(isinstance(each, np.ndarray | int) for each in side)
