@@ -38,8 +38,10 @@ def test_truth_values_become_numbers() -> None:
     for dtype in dtypes.ALL:
         assert np.asarray(tl.asarray([True, False], dtype=dtype)).tolist() == [1, 0]
     assert np.asarray(tl.asarray([True, 3], dtype=tl.int8)).tolist() == [1, 3]
-    with pytest.raises(tl.Usage):
-        tl.asarray([True, 300], dtype=tl.int8)
+    for wrong in ([True, 300], [np.int64(300)], (np.uint64(128),)):
+        with pytest.raises(tl.Usage):
+            tl.asarray(wrong, dtype=tl.int8)
+    assert np.asarray(tl.asarray(np.array([300]), dtype=tl.int8)).tolist() == [44]  # an array is converted, and wraps
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)

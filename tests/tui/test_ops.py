@@ -7,6 +7,7 @@ import inspect
 import pytest
 import tagloom as tl
 from tagloom.core.act import ROWS
+from tagloom.core.hints import example
 from tagloom.tui.ops import described, listing
 
 NAMES = [name for name in ROWS if name != "store"]
@@ -25,6 +26,9 @@ def test_an_op_is_described(name: str) -> None:
     said = described(name)
     assert said.startswith(f"{name}: ") and f"= {name}" in said and ROWS[name].doc.strip() in said
     assert all(attribute in said for attribute in ROWS[name].attributes)
+    arity, written = ROWS[name].arity, example(name).partition(f"= {name} ")[2]
+    operands = [each for each in written.rstrip("`").split(", ") if each.isalpha()]
+    assert arity in (None, len(operands)), written
 
 
 def test_another_name_is_refused() -> None:

@@ -11,7 +11,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Usage
 from ...ops.open import steps
-from ...types import Type, kinds_in
+from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
 from ..concrete import Concrete, CopyNeeded, like
@@ -43,14 +43,15 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
 
 
 def _as(obj: Any, dtype: DType | None) -> Literal:
-    """A literal of a dtype, which whatever it was becomes; Python's integers are refused where they do not fit."""
+    """A literal of a dtype, which whatever it was becomes; integers and lists of them are refused that do not fit."""
     if dtype is None:
         return _literal(obj)
     try:
         return literal(obj, Type(dtype, None))
     except Usage as error:
         value = np.asarray(_literal(obj).value)
-        if dtype.is_integer and kinds_in(obj) <= {bool, int} and not _is_within(value, dtype):
+        is_counted = isinstance(obj, int | list | tuple) and value.dtype.kind in "biu"
+        if dtype.is_integer and is_counted and not _is_within(value, dtype):
             error.where = here()
             raise
         return literal(_plain("astype", value, dtype=dtype))
@@ -58,7 +59,7 @@ def _as(obj: Any, dtype: DType | None) -> Literal:
 
 def _is_within(integers: Any, dtype: DType) -> bool:
     low, high = dtype.range
-    return low <= int(integers.min()) and int(integers.max()) <= high
+    return not integers.size or (low <= int(integers.min()) and int(integers.max()) <= high)
 
 
 def _literal(obj: Any) -> Literal:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...errors import Usage
+from ...errors import Invalid, Usage
 from ...ops.key import Key, write_key
 from ..api import apply
 from ..concrete import Concrete
@@ -96,6 +96,9 @@ def _spread(x: Any, entries: list[Any]) -> list[Any]:
     if len(places) > 1:
         raise Usage("more than one ... in the brackets", where=here(), required="one")
     missing = rank_of(x) - taken
+    if missing < 0:
+        required = f"{rank_of(x)} at most"
+        raise Invalid("more indices than axes", rule="V4", where=here(), required=required, got=taken)
     at = places[0] if places else len(entries)
     return [*entries[:at], *[slice(None)] * missing, *entries[at + 1 :]]
 
