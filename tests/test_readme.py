@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_report_is_what_the_command_prints() -> None:
-    """The block below `--stats` is the output of the README's first command."""
+    """The block below `--stats` is the output of that command."""
     command = [sys.executable, "-m", "tagloom", "run", "papers_examples/recursion/fib.py", "10", "--stats"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True, env=_utf8()).stdout
     assert said in blocks("")

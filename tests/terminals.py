@@ -1,0 +1,100 @@
+"""A process at a terminal of its own, that is typed at through a pty, as a person would.
+
+`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, goes twenty steps on and
+back, and quits. Nothing is imported but the standard library, since that command installs all else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Terminal:
+    """A process at a terminal, and what has been written there."""
+
+    def __init__(self, process: subprocess.Popen[bytes], file: int) -> None:
+        self.process, self._file = process, file
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._file, text.encode())
+
+    def wait_for(self, pattern: str, seconds: float = 20) -> None:
+        """Read until something is there that was written since the last time."""
+        until = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < until and self._read(), f"{pattern!r} never came:\n{self.seen[-3000:]}"
+        self.seen = self.seen[found.end() :]
+
+    def ends(self) -> int:
+        """Read until the process has ended; its exit code."""
+        until = time.monotonic() + 20
+        while self._read() and self.process.poll() is None:
+            assert time.monotonic() < until, self.seen[-3000:]
+        return self.process.wait(5)
+
+    def _read(self) -> bool:
+        """Whether there may be more."""
+        if select.select([self._file], [], [], 0.1)[0]:
+            try:
+                read = os.read(self._file, 65536).decode(errors="replace")
+            except OSError:  # nobody writes any more
+                return False
+            self.seen += re.sub(r"\x1b\[[0-9;?<>=]*[a-zA-Z]", "", read)
+        return True
+
+
+@contextmanager
+def terminal(state: Path, command: Sequence[str], columns: int = 120, rows: int = 40) -> Iterator[Terminal]:
+    """A command at a terminal; `state` is the folder of what it is to remember."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(state), "PYTHONIOENCODING": "utf-8"}
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment)
+    os.close(theirs)
+    try:
+        yield Terminal(process, ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def main(command: str) -> int:
+    """The exit code of a shell's command that ends in the debugger."""
+    with (
+        TemporaryDirectory() as state,
+        terminal(Path(state), ["bash", "-euo", "pipefail", "-c", command]) as at,
+    ):
+        at.wait_for("a tour of a minute", 600)
+        at.type("\r" * 6)
+        at.wait_for("merge n")
+        time.sleep(1)
+        at.type("s" * 20)
+        at.wait_for("26 of 26|26/26")
+        at.type("S" * 20)
+        at.wait_for("0 of 26")
+        print("twenty steps on, and twenty back")
+        at.type("q")
+        return at.ends()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
