@@ -33,13 +33,28 @@ def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
 
 
 def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
-    """A second copy leaves alone what is there, and says so where it was changed."""
+    """A second copy leaves alone what was changed, says which files, and brings the others."""
     assert tagloom("examples", "--copy", "lessons").code == 0
     assert tagloom("examples", "--copy", "lessons").code == 0
     (folder / "lessons" / "fib.py").write_text("mine")
+    (folder / "lessons" / "sums.py").unlink()
     again = tagloom("examples", "--copy", "lessons")
-    assert again.code == 2 and "is another" in again.err
+    assert again.code == 1 and again.err.endswith("are others: lessons/fib.py\n")
     assert (folder / "lessons" / "fib.py").read_text() == "mine"
+    assert (folder / "lessons" / "sums.py").read_text() == programs()["sums.py"]
+
+
+def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
+    """No link is followed to write a file elsewhere; a folder, or a file where the folder should be, is named."""
+    (folder / "lessons").mkdir()
+    (folder / "lessons" / "fib.py").symlink_to(folder / "elsewhere.py")
+    (folder / "lessons" / "chain.py").mkdir()
+    ran = tagloom("examples", "--copy", "lessons")
+    assert ran.code == 1 and ran.err.endswith("are others: lessons/chain.py, lessons/fib.py\n")
+    assert not (folder / "elsewhere.py").exists()
+    (folder / "file").write_text("")
+    ran = tagloom("examples", "--copy", "file")
+    assert ran.code == 2 and "got: file\n" in ran.err
 
 
 def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
