@@ -25,17 +25,19 @@ function after(position) {
   return stops.find((stop) => stop > position);
 }
 
-function before(position) {
-  for (let i = stops.length - 1; i >= 0; i--) if (stops[i] < position) return stops[i];
+function before(position, among = stops) {
+  for (let i = among.length - 1; i >= 0; i--) if (among[i] < position) return among[i];
   return undefined;
 }
+
+// The events of a step that leads to a position: those since the stop before, whatever activation is chosen.
+const since = (position) => before(position, page.byWave ? waveStops : allStops) || 0;
 
 // Moving
 
 function seek(position, milliseconds = 0) {
   const to = Math.max(0, Math.min(position, LENGTH)), on = to > page.position;
-  const near = before(to);
-  page.from = on && milliseconds ? page.position : near === undefined ? to : near;
+  page.from = on && milliseconds ? page.position : since(to);
   page.position = to;
   const live = stateAt(to);
   if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => showMarks(live));
@@ -86,7 +88,7 @@ function beat() {
 function currentEvents() {
   const found = [];
   for (let event = page.from; event < page.position; event++) if (page.filter < 0 || isBelow(run.events.tag[event], page.filter)) found.push(event);
-  return found.length ? found : page.position ? [page.position - 1] : [];
+  return found;
 }
 
 function update(live) {
@@ -118,7 +120,7 @@ function updateControls() {
   byId("where").textContent = where;
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
-  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(page.from, position)}`;
+  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(currentEvents(), position, page.filter)}`;
   const over = position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
   byId("result").textContent = over ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }

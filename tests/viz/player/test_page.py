@@ -189,6 +189,33 @@ def test_an_activation_alone(tab: Tab, page: Path) -> None:
     assert tab.text("filter") == "All are shown."
 
 
+def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
+    """By waves: at each stop of an activation the sentence and the lit nodes are of its events in that wave alone;
+    where nothing happens in it, that is said."""
+    events = list(fib.run(5, keep="events").events)
+    waves = [sum(each.ends_wave for each in events[:number]) for number in range(len(events))]
+    inside = [
+        str(event.token.tag).startswith("main/fib/fib/") or str(event.token.tag) == "main/fib/fib" for event in events
+    ]
+    tab.open(page, "#step=1")
+    tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
+    assert tab.text("sentence").endswith("Nothing happens under main/fib/fib.")
+    assert tab.run("document.querySelectorAll('.fired').length") == 0
+    for wave in sorted({wave for wave, own in zip(waves, inside, strict=True) if own})[:12]:
+        tab.key("ArrowRight")
+        own = [event for event, at, of in zip(events, waves, inside, strict=True) if of and at == wave]
+        fired = [event for event in own if event.fired]
+        said = tab.text("sentence")
+        if len(fired) > 1:
+            assert f"{len(fired)} firings at once: " in said
+        else:
+            assert said.count(" fires under main/fib/fib") == len(fired) and "at once" not in said
+        nodes = {f"b-n{event.token.node}" for event in fired}
+        assert set(tab.run("[...document.querySelectorAll('.fired')].map(each => each.id)")) == nodes
+    tab.key("Escape")
+    assert tab.text("filter") == "All are shown."
+
+
 HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u003c"
 
 
