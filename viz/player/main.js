@@ -100,7 +100,7 @@ function update(live) {
   updatePrinted();
   updateControls();
   follow(nodes);
-  if (predicting) ask(page.byWave, after(page.position) === undefined);
+  if (predicting) ask(page.byWave, after(page.position) === undefined ? ending() : "");
   if (!page.playing) writeAddress();
 }
 
@@ -121,8 +121,17 @@ function updateControls() {
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
   byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(currentEvents(), position, page.filter)}`;
-  const over = position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
-  byId("result").textContent = over ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
+  byId("result").textContent = isOver() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
+}
+
+// Whether the run ends where the page stands: pages of a part of it end elsewhere.
+function isOver() {
+  return page.position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
+}
+
+function ending() {
+  if (!isOver()) return "This page ends here; the run goes on.";
+  return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
 // The address: #step=17 is after the 17th event of the run.
@@ -154,11 +163,18 @@ function choose(nodes) {
   update(live);
 }
 
+// A prediction is of the whole run: while one predicts, no activation is chosen.
 function filterBy(tag) {
-  page.filter = tag === 0 || tag === page.filter ? -1 : tag;
-  byId("filter").textContent = page.filter < 0 ? "All are shown." : `Only ${path(page.filter)} is shown, with all below it.`;
+  page.filter = predicting || tag === 0 || tag === page.filter ? -1 : tag;
+  sayFilter();
   chooseStops();
   seek(page.position);
+}
+
+function sayFilter() {
+  const all = predicting ? "All are shown while you predict." : "All are shown.";
+  byId("filter").textContent = page.filter < 0 ? all : `Only ${path(page.filter)} is shown, with all below it.`;
+  byId("tags").setAttribute("aria-disabled", String(predicting));
 }
 
 function clickBox(name) {
@@ -186,8 +202,8 @@ function faster(by) {
 
 function setPredicting(wanted) {
   pause();
-  if (page.filter >= 0) filterBy(0);
   predicting = wanted;
+  filterBy(0);
   guesses.clear();
   markGuesses();
   byId("predict").setAttribute("aria-pressed", String(predicting));
@@ -202,8 +218,9 @@ function turnTheme() {
 }
 
 function check() {
-  if (!predicting || judged) return;
-  judge(rightBoxes(page.position, after(page.position), page.byWave, stateAt(page.position)));
+  const to = after(page.position);
+  if (!predicting || judged || to === undefined) return;
+  judge(rightBoxes(page.position, to, page.byWave, stateAt(page.position)));
 }
 
 function onward() {

@@ -164,6 +164,58 @@ def test_predictions_by_wave(tab: Tab, page: Path) -> None:
     assert tab.text("asked") == "Right: 1 node."
 
 
+def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
+    """While one predicts, an activation cannot be chosen, and the tree says so; at the end it is said how it ended."""
+    tab.open(page, "#step=60")
+    tab.key("p")
+    tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
+    assert tab.text("filter") == "All are shown while you predict."
+    tab.key("End")
+    assert tab.text("asked") == "The run is over: it returned 8."
+    tab.key("c")
+    assert tab.text("asked") == "The run is over: it returned 8."
+    tab.key("p")
+    assert tab.text("filter") == "All are shown."
+
+
+def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
+    """Is not over; and a page of a part of a run ends before the run does."""
+    tab.open(saved(fib.history(5, limits=tl.Limits(20)), tmp_path / "limit.html"))
+    tab.key("p")
+    tab.key("End")
+    assert tab.text("asked") == "The run ended here: the run exceeds the limit of 20 on firings."
+    tab.open(saved(fib.history(6), tmp_path / "part.html", first=20, most=30))
+    assert tab.text("sentence").startswith("Step 20 of") and ": Before event 20: " in tab.text("sentence")
+    tab.key("p")
+    tab.key("End")
+    assert tab.text("asked") == "This page ends here; the run goes on."
+
+
+def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
+    """At the beginning of a page, how many tokens are in flight, wait, are parked or held."""
+    history = fib.history(6)
+    target = saved(history, tmp_path / "page.html", first=40, most=30)
+    state = history.jump(40)
+    tab.open(target)
+    said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting} waiting."
+    assert tab.text("sentence").endswith(said)
+
+
+def test_a_trap_is_told_in_full(tab: Tab, tmp_path: Path) -> None:
+    """Before what else happens in its wave; it is no firing of those that are counted."""
+
+    @tl.function
+    def main(n: tl.int64) -> tl.int64:
+        return (7 // n) + (n * 2) + (n - 4)
+
+    tab.open(saved(main.history(0), tmp_path / "page.html"))
+    for _ in range(9):
+        tab.key("ArrowRight")
+        if " traps on " in (said := tab.text("sentence")):
+            break
+    assert 0 < said.index(" traps on 7, 0: ") < said.index("2 firings at once: ")
+
+
 def test_the_source_and_the_graph_are_lit_together(tab: Tab, page: Path) -> None:
     """A click on a line chooses its nodes; a click on a node lights its line, and says what is known of it."""
     tab.open(page, "#step=50")
