@@ -99,9 +99,13 @@ function update(live) {
   updateProfile(page.position);
   updatePrinted();
   updateControls();
-  follow(nodes);
+  follow(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
   if (predicting) ask(page.byWave, after(page.position) === undefined ? ending() : "");
   if (!page.playing) writeAddress();
+}
+
+function boxesInFlight(live) {
+  return [...new Set([...live].filter(([, place]) => flies(place)).map(([token]) => boxOfToken(token)))];
 }
 
 function updatePrinted() {

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import tagloom as tl
-from chromium import Tab, chromium
+from chromium import Tab
 from drawings import fib
 from tagloom.interp.questions.why import could_fire
 from tagloom.viz.player.page import Choice, page_of_history
 
 LAST = "document.getElementById('slider').value === document.getElementById('slider').max"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Tab]:
-    with chromium() as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(browser: Tab) -> Iterator[Tab]:
-    """A tab whose page complains of nothing, and asks the network for nothing."""
-    browser.complaints.clear()
-    browser.requests.clear()
-    browser.prefer(reduced_motion="reduce", color_scheme="light")
-    yield browser
-    assert browser.complaints == []
-    assert browser.requests == []
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fib(5), by waves."""
-    target = tmp_path_factory.mktemp("pages") / "fib.html"
-    fib.run(5, keep="events").player().save(target)
-    return target
 
 
 def saved(history: tl.History, target: Path, **choice: int | str) -> Path:
