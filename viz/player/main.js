@@ -150,9 +150,10 @@ function writeAddress() {
   }, ADDRESS);
 }
 
+// The position that the address names; none where it names none.
 function readAddress() {
   const found = /^#step=(\d{1,9})$/.exec(location.hash);
-  if (!found) return 0;
+  if (!found) return undefined;
   let position = 0;
   while (position < LENGTH && run.events.at[position] < Number(found[1])) position++;
   return position;

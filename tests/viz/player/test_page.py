@@ -83,6 +83,9 @@ def test_the_address(tab: Tab, page: Path) -> None:
     tab.wait("location.hash === '#step=18'")
     tab.run("location.hash = '#step=3'")
     tab.wait("document.getElementById('slider').value === '3'")
+    tab.run("location.hash = '#steps=x'")
+    tab.run("new Promise(done => setTimeout(done, 100))")
+    assert position(tab) == 3, "an address that names no step is ignored"
 
 
 def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:

@@ -43,6 +43,19 @@ def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
         assert seen > 0 or not fired, tab.text("where")
 
 
+def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
+    """Shift and an arrow scroll, and do not step."""
+    tab.open(wide)
+    at = "document.getElementById('scroll').scrollLeft"
+    tab.run(f"{at} = 100")
+    tab.key("Shift+ArrowRight")
+    assert tab.run(at) == 160
+    tab.key("Shift+ArrowLeft")
+    tab.key("Shift+ArrowLeft")
+    assert tab.run(at) == 40
+    assert tab.run("document.getElementById('slider').value") == "0"
+
+
 def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
     """Each moment has a row of the paper, and is as high as its width asks for."""
     tab.open(wide)
