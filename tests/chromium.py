@@ -104,11 +104,12 @@ class Tab:
         return str(self.run(f"document.getElementById({json.dumps(name)}).textContent"))
 
     def key(self, key: str) -> None:
-        """Press a key."""
-        named = {"Space": " "}.get(key, key)
+        """Press a key, as `Space` or `Shift+ArrowRight`."""
+        last = key.removeprefix("Shift+")
+        named, held = {"Space": " "}.get(last, last), 8 * key.startswith("Shift+")
         text = {"text": named} if len(named) == 1 else {}
-        self.do("Input.dispatchKeyEvent", type="keyDown", key=named, **text)
-        self.do("Input.dispatchKeyEvent", type="keyUp", key=named)
+        self.do("Input.dispatchKeyEvent", type="keyDown", key=named, modifiers=held, **text)
+        self.do("Input.dispatchKeyEvent", type="keyUp", key=named, modifiers=held)
 
     def click(self, selector: str) -> None:
         """Click an element, as a script does."""

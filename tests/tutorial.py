@@ -16,7 +16,8 @@ PICTURES = ROOT / "docs" / "tutorial"
 
 
 class Command(NamedTuple):
-    """A command of the page: its words after `tagloom`, and the beginning of what it says, where the page has it."""
+    """A command of the page: its words after `tagloom`, and what it says where the page has it; where that ends
+    in "...", only the beginning."""
 
     words: list[str]
     says: str
@@ -36,13 +37,21 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
 
 
+def expected(words: list[str]) -> int:
+    """With what a command exits: those that show what goes wrong, with 1."""
+    return int(("--k" in words and "run" in words) or "--against" in words)
+
+
 def main() -> None:
+    """Make the pictures; ends where a command exits otherwise than the page says, and then none is written."""
     PICTURES.mkdir(exist_ok=True)
     with TemporaryDirectory() as name:
         folder = Path(name)
         for words, _ in commands():
             print(*words, flush=True)
-            run(words, folder)
+            ran = run(words, folder)
+            if ran.returncode != expected(words):
+                sys.exit(f"it exits with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
         for picture in folder.glob("*.svg"):
             (PICTURES / picture.name).write_bytes(picture.read_bytes())
 

@@ -8,7 +8,7 @@ from itertools import islice, product
 
 from ..core.dtypes import DType, float32, float64
 from ..core.dtypes import bool as bool_
-from ..core.errors import Usage, counted
+from ..core.errors import Exhausted, Usage, counted
 from ..core.types import Type
 from ..core.value import same, show
 from ..core.world import World
@@ -22,7 +22,7 @@ MOST = 24
 """So many lists of arguments are tried where nobody names one."""
 
 FIRINGS = 100_000
-"""A run of an exercise that takes more counts as one that does not end."""
+"""Where nobody names a limit, a run of an exercise that takes more counts as one that does not end."""
 
 _WHOLE = ("0", "1", "2", "3", "5", "8", "-1")
 _REAL = ("0.0", "1.0", "2.5", "-3.0")
@@ -31,27 +31,52 @@ _TRUTH = ("true", "false")
 
 def against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
     """Run both on the arguments, without any on small ones, and print a line for each; 1 where they differ, and then
-    the first difference, explained.
+    the first difference, explained; 1 too where the reference came to no end, and nothing was decided.
 
     Raises Usage where there are no such programs, and where arguments are needed.
     """
-    least = Limits(min(limits.firings, FIRINGS), limits.tokens, limits.depth)
-    lists = [tuple(words)] if words else list(small(find(reference)))
-    for each in lists:
-        runs, printed = [], []
-        for file in (target, reference):
-            lines: list[str] = []
-            history = Start(file, each, Options(limits=least)).history(World(lines.append))
-            history.run()
-            runs.append(history)
-            printed.append(lines)
-        said = _difference(runs[0].outcome(), runs[1].outcome(), printed)
-        print(f"{'differs' if said else 'agrees':8} {_called(runs[1])} {_ending(runs[1].outcome())}")
-        if said:
+    _check_parameters(find(target), find(reference))
+    agreed = 0
+    for each in [tuple(words)] if words else list(small(find(reference))):
+        runs, printed = zip(*(_run(file, each, limits) for file in (target, reference)), strict=True)
+        mine, right = (history.outcome() for history in runs)
+        if right.status == "Exhausted":
+            print(f"{'undecided':9} {_called(runs[1])}: the reference {_limit(right, limits)}")
+            continue
+        said = _difference(mine, right, printed, limits)
+        if not said:
+            print(f"{'agrees':9} {_called(runs[1])} {_ending(right, limits)}")
+        else:
+            print(f"{'differs':9} {_called(runs[1])} the reference: {_ending(right, limits)}")
             print("\n".join([*said, *_explained(*runs)]), file=sys.stderr)
             return 1
-    print(f"{counted(len(lists), 'run')} agree{'s' * (len(lists) == 1)}")
-    return 0
+        agreed += 1
+    print(f"{counted(agreed, 'run')} agree{'s' * (agreed == 1)}" if agreed else "nothing was decided")
+    return int(not agreed)
+
+
+def _check_parameters(mine: Runnable, right: Runnable) -> None:
+    """Raises Usage where the two take other arguments, as far as they say which."""
+    got, required = parameters(mine), parameters(right)
+    kinds = zip((type_ for _, type_ in got), (type_ for _, type_ in required), strict=False)
+    if len(got) != len(required) or any(one and other and one.dtype is not other.dtype for one, other in kinds):
+        raise Usage(
+            "the two take different arguments",
+            required=_signature(required),
+            got=_signature(got),
+        )
+
+
+def _signature(takes: Sequence[tuple[str, Type | None]]) -> str:
+    return f"({', '.join(each if type_ is None else f'{each}: {type_}' for each, type_ in takes)})"
+
+
+def _run(file: str, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
+    """A program that has been run, and the lines that it printed."""
+    lines: list[str] = []
+    history = Start(file, words, Options(limits=limits)).history(World(lines.append))
+    history.run()
+    return history, lines
 
 
 def small(subject: Runnable) -> Iterator[tuple[str, ...]]:
@@ -72,15 +97,13 @@ def _words(name: str, type_: Type | None) -> tuple[str, ...]:
     return _WHOLE[:-1] if kind.__name__.startswith("u") else _WHOLE
 
 
-def _difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]]) -> list[str]:
-    """How the ends differ, in words; nothing where they do not, or where the right one came to none."""
-    if right.status == "Exhausted":
-        return []
+def _difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
+    """How the ends differ, in words; nothing where they do not."""
     if mine.status != right.status or len(mine.results) != len(right.results):
-        return ["the runs end differently", f"  required: {_ending(right)}", f"  got: {_ending(mine)}"]
+        return ["the runs end differently", f"  required: {_ending(right, limits)}", f"  got: {_ending(mine, limits)}"]
     pairs = zip(mine.results, right.results, strict=True)
     if not all(a is b is None or (a is not None and b is not None and same(a, b)) for a, b in pairs):
-        return ["the results differ", f"  required: {_ending(right)}", f"  got: {_ending(mine)}"]
+        return ["the results differ", f"  required: {_ending(right, limits)}", f"  got: {_ending(mine, limits)}"]
     for number, (got, wanted) in enumerate(zip(*printed, strict=False), 1):
         if got != wanted:
             return [f"line {number} that is printed differs", f"  required: {wanted}", f"  got: {got}"]
@@ -102,8 +125,17 @@ def _called(history: History) -> str:
     return f"{history.graph.name}({', '.join(map(show, history.arguments))})"
 
 
-def _ending(outcome: Outcome) -> str:
+def _ending(outcome: Outcome, limits: Limits) -> str:
+    if outcome.status == "Exhausted":
+        return f"Exhausted: it {_limit(outcome, limits)}"
     if outcome.missing or outcome.status != "Returned":
         trap = f": {outcome.traps[0].message}" if outcome.traps else ""
         return f"{outcome.status}{trap}"
     return ", ".join("-" if value is None else show(value) for value in outcome.results)
+
+
+def _limit(outcome: Outcome, limits: Limits) -> str:
+    """Which limit a run came to."""
+    if isinstance(outcome.error, Exhausted) and outcome.error.limit != "firings":
+        return f"did not end: {outcome.error.message}"
+    return f"did not end within {counted(limits.firings, 'firing')}"

@@ -38,13 +38,14 @@ from ..interp.record import record, with_critical_path, words
 from ..interp.reference import Limits, breaks_rules, structure_of
 from ..interp.replay import open_log
 from ..viz.collapse import LARGEST
+from .against import FIRINGS
 from .against import against as run_against
 from .begin import Options, Start
 from .debug_command import debug
 from .examples import examples
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
-from .options import LITERALS, Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Target, Tokens
+from .options import LITERALS, Arguments, Bound, Bytes, CheckedFirings, Depth, Firings, Seconds, Seed, Target, Tokens
 from .play import play
 from .report import stats_report
 from .schedules import explored
@@ -156,7 +157,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
 def check(
     target: Target,
     args: Arguments = None,
-    max_firings: Firings = 1_000_000,
+    max_firings: CheckedFirings = None,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
     seed: Seed = 0,
@@ -180,12 +181,14 @@ def check(
     NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
     all its .tl files, a line a file.
 
-    With --against, it is run beside a right one, without ARGS on small ones; where they differ first, it says why.
+    With --against, it is run beside a right one, without ARGS on small ones; where they differ first, it says why. A
+    run on which the right one does not end decides nothing.
     With --every-schedule, how many schedules there are, and all the ways in which they end, with the positions in the
     flight that lead there.
     """
     if against is not None:
-        raise typer.Exit(run_against(target, against, args or [], Limits(max_firings, max_tokens, max_depth)))
+        most = FIRINGS if max_firings is None else max_firings
+        raise typer.Exit(run_against(target, against, args or [], Limits(most, max_tokens, max_depth)))
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
@@ -199,7 +202,7 @@ def check(
         raise typer.Exit(_check_every(target, args or [], choices, options))
     if k is not None:
         raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
-    limits = Limits(max_firings, max_tokens, max_depth)
+    limits = Limits(1_000_000 if max_firings is None else max_firings, max_tokens, max_depth)
     if target and not args and (files := sorted(Path(target).glob("*.tl"))):
         raise typer.Exit(_check_files(files, limits))
     document = None if args else document_of(target)

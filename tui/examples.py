@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -18,15 +20,16 @@ _SUFFIX = ".txt"
 def examples(
     copy: Annotated[Path | None, typer.Option(help="Copy them into this folder, which need not be there yet.")] = None,
 ) -> None:
-    """List the example programs, or copy them."""
+    """List the example programs, or copy them; what was changed in the folder is left alone, and then the exit is 1."""
     found = dict(sorted(programs().items()))
     if copy is None:
         print("\n".join(f"{name:16} {_first_line(text)}" for name, text in found.items()))
         return
-    for name, text in found.items():
-        _check_free(copy / name, text)
-    for name, text in found.items():
-        print(_copied(copy / name, text))
+    others = [copy / name for name, text in found.items() if not _copied(copy / name, text)]
+    if others:
+        named = ", ".join(map(str, others))
+        print(f"left alone, since they are there and are others: {named}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def programs() -> dict[str, str]:
@@ -40,17 +43,16 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0].strip('"')
 
 
-def _check_free(target: Path, text: str) -> None:
-    """Raises Usage where another file is in the way."""
-    if target.exists() and target.read_bytes() != text.encode():
-        raise Usage("this file is there, and is another", got=target, hint="copy into another folder")
-
-
-def _copied(target: Path, text: str) -> Path:
-    """Write a file; raises Usage where that is impossible."""
+def _copied(target: Path, text: str) -> bool:
+    """Write a file, and say its name; False where another is there. Raises Usage where it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        if not os.path.lexists(target):
+            with target.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        elif not target.is_file() or target.read_bytes() != text.encode():
+            return False
     except OSError as error:
-        raise Usage("this file cannot be written", got=target, hint=error.strerror) from None
-    return target
+        raise Usage("this file cannot be written", got=error.filename or target, hint=error.strerror) from None
+    print(target)
+    return True

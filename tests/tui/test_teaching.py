@@ -33,20 +33,35 @@ def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
 
 
 def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
-    """A second copy leaves alone what is there, and says so where it was changed."""
+    """A second copy leaves alone what was changed, says which files, and brings the others."""
     assert tagloom("examples", "--copy", "lessons").code == 0
     assert tagloom("examples", "--copy", "lessons").code == 0
     (folder / "lessons" / "fib.py").write_text("mine")
+    (folder / "lessons" / "sums.py").unlink()
     again = tagloom("examples", "--copy", "lessons")
-    assert again.code == 2 and "is another" in again.err
+    assert again.code == 1 and again.err.endswith("are others: lessons/fib.py\n")
     assert (folder / "lessons" / "fib.py").read_text() == "mine"
+    assert (folder / "lessons" / "sums.py").read_text() == programs()["sums.py"]
+
+
+def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
+    """No link is followed to write a file elsewhere; a folder, or a file where the folder should be, is named."""
+    (folder / "lessons").mkdir()
+    (folder / "lessons" / "fib.py").symlink_to(folder / "elsewhere.py")
+    (folder / "lessons" / "chain.py").mkdir()
+    ran = tagloom("examples", "--copy", "lessons")
+    assert ran.code == 1 and ran.err.endswith("are others: lessons/chain.py, lessons/fib.py\n")
+    assert not (folder / "elsewhere.py").exists()
+    (folder / "file").write_text("")
+    ran = tagloom("examples", "--copy", "file")
+    assert ran.code == 2 and "got: file\n" in ran.err
 
 
 def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
     """The first arguments on which it differs are said, what was required, and where the two go apart."""
     tagloom("examples", "--copy", "lessons")
     ran = tagloom("check", "lessons/power.py", "--against", "lessons/power_right.py")
-    assert ran.code == 1 and ran.out == "agrees   power(0, 0) 1\ndiffers  power(0, 1) 0\n"
+    assert ran.code == 1 and ran.out == "agrees    power(0, 0) 1\ndiffers   power(0, 1) the reference: 0\n"
     assert "required: 0\n  got: 1" in ran.err and "the runs differ first at node" in ran.err
 
 
@@ -60,7 +75,7 @@ def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
     assert ran.code == 0 and ran.out.splitlines()[-1] == f"{MOST} runs agree" and ran.err == ""
     assert (
         tagloom("check", "mine.py", "7", "3", "--against", "lessons/distance.py").out
-        == "agrees   main(7, 3) 4\n1 run agrees\n"
+        == "agrees    main(7, 3) 4\n1 run agrees\n"
     )
 
 
@@ -81,13 +96,35 @@ def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: s
     assert ran.code == 1 and ran.err.startswith(said)
 
 
-def test_a_reference_that_does_not_end_says_nothing(tagloom: Any, folder: Path) -> None:
-    """Where the right program comes to no end, nothing is compared."""
+def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
+    """Such a run is said, and does not count as one that agrees; where there is no other, that is a failure."""
     tagloom("examples", "--copy", "lessons")
     source = (folder / "lessons" / "squares.py").read_text()
     (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
     ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
-    assert ran.code == 0 and "Exhausted" in ran.out
+    said = "undecided main(3): the reference did not end within 500 firings"
+    assert ran.code == 1 and ran.out == f"{said}\nnothing was decided\n"
+    (folder / "sometimes.py").write_text(source.replace("i <= n", "(i <= n) | (n == 3)"))
+    ran = tagloom("check", "lessons/squares.py", "--against", "sometimes.py", "--max-firings", "500")
+    assert ran.code == 0 and said in ran.out.splitlines() and ran.out.endswith("\n6 runs agree\n")
+    ran = tagloom("check", "endless.py", "3", "--against", "lessons/squares.py", "--max-firings", "500")
+    assert ran.code == 1 and "got: Exhausted: it did not end within 500 firings" in ran.err
+
+
+def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
+    """By default a run ends at 100,000 firings; a limit that is named holds instead."""
+    tagloom("examples", "--copy", "lessons")
+    words = ("check", "lessons/squares.py", "20000", "--against", "lessons/squares.py")
+    assert "did not end within 100,000 firings" in tagloom(*words).out
+    ran = tagloom(*words, "--max-firings", "1000000")
+    assert ran.code == 0 and ran.out.endswith("1 run agrees\n")
+
+
+def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
+    """Are not run: what each takes is said."""
+    tagloom("examples", "--copy", "lessons")
+    ran = tagloom("check", "lessons/fib.py", "--against", "lessons/sums.py")
+    assert ran.code == 2 and "required: (x: int64, y: int64)" in ran.err and "got: (n: int64)" in ran.err
 
 
 def test_small_arguments(folder: Path) -> None:

@@ -16,7 +16,10 @@ function listen() {
     if (box) clickBox(box.id.slice(2));
   });
   document.addEventListener("keydown", onKey);
-  addEventListener("hashchange", () => { pause(); seek(readAddress()); });
+  addEventListener("hashchange", () => {
+    const to = readAddress();
+    if (to !== undefined) { pause(); seek(to); }
+  });
   addEventListener("resize", () => { if (!page.zoom) zoom(0); });
   addEventListener("beforeprint", () => buildStrip(stops, page.filter));
 }
@@ -55,4 +58,4 @@ byId("unit").value = page.byWave ? "wave" : "event";
 drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
 page.zoom = fitting() < LEGIBLE ? LEGIBLE : 0;
 zoom(1);
-seek(readAddress());
+seek(readAddress() || 0);

@@ -94,16 +94,38 @@ function told(event) {
   return `${name} fires ${under}: ${run.nodes[node[event]][OP]} ${operands} → ${made}.${printed}`;
 }
 
-// A sentence for the events between two positions.
-function toldAll(from, to) {
-  if (to === 0) return `The beginning: ${counted(stateAt(0).size, "token")} in flight.`;
-  if (to - from === 1) return told(from);
-  const events = [];
-  for (let event = from; event < to; event++) events.push(event);
-  const firing = events.filter((event) => run.events.did[event] === FIRES || run.events.did[event] === TRAPS);
-  const names = firing.slice(0, 4).map((event) => `${run.nodes[run.events.node[event]][NAME]} under ${path(run.events.tag[event])}`);
-  const more = firing.length > 4 ? `; and ${firing.length - 4} more` : "";
-  const stay = events.length - firing.length;
-  return `${counted(firing.length, "node")} fire${firing.length === 1 ? "s" : ""} at once: ${names.join("; ")}${more}.` +
-    (stay ? ` ${counted(stay, "token")} wait${stay === 1 ? "s" : ""}.` : "");
+// Sentences for some events: traps first, each in full; then what fired, and what came and stays.
+function toldAll(events, position, filter) {
+  if (!position) return toldBefore(filter);
+  if (!events.length) return `Nothing happens under ${path(filter)}.`;
+  if (events.length === 1) return told(events[0]);
+  const doing = (did) => events.filter((event) => run.events.did[event] === did);
+  const stay = doing(STAYS).length, parked = doing(PARKS).length;
+  const said = [...doing(TRAPS).map(told), toldFirings(doing(FIRES), events)];
+  if (stay) said.push(`${counted(stay, "token")} wait${stay === 1 ? "s" : ""}.`);
+  if (parked) said.push(`${counted(parked, "token")} ${parked === 1 ? "is" : "are"} parked.`);
+  return said.filter(Boolean).join(" ");
+}
+
+const NAMED = 4;
+
+function toldFirings(firing, events) {
+  if (firing.length < 2) return firing.map(told).join("");
+  const names = firing.slice(0, NAMED).map((event) => `${run.nodes[run.events.node[event]][NAME]} under ${path(run.events.tag[event])}`);
+  if (firing.length > NAMED) names.push(`and ${(firing.length - NAMED).toLocaleString("en")} more`);
+  const waves = run.clocked ? run.events.wave[events[events.length - 1]] - run.events.wave[events[0]] + 1 : 0;
+  const when = waves === 1 ? " at once" : waves ? ` in ${counted(waves, "wave")}` : "";
+  return `${counted(firing.length, "firing")}${when}: ${names.join("; ")}.`;
+}
+
+// What is there before the first event of the page.
+function toldBefore(filter) {
+  const count = new Map(), first = run.events.at[0];
+  for (const [token, place] of stateAt(0)) {
+    const how = flies(place) ? "in flight" : { [WAITS]: "waiting", [PARKED]: "parked", [HELD]: "held" }[place];
+    if (how && shownUnder(token, filter)) count.set(how, (count.get(how) || 0) + 1);
+  }
+  const others = [...count].filter(([how]) => how !== "in flight").map(([how, many]) => `, ${many.toLocaleString("en")} ${how}`);
+  const flying = counted(count.get("in flight") || 0, "token");
+  return `${first ? `Before event ${first.toLocaleString("en")}` : "The beginning"}: ${flying} in flight${others.join("")}.`;
 }

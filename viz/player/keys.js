@@ -6,6 +6,7 @@ const KEYS = [
   [["ArrowLeft"], "←", "one step back", () => step(-1)],
   [["ArrowDown"], "↓", "on the graph: the next node", () => walkBoxes(1)],
   [["ArrowUp"], "↑", "on the graph: the node before", () => walkBoxes(-1)],
+  [["Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowDown", "Shift+ArrowUp"], "Shift+arrows", "scroll the graph, or the pane one is in", scrollPane],
   [["Home"], "Home", "to the beginning", () => { pause(); seek(0); }],
   [["End"], "End", "to the end", () => { pause(); seek(LENGTH); }],
   [[..."0123456789"], "0 to 9", "to so many tenths of the run", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
@@ -23,12 +24,21 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
   const target = event.target, onButton = target.closest("button, [role=button]");
   if (target.closest("select") || (onButton && (event.key === " " || event.key === "Enter"))) return pressed(event, target);
-  const walks = event.key === "ArrowDown" || event.key === "ArrowUp";
+  const walks = !event.shiftKey && (event.key === "ArrowDown" || event.key === "ArrowUp");
   if (walks && !target.closest("#plan")) return;
-  const row = KEYS.find(([keys]) => keys.includes(event.key));
+  const key = event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key;
+  const row = KEYS.find(([keys]) => keys.includes(key));
   if (!row) return;
   event.preventDefault();
-  row[3](event.key);
+  row[3](key, target);
+}
+
+const SCROLL = 60;
+
+function scrollPane(key, target) {
+  const pane = target.closest("[role=region][tabindex]") || byId("scroll");
+  const [right, down] = { Right: [1, 0], Left: [-1, 0], Down: [0, 1], Up: [0, -1] }[key.replace("Shift+Arrow", "")];
+  pane.scrollBy(right * SCROLL, down * SCROLL);
 }
 
 // A box of the graph is a button; others press themselves.

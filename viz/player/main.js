@@ -25,17 +25,19 @@ function after(position) {
   return stops.find((stop) => stop > position);
 }
 
-function before(position) {
-  for (let i = stops.length - 1; i >= 0; i--) if (stops[i] < position) return stops[i];
+function before(position, among = stops) {
+  for (let i = among.length - 1; i >= 0; i--) if (among[i] < position) return among[i];
   return undefined;
 }
+
+// The events of a step that leads to a position: those since the stop before, whatever activation is chosen.
+const since = (position) => before(position, page.byWave ? waveStops : allStops) || 0;
 
 // Moving
 
 function seek(position, milliseconds = 0) {
   const to = Math.max(0, Math.min(position, LENGTH)), on = to > page.position;
-  const near = before(to);
-  page.from = on && milliseconds ? page.position : near === undefined ? to : near;
+  page.from = on && milliseconds ? page.position : since(to);
   page.position = to;
   const live = stateAt(to);
   if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => showMarks(live));
@@ -86,7 +88,7 @@ function beat() {
 function currentEvents() {
   const found = [];
   for (let event = page.from; event < page.position; event++) if (page.filter < 0 || isBelow(run.events.tag[event], page.filter)) found.push(event);
-  return found.length ? found : page.position ? [page.position - 1] : [];
+  return found;
 }
 
 function update(live) {
@@ -97,9 +99,13 @@ function update(live) {
   updateProfile(page.position);
   updatePrinted();
   updateControls();
-  follow(nodes);
-  if (predicting) ask(page.byWave, after(page.position) === undefined);
+  follow(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
+  if (predicting) ask(page.byWave, after(page.position) === undefined ? ending() : "");
   if (!page.playing) writeAddress();
+}
+
+function boxesInFlight(live) {
+  return [...new Set([...live].filter(([, place]) => flies(place)).map(([token]) => boxOfToken(token)))];
 }
 
 function updatePrinted() {
@@ -118,9 +124,18 @@ function updateControls() {
   byId("where").textContent = where;
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
-  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(page.from, position)}`;
-  const over = position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
-  byId("result").textContent = over ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
+  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(currentEvents(), position, page.filter)}`;
+  byId("result").textContent = isOver() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
+}
+
+// Whether the run ends where the page stands: pages of a part of it end elsewhere.
+function isOver() {
+  return page.position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
+}
+
+function ending() {
+  if (!isOver()) return "This page ends here; the run goes on.";
+  return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
 // The address: #step=17 is after the 17th event of the run.
@@ -135,9 +150,10 @@ function writeAddress() {
   }, ADDRESS);
 }
 
+// The position that the address names; none where it names none.
 function readAddress() {
   const found = /^#step=(\d{1,9})$/.exec(location.hash);
-  if (!found) return 0;
+  if (!found) return undefined;
   let position = 0;
   while (position < LENGTH && run.events.at[position] < Number(found[1])) position++;
   return position;
@@ -152,11 +168,18 @@ function choose(nodes) {
   update(live);
 }
 
+// A prediction is of the whole run: while one predicts, no activation is chosen.
 function filterBy(tag) {
-  page.filter = tag === 0 || tag === page.filter ? -1 : tag;
-  byId("filter").textContent = page.filter < 0 ? "All are shown." : `Only ${path(page.filter)} is shown, with all below it.`;
+  page.filter = predicting || tag === 0 || tag === page.filter ? -1 : tag;
+  sayFilter();
   chooseStops();
   seek(page.position);
+}
+
+function sayFilter() {
+  const all = predicting ? "All are shown while you predict." : "All are shown.";
+  byId("filter").textContent = page.filter < 0 ? all : `Only ${path(page.filter)} is shown, with all below it.`;
+  byId("tags").setAttribute("aria-disabled", String(predicting));
 }
 
 function clickBox(name) {
@@ -184,8 +207,8 @@ function faster(by) {
 
 function setPredicting(wanted) {
   pause();
-  if (page.filter >= 0) filterBy(0);
   predicting = wanted;
+  filterBy(0);
   guesses.clear();
   markGuesses();
   byId("predict").setAttribute("aria-pressed", String(predicting));
@@ -200,8 +223,9 @@ function turnTheme() {
 }
 
 function check() {
-  if (!predicting || judged) return;
-  judge(rightBoxes(page.position, after(page.position), page.byWave, stateAt(page.position)));
+  const to = after(page.position);
+  if (!predicting || judged || to === undefined) return;
+  judge(rightBoxes(page.position, to, page.byWave, stateAt(page.position)));
 }
 
 function onward() {

@@ -199,4 +199,5 @@ def _colours() -> str:
 def _theme(theme: Theme) -> str:
     tint, chosen = int(theme.tint, 16) / 255, BLUE if theme is LIGHT else SKY
     colours = f"--paper:{theme.paper};--ink:{theme.ink};--faint:{theme.faint};--chosen:{chosen}"
-    return f"color-scheme:{theme.name};{colours};--tint:{tint:.3f}"
+    lit = 0.45 if theme is LIGHT else 0.25
+    return f"color-scheme:{theme.name};{colours};--tint:{tint:.3f};--lit:{lit}"

@@ -16,13 +16,14 @@ function rightBoxes(position, next, byWave, live) {
   return right;
 }
 
-function ask(byWave, atEnd) {
+// Ask, or at the end say how it ended.
+function ask(byWave, ending) {
   judged = false;
   guesses.clear();
   markGuesses();
   const what = byWave ? "Which nodes fire in the next wave?" : "Which nodes could fire now, by the delivery of one token?";
-  document.getElementById("asked").textContent = atEnd ? "Nothing is in flight: the run is over." : `${what} Click them, then check.`;
-  document.getElementById("answer").disabled = atEnd;
+  document.getElementById("asked").textContent = ending || `${what} Click them, then check.`;
+  document.getElementById("answer").disabled = Boolean(ending);
 }
 
 function guess(box) {

@@ -80,12 +80,25 @@ function drop(token) {
   pills.delete(token);
 }
 
+// Labels stand to the right of pills: one that would cross another pill is not shown.
+function clearLabels(shown) {
+  const all = shown.map(([spot, made]) => {
+    const half = Number(made.querySelector("rect").getAttribute("width")) / 2, label = made.querySelector(".under");
+    return { ...placed(spot, spot.part), half, label, ends: half + 4 + 4.4 * label.textContent.length };
+  });
+  const crosses = (a, b) => Math.abs(a.y - b.y) < HIGH && b.x > a.x && b.x - b.half < a.x + a.ends;
+  for (const each of all) each.label.classList.toggle("crossed", all.some((other) => crosses(each, other)));
+}
+
+const onScreen = () => [...standing.values()].map((spot) => [spot, pills.get(spot.token).made]);
+
 // Show a state at once.
 function stand(live, filter) {
   cancelAnimationFrame(moving);
   standing = spots(live, filter);
   for (const token of [...pills.keys()]) if (!standing.has(token)) drop(token);
   for (const spot of standing.values()) put(show(spot), placed(spot, spot.part));
+  clearLabels(onScreen());
 }
 
 // Go from the state that is shown to another in so many milliseconds: all that moves, moves at once. First what is
@@ -104,6 +117,7 @@ function glide(live, filter, milliseconds, arrived) {
     if (waits && time >= 0.5) arrived();
     waits = waits && time < 0.5;
     if (time < 1) moving = requestAnimationFrame(tick);
+    else clearLabels(onScreen());
   };
   tick(start);
 }

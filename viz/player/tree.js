@@ -1,4 +1,4 @@
-// The tree of activations: each call and each iteration; choosing one shows its tokens only, and steps by its events.
+// The tree of activations: each call and each iteration, up to so many; choosing one shows its tokens only, and steps by its events.
 
 const SHOWN = 1500;
 const items = [];
@@ -11,6 +11,14 @@ function buildTree(choose) {
     const [tag, level] = waiting.pop();
     items.push(item(list, tag, level, choose));
     for (const each of below[tag].reverse()) waiting.push([each, level + 1]);
+  }
+  if (items.length < run.tags.up.length) {
+    const rest = document.createElement("li");
+    rest.setAttribute("role", "treeitem");
+    rest.setAttribute("aria-disabled", "true");
+    rest.className = "rest";
+    rest.textContent = `and ${(run.tags.up.length - items.length).toLocaleString("en")} more; --under shows one with all below it`;
+    list.append(rest);
   }
   list.addEventListener("keydown", (event) => walk(event, choose));
   items[0].element.tabIndex = 0;

@@ -16,14 +16,29 @@ function fitting() {
   return Math.max(0.1, Math.min((pane.clientWidth - 8) / width, (pane.clientHeight - 8) / height, 1.6));
 }
 
-// Keep some of what fired in sight, where not all of the graph is.
-function follow(nodes) {
+// Of more boxes than this the last are looked at: where most of them fit is found by trying.
+const FOLLOWED = 60;
+
+// Keep in sight what fired, where not all of the graph is: as much of it as fits. What is in sight stays where it is as
+// long as that is half of what would fit elsewhere.
+function follow(boxes) {
   const pane = byId("scroll");
-  if (!nodes.length || pane.scrollHeight <= pane.clientHeight + 4) return;
-  const outer = pane.getBoundingClientRect(), places = nodes.map((node) => boxOf(run.nodes[node][BOX]).getBoundingClientRect());
-  const inside = (box) => box.top >= outer.top && box.bottom <= outer.bottom && box.left >= outer.left && box.right <= outer.right;
-  if (places.some(inside)) return;
-  const inner = places[places.length - 1];
-  pane.scrollTop += inner.top - outer.top - outer.height / 2;
-  pane.scrollLeft += inner.left - outer.left - outer.width / 2;
+  if (!boxes.length || (pane.scrollHeight <= pane.clientHeight + 4 && pane.scrollWidth <= pane.clientWidth + 4)) return;
+  const sight = pane.getBoundingClientRect(), places = boxes.slice(-FOLLOWED).map((box) => boxOf(box).getBoundingClientRect());
+  const [wide, high] = [pane.clientWidth, pane.clientHeight];
+  const within = (left, top) => places.filter((box) =>
+    box.left >= left && box.right <= left + wide && box.top >= top && box.bottom <= top + high);
+  const around = (box) => [(box.left + box.right - wide) / 2, (box.top + box.bottom - high) / 2];
+  let best = [places[places.length - 1]];
+  for (const place of places) {
+    const found = within(...around(place));
+    if (found.length > best.length) best = found;
+  }
+  if (within(sight.left, sight.top).length * 2 >= best.length) return;
+  const edge = (side, of) => of(...best.map((box) => box[side]));
+  const [left, top] = around({
+    left: edge("left", Math.min), right: edge("right", Math.max), top: edge("top", Math.min), bottom: edge("bottom", Math.max),
+  });
+  pane.scrollLeft += left - sight.left;
+  pane.scrollTop += top - sight.top;
 }

@@ -39,22 +39,47 @@ def test_what_can_be_pressed_has_a_name(tab: Tab, page: Path) -> None:
     assert [role for role, name in found if role in PRESSED and not name.strip()] == []
 
 
+PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li, #plan text')].filter(each =>
+    each.getBoundingClientRect().width && !each.disabled).map(each => {
+    const inGraph = each.tagName === 'text', style = getComputedStyle(each);
+    let at = each, paper = 'rgba(0, 0, 0, 0)';
+    while (at && /, 0\\)$|^transparent$/.test(paper)) {
+        paper = getComputedStyle(at).backgroundColor; at = at.parentElement; }
+    const shapes = inGraph && each.matches('.node > *, .token > :not(.under)') ? [...each.parentNode.children] : [];
+    const shape = shapes.find(other => other !== each && !/^(none|)$/.test(getComputedStyle(other).fill) &&
+        /^(path|polygon|ellipse|rect)$/.test(other.tagName)), filled = shape && getComputedStyle(shape);
+    return [inGraph ? style.fill : style.color, paper, filled ? filled.fill : paper,
+        filled ? Number(filled.fillOpacity) : 0]; })"""
+"""By text: its colour, that of the paper under it, and of the shape between them, with its opacity."""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
-    """On the paper, of either kind; on lines that are lit; and in the graph, second lines too."""
+    """On the paper, of either kind; on lines that are lit; and in the graph, second lines too, on what fired and on
+    what was predicted."""
     tab.prefer(reduced_motion="reduce", color_scheme=scheme)
     tab.open(page, "#step=20")
-    pairs = tab.run(
-        """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li, #plan text')].filter(each =>
-            each.getBoundingClientRect().width && !each.disabled).map(each => {
-            let at = each, paper = 'rgba(0, 0, 0, 0)';
-            while (at && /, 0\\)$|^transparent$/.test(paper)) {
-                paper = getComputedStyle(at).backgroundColor; at = at.parentElement; }
-            const style = getComputedStyle(each);
-            return [each.tagName === 'text' ? style.fill : style.color, paper]; })"""
+    pairs = tab.run(PAIRS)
+    assert len(pairs) > 40 and tab.run("document.querySelectorAll('.fired text').length") > 0
+    tab.key("p")
+    tab.run(
+        "document.querySelectorAll('#plan [role=button]').forEach(each => "
+        "each.dispatchEvent(new MouseEvent('click', {bubbles: true})))"
     )
-    assert len(pairs) > 40
-    assert [pair for pair in {tuple(pair) for pair in pairs} if contrast(*map(rgb, pair)) < ENOUGH] == []
+    tab.key("c")
+    assert tab.run("document.querySelectorAll('.right text').length") > 0
+    pairs += tab.run(PAIRS)
+    found = {(*map(rgb, pair[:3]), pair[3]) for pair in map(tuple, pairs)}
+    assert [pair for pair in found if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
+
+
+def blended(paper: tuple[float, ...], ink: tuple[float, ...], opacity: float) -> tuple[float, ...]:
+    """A colour over another.
+
+    >>> blended((0.0, 0.0, 0.0), (1.0, 0.5, 0.0), 0.5)
+    (0.5, 0.25, 0.0)
+    """
+    return tuple(below + (above - below) * opacity for below, above in zip(paper, ink, strict=True))
 
 
 def rgb(said: str) -> tuple[float, ...]:

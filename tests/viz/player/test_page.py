@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import tagloom as tl
-from chromium import Tab, chromium
+from chromium import Tab
 from drawings import fib
 from tagloom.interp.questions.why import could_fire
 from tagloom.viz.player.page import Choice, page_of_history
 
 LAST = "document.getElementById('slider').value === document.getElementById('slider').max"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Tab]:
-    with chromium() as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(browser: Tab) -> Iterator[Tab]:
-    """A tab whose page complains of nothing, and asks the network for nothing."""
-    browser.complaints.clear()
-    browser.requests.clear()
-    browser.prefer(reduced_motion="reduce", color_scheme="light")
-    yield browser
-    assert browser.complaints == []
-    assert browser.requests == []
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """fib(5), by waves."""
-    target = tmp_path_factory.mktemp("pages") / "fib.html"
-    fib.run(5, keep="events").player().save(target)
-    return target
 
 
 def saved(history: tl.History, target: Path, **choice: int | str) -> Path:
@@ -110,6 +83,9 @@ def test_the_address(tab: Tab, page: Path) -> None:
     tab.wait("location.hash === '#step=18'")
     tab.run("location.hash = '#step=3'")
     tab.wait("document.getElementById('slider').value === '3'")
+    tab.run("location.hash = '#steps=x'")
+    tab.run("new Promise(done => setTimeout(done, 100))")
+    assert position(tab) == 3, "an address that names no step is ignored"
 
 
 def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
@@ -164,6 +140,58 @@ def test_predictions_by_wave(tab: Tab, page: Path) -> None:
     assert tab.text("asked") == "Right: 1 node."
 
 
+def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
+    """While one predicts, an activation cannot be chosen, and the tree says so; at the end it is said how it ended."""
+    tab.open(page, "#step=60")
+    tab.key("p")
+    tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
+    assert tab.text("filter") == "All are shown while you predict."
+    tab.key("End")
+    assert tab.text("asked") == "The run is over: it returned 8."
+    tab.key("c")
+    assert tab.text("asked") == "The run is over: it returned 8."
+    tab.key("p")
+    assert tab.text("filter") == "All are shown."
+
+
+def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
+    """Is not over; and a page of a part of a run ends before the run does."""
+    tab.open(saved(fib.history(5, limits=tl.Limits(20)), tmp_path / "limit.html"))
+    tab.key("p")
+    tab.key("End")
+    assert tab.text("asked") == "The run ended here: the run exceeds the limit of 20 on firings."
+    tab.open(saved(fib.history(6), tmp_path / "part.html", first=20, most=30))
+    assert tab.text("sentence").startswith("Step 20 of") and ": Before event 20: " in tab.text("sentence")
+    tab.key("p")
+    tab.key("End")
+    assert tab.text("asked") == "This page ends here; the run goes on."
+
+
+def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
+    """At the beginning of a page, how many tokens are in flight, wait, are parked or held."""
+    history = fib.history(6)
+    target = saved(history, tmp_path / "page.html", first=40, most=30)
+    state = history.jump(40)
+    tab.open(target)
+    said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting} waiting."
+    assert tab.text("sentence").endswith(said)
+
+
+def test_a_trap_is_told_in_full(tab: Tab, tmp_path: Path) -> None:
+    """Before what else happens in its wave; it is no firing of those that are counted."""
+
+    @tl.function
+    def main(n: tl.int64) -> tl.int64:
+        return (7 // n) + (n * 2) + (n - 4)
+
+    tab.open(saved(main.history(0), tmp_path / "page.html"))
+    for _ in range(9):
+        tab.key("ArrowRight")
+        if " traps on " in (said := tab.text("sentence")):
+            break
+    assert 0 < said.index(" traps on 7, 0: ") < said.index("2 firings at once: ")
+
+
 def test_the_source_and_the_graph_are_lit_together(tab: Tab, page: Path) -> None:
     """A click on a line chooses its nodes; a click on a node lights its line, and says what is known of it."""
     tab.open(page, "#step=50")
@@ -185,6 +213,33 @@ def test_an_activation_alone(tab: Tab, page: Path) -> None:
     tab.key("w")
     tab.key("ArrowRight")
     assert "under main/fib/fib" in tab.text("sentence")
+    tab.key("Escape")
+    assert tab.text("filter") == "All are shown."
+
+
+def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
+    """By waves: at each stop of an activation the sentence and the lit nodes are of its events in that wave alone;
+    where nothing happens in it, that is said."""
+    events = list(fib.run(5, keep="events").events)
+    waves = [sum(each.ends_wave for each in events[:number]) for number in range(len(events))]
+    inside = [
+        str(event.token.tag).startswith("main/fib/fib/") or str(event.token.tag) == "main/fib/fib" for event in events
+    ]
+    tab.open(page, "#step=1")
+    tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
+    assert tab.text("sentence").endswith("Nothing happens under main/fib/fib.")
+    assert tab.run("document.querySelectorAll('.fired').length") == 0
+    for wave in sorted({wave for wave, own in zip(waves, inside, strict=True) if own})[:12]:
+        tab.key("ArrowRight")
+        own = [event for event, at, of in zip(events, waves, inside, strict=True) if of and at == wave]
+        fired = [event for event in own if event.fired]
+        said = tab.text("sentence")
+        if len(fired) > 1:
+            assert f"{len(fired)} firings at once: " in said
+        else:
+            assert said.count(" fires under main/fib/fib") == len(fired) and "at once" not in said
+        nodes = {f"b-n{event.token.node}" for event in fired}
+        assert set(tab.run("[...document.querySelectorAll('.fired')].map(each => each.id)")) == nodes
     tab.key("Escape")
     assert tab.text("filter") == "All are shown."
 

@@ -1,0 +1,93 @@
+"""What does not fit: wide graphs on the screen and on paper, labels beside tokens, many activations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from chromium import Tab
+from drawings import fib
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph that is much wider than a screen: many sums side by side, of an argument that comes in at one of them."""
+
+    @tl.function
+    def main(n: tl.int64) -> tl.int64:
+        terms = [(n + number) * (n - number) for number in range(30)]
+        while len(terms) > 1:
+            terms = [left + right for left, right in zip(terms[::2], [*terms[1::2], n], strict=False)]
+        return terms[0]
+
+    target = tmp_path_factory.mktemp("pages") / "wide.html"
+    main.run(5, keep="events").player().save(target)
+    return target
+
+
+IN_SIGHT = """(() => { const sight = document.getElementById('scroll').getBoundingClientRect();
+    const wanted = [...document.querySelectorAll(%s)], inside = (box) =>
+        box.left >= sight.left && box.right <= sight.right && box.top >= sight.top && box.bottom <= sight.bottom;
+    return [wanted.length, wanted.filter(each => inside(each.getBoundingClientRect())).length]; })()"""
+
+
+def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
+    """It opens on tokens in flight, and at each step some of what fired is in sight."""
+    tab.open(wide)
+    assert tab.run("(pane => pane.scrollWidth > 2 * pane.clientWidth)(document.getElementById('scroll'))")
+    assert tab.run(IN_SIGHT % "'#tokens .token'")[1] > 0
+    for _ in range(8):
+        tab.key("ArrowRight")
+        fired, seen = tab.run(IN_SIGHT % "'.node.fired'")
+        assert seen > 0 or not fired, tab.text("where")
+
+
+def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
+    """Shift and an arrow scroll, and do not step."""
+    tab.open(wide)
+    at = "document.getElementById('scroll').scrollLeft"
+    tab.run(f"{at} = 100")
+    tab.key("Shift+ArrowRight")
+    assert tab.run(at) == 160
+    tab.key("Shift+ArrowLeft")
+    tab.key("Shift+ArrowLeft")
+    assert tab.run(at) == 40
+    assert tab.run("document.getElementById('slider').value") == "0"
+
+
+def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
+    """Each moment has a row of the paper, and is as high as its width asks for."""
+    tab.open(wide)
+    tab.printed()
+    assert tab.run("document.getElementById('strip').className") == "one"
+    assert tab.run("[...document.querySelectorAll('#strip svg')].every(each => !each.hasAttribute('style'))")
+
+
+def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
+    """At no moment does the tag beside a token lie on another token."""
+    tab.open(page)
+    for at in range(10, 160, 15):
+        tab.run(f"location.hash = '#step={at}'")
+        tab.wait(f"document.getElementById('slider').value === '{at}'")
+        crossed = tab.run(
+            """(() => { const box = (each) => each.getBoundingClientRect();
+            const pills = [...document.querySelectorAll('#tokens rect')].map(box);
+            return [...document.querySelectorAll('#tokens .under')].filter(each => {
+                const label = box(each), far = (pill) => Math.abs(pill.top + pill.bottom - label.top - label.bottom);
+                return label.width && pills.some(pill =>
+                    pill.left > label.left && pill.left + 1 < label.right && far(pill) < pill.height);
+            }).map(each => each.textContent); })()"""
+        )
+        assert crossed == [], at
+
+
+def test_a_tree_of_many_activations(tab: Tab, tmp_path: Path) -> None:
+    """Shows so many, and says of how many more there are."""
+    target = tmp_path / "page.html"
+    fib.run(17, keep="events").player(most=40_000).save(target)
+    tab.open(target)
+    last = tab.run("[...document.querySelectorAll('#tags li')].pop().textContent")
+    assert last.endswith(" more; --under shows one with all below it")
+    tab.click("#tags li:last-child")
+    assert tab.text("filter") == "All are shown."
