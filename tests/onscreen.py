@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import tempfile
@@ -101,9 +102,11 @@ def shown(
             await script(screen)
 
     asyncio.run(run())
+    gc.unfreeze()  # an app is a cycle, and a long history in it has set all aside
+    gc.collect()
 
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "screens"
 
 
 def picture(name: str, size: tuple[int, int], theme: str, *lines: str) -> None:

@@ -434,7 +434,7 @@ def _stores_are_so(place: Parked, waits: Any, state: State, index: Index) -> Ite
             yield f"cell {number} may be filled by {maybe}"
         for store in (store for store, tag in maybe if tag is None):
             literal = index.graph.nodes[store].ports[1]
-            if (literal is not None and literal.value != number) or store in {node for node, _ in told}:
+            if literal is not None and literal.value != number:
                 yield f"cell {number} is not filled by {store}"
 
 

@@ -1,7 +1,7 @@
 """A process at a terminal of its own, that is typed at through a pty, as a person would.
 
-`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, goes twenty steps on and
-back, and quits. Nothing is imported but the standard library, since that command installs all else.
+`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, goes twenty steps on
+and back, and quits. Nothing is imported but the standard library, since that command installs all else.
 """
 
 from __future__ import annotations

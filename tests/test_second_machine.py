@@ -124,7 +124,7 @@ KNOWN = cases().filter(lambda case: not any(map(is_newer, lower(case.program).no
 """Generated programs of which it knows every op."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(KNOWN, st.sampled_from(SCHEDULES))
 def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None:
     """On programs that nobody wrote the two machines say the same, step for step: that of `random` too."""

@@ -99,16 +99,14 @@ class Staying:
         return tuple((tag, self.bound(tag)) for tag in self.state.held if tag.site in loops)
 
     def _maybe(self, cell: Cell) -> Iterator[tuple[int, Tag | None]]:
-        told = set[int]()
         for (node, tag), operands in self.sent_to_stores.items():
             known = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
             if known and not (0 in operands and 1 in operands) and self._takes(node, cell.handle):
-                told.add(node)
                 yield node, tag
         for node in self.stores:
             index = self.nodes[node].ports[1]
             fits = (index is None or index.value == cell.number) and self._takes(node, cell.handle)
-            if fits and node not in told and not self._is_over(node):
+            if fits and not self._is_over(node):
                 yield node, None
 
     def _takes(self, store: int, handle: Handle) -> bool:

@@ -84,7 +84,7 @@ def told(events: Sequence[Event]) -> list[Any]:
     return list(map(bits, events))
 
 
-@pytest.fixture(params=[0, store.PAGE], ids=["small_pages", "pages"])
+@pytest.fixture(params=[pytest.param(0, marks=pytest.mark.heavy), store.PAGE], ids=["small_pages", "pages"])
 def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PAGE", request.param)
 
