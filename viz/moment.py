@@ -114,12 +114,14 @@ def _placed(
             continue
         name = f"n{node}"
         arrows = ways.get((name, port), [])
-        if found.mark in ("flight", "waits") and arrows:
-            before = used.get((node, port, tag), 0)  # of several arrows, where rules are broken, each gets its own
-            used[node, port, tag] = before + 1
-            on_arrows.setdefault(arrows[min(before, len(arrows) - 1)], []).append(found)
-        else:
+        if found.mark not in ("flight", "waits") or not arrows:
             on_boxes.setdefault(name, []).append(found)
+            continue
+        before = 0
+        if len(arrows) > 1:  # of several arrows, where rules are broken, each gets its own
+            before = used.get((node, port, tag), 0)
+            used[node, port, tag] = before + 1
+        on_arrows.setdefault(arrows[min(before, len(arrows) - 1)], []).append(found)
     return on_arrows, on_boxes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -209,8 +209,8 @@ def stop_early(patch: MonkeyPatch) -> None:
     """A motion on stops one event early."""
     ahead = moving.ahead
 
-    def early(history: History, kind: moving.Kind) -> bool:
-        found = ahead(history, kind)
+    def early(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
+        found = ahead(history, kind, places)
         if found and history.position > 1:
             history.back()
         return found
@@ -221,7 +221,7 @@ def stop_early(patch: MonkeyPatch) -> None:
 def stop_here(patch: MonkeyPatch) -> None:
     """A motion back takes where one is for the last stop before."""
 
-    def behind(history: History, kind: moving.Kind) -> bool:
+    def behind(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
         for position in range(history.position, 0, -1):
             if kind(history[position - 1]):
                 history.jump(position)

@@ -14,6 +14,9 @@ from ..panes.page import Lazy, Page, Row
 from .pane import Pane
 from .themes import tinted
 
+MADE = 40
+"""So many rows of those that are made when they are looked at say how wide a page is."""
+
 
 class Lines(Pane):
     """A pane that shows a page."""
@@ -41,7 +44,8 @@ class Lines(Pane):
             return
         self.border_subtitle = page.said
         rows = page.rows
-        wide = 0 if isinstance(rows, Lazy) else max((len(each.text) for each in rows), default=0)
+        made = rows[page.at or 0 : (page.at or 0) + MADE] if isinstance(rows, Lazy) else rows
+        wide = max((len(each.text) for each in made), default=0)
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))

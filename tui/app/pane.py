@@ -8,6 +8,7 @@ from rich.style import Style
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.widget import Widget
 
 from ..panes.arrange import Slot, key_of
 from ..panes.page import Row
@@ -57,10 +58,11 @@ class Pane(ScrollView, can_focus=True):
             self.post_message(self.Asked(line))
 
     def sized(self, width: int, height: int) -> None:
-        """Be so large inside."""
+        """Be so large inside. Only a scroll bar that comes or goes has the screen laid out, which takes 10 ms."""
         size = Size(width, height)
         if size != self.virtual_size:
-            self.virtual_size = size
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
 
     def show(self, what: Any) -> None:
         """Show this from now on."""

@@ -60,27 +60,23 @@ def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
 
 def answers(replies: Iterable[Reply]) -> Page:
     """What was commanded, and answered; a firing in an answer leads there."""
-    parts = [list(_answer(reply)) for reply in replies]
-    if not parts:
+    lines = [(reply, number) for reply in replies for number in range(-1, len(reply.text))]
+    if not lines:
         return empty("answers to commands come here; : gives one, h lists them")
-    rows = [each for part in parts for each in part]
-    return Page(rows, "", len(rows) - len(parts[-1]), True)
+    first = len(lines) - 1 - len(lines[-1][0].text)
+    return Page(Lazy(len(lines), lambda at: _answer(*lines[at])), "", first, True)
 
 
-def _answer(reply: Reply) -> Iterable[Row]:
-    yield row((f"❯ {reply.command}", SKY if reply.ok else VERMILLION))
-    places = _places(reply)
-    for number, line in enumerate(reply.text):
-        colour = "" if reply.ok else ORANGE
-        yield row((f"  {line}", colour), do=places.get(number, ""))
+def _answer(reply: Reply, number: int) -> Row:
+    """A line of an answer; before its first stands the command."""
+    if number < 0:
+        return row((f"❯ {reply.command}", SKY if reply.ok else VERMILLION))
+    line = reply.text[number]
+    return row((f"  {line}", "" if reply.ok else ORANGE), do=_place(line))
 
 
-def _places(reply: Reply) -> dict[int, str]:
-    """Where the lines of an answer lead, by their numbers."""
-    found = dict[int, str]()
-    for number, line in enumerate(reply.text):
-        _, mark, rest = line.partition(" at event ")
-        digits = rest.partition(":")[0].partition(",")[0].strip()
-        if mark and digits.isdigit():
-            found[number] = f"goto {int(digits) + 1}"
-    return found
+def _place(line: str) -> str:
+    """Where a line of an answer leads."""
+    _, mark, rest = line.partition(" at event ")
+    digits = rest.partition(":")[0].partition(",")[0].strip()
+    return f"goto {int(digits) + 1}" if mark and digits.isdigit() else ""

@@ -104,9 +104,9 @@ class Looker:
         line, last = status(session), self._said or happened(session)
         if session.situation.current is None:
             nothing = empty("no program yet: type :load FILE ARGS")
-            return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(), line, last)
+            return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(panes), line, last)
         session.run.known.catch_up(session.history)
-        pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers()
+        pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers(panes)
         wanted = self._paper(panes.get("graph"))
         drawn = self.draft is not None and self.draft.paper.is_of(session.history.graph, session.focus.folded)
         return Seen(
@@ -119,8 +119,8 @@ class Looker:
             wanted if wanted is not None and (self.draft is None or self.draft.paper != wanted) else None,
         )
 
-    def _answers(self) -> dict[str, Page]:
-        return {"answers": answers(self.replies)}
+    def _answers(self, panes: Mapping[str, Size]) -> dict[str, Page]:
+        return {"answers": answers(self.replies)} if "answers" in panes else {}
 
     def _paper(self, size: Size | None) -> Paper | None:
         """How the graph is to be laid out for a pane."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import linecache
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 
 from ...core.program import Location
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
@@ -63,7 +63,7 @@ def _line(number: int, text: str, here: int, made: list[str], points: dict[str, 
     point = points.get(condition_of(number))
     do = f"delete {point}" if point is not None else f"break {condition_of(number)}" if made else ""
     gutter = Span("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
-    spans = [Span(text, GREEN)] if is_text else list(_coloured(text))
+    spans = (Span(text, GREEN),) if is_text else _coloured(text)
     about = {"do": do, "here": number == here, "node": made[0] if made else "", "line": number}
     return row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
@@ -78,9 +78,13 @@ def _in_texts(lines: list[str]) -> list[bool]:
     return found
 
 
-def _coloured(text: str) -> Iterator[Span]:
+@lru_cache(maxsize=4096)
+def _coloured(text: str) -> tuple[Span, ...]:
     """A line in the colours of its language, roughly."""
-    for piece in _PIECES.finditer(text):
-        kind, said = piece.lastgroup or "other", piece.group()
-        is_keyword = kind == "word" and keyword.iskeyword(said)
-        yield Span(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)
+    return tuple(_span(piece) for piece in _PIECES.finditer(text))
+
+
+def _span(piece: re.Match[str]) -> Span:
+    kind, said = piece.lastgroup or "other", piece.group()
+    is_keyword = kind == "word" and keyword.iskeyword(said)
+    return Span(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)

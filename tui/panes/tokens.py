@@ -17,7 +17,7 @@ from ...viz.moment import brief, brief_tag
 from ...viz.style import GREEN, GREY, ORANGE, SIGNS, SKY, YELLOW
 from ..session.known import is_under
 from ..session.session import Session
-from .page import Page, Row, Span, empty, row
+from .page import Lazy, Page, Row, Span, empty, row
 
 MOST = 200
 """So many tokens are listed: there may be millions."""
@@ -40,10 +40,11 @@ def flight(session: Session) -> Page:
     order = last_first if history.schedule == "lifo" else enumerate(tokens)
     kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
     ready = {each.position for each in could_fire(history.state, kept)}
-    rows = [_in_flight(graph, at, token, at == following, at in ready) for at, token in kept]
-    if not rows:
+    if not kept:
         return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
-    return Page(rows, f"{count:,} · {history.schedule}", next((n for n, each in enumerate(rows) if each.here), None))
+    make = lambda n: _in_flight(graph, *kept[n], kept[n][0] == following, kept[n][0] in ready)  # noqa: E731
+    here = next((number for number, (at, _) in enumerate(kept) if at == following), None)
+    return Page(Lazy(len(kept), make), f"{count:,} · {history.schedule}", here)
 
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:

@@ -42,6 +42,8 @@ class Known:
         self.activations: dict[Tag, Activation] = {ROOT: Activation(ROOT, 0)}
         self.waves: list[tuple[int, int]] = []
         """For each wave that is over, the position at its end, and how many nodes fired in it."""
+        self.wave_ends: list[int] = []
+        """The numbers of the events that end a wave."""
         self.traps: list[int] = []
         self.in_wave = 0
         self._matching: tuple[object, list[int], int] = (None, [], 0)
@@ -74,6 +76,7 @@ class Known:
                 self.activations[closed.tag].closed = number + 1
         if ends:
             self.waves.append((number + 1, self.in_wave))
+            self.wave_ends.append(number)
             self.in_wave = 0
 
     def _open(self, number: int, event: Event) -> None:

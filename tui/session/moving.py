@@ -7,7 +7,8 @@ lead back. Over known events nothing is computed; at the end the run goes on by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from ...interp.questions.ask import tag_of
 from ...interp.travel.history import History
 from ...interp.travel.walk import Wanted
 from .command import Group
+from .known import Known
 from .reply import Said
 from .said import place_data, place_said, why_stopped
 from .session import MOVING, Session
@@ -26,14 +28,25 @@ from .words import Words, number
 moving = Group(MOVING)
 Kind: TypeAlias = Callable[[Event], bool]
 """Whether an event is of a kind, which makes where it has happened a stop."""
+Way: TypeAlias = Callable[[History, Kind, Sequence[int] | None], bool]
+"""A motion by one stop, and whether it came to one."""
 
 
-def ahead(history: History, kind: Kind) -> bool:
+Places: TypeAlias = Callable[[Known], Sequence[int]]
+"""The numbers of the known events of a kind, where they are known without looking at all."""
+
+
+def ahead(history: History, kind: Kind, places: Sequence[int] | None = None) -> bool:
     """To the next stop, which is there, or to the end."""
-    for position in range(history.position, len(history)):
-        if kind(history[position]):
-            history.jump(position + 1)
-            return True
+    following: int | None
+    if places is None:
+        following = next((at for at in range(history.position, len(history)) if kind(history[at])), None)
+    else:
+        after = bisect_left(places, history.position)
+        following = places[after] if after < len(places) else None
+    if following is not None:
+        history.jump(following + 1)
+        return True
     history.jump(len(history))
     return on_to(history, lambda state, event: kind(event))
 
@@ -48,14 +61,16 @@ def on_to(history: History, wanted: Wanted) -> bool:
     return event is not None
 
 
-def behind(history: History, kind: Kind) -> bool:
+def behind(history: History, kind: Kind, places: Sequence[int] | None = None) -> bool:
     """To the last stop before, which is there, or to the beginning."""
-    for position in range(history.position - 1, 0, -1):
-        if kind(history[position - 1]):
-            history.jump(position)
-            return True
-    history.jump(0)
-    return False
+    before: int | None
+    if places is None:
+        before = next((at for at in range(history.position - 2, -1, -1) if kind(history[at])), None)
+    else:
+        count = bisect_left(places, history.position - 1)
+        before = places[count - 1] if count else None
+    history.jump(0 if before is None else before + 1)
+    return before is not None
 
 
 def stand(session: Session) -> Said:
@@ -65,10 +80,14 @@ def stand(session: Session) -> Said:
     return Said([*place_said(name, history), *lines], {**place_data(name, history), "watches": values})
 
 
-def go(session: Session, way: Callable[[History, Kind], bool], kind: Kind, times: int = 1) -> Said:
-    """Some stops on, or back."""
+def go(session: Session, way: Way, kind: Kind, times: int = 1, places: Places | None = None) -> Said:
+    """Some stops on, or back. Where their places are known, the events between are not looked at."""
+    known = session.run.known
+    if places is not None:
+        known.catch_up(session.history)
+    numbers = None if places is None else places(known)
     for _ in range(times):
-        if not way(session.history, kind):
+        if not way(session.history, kind, numbers):
             break
     return stand(session)
 
@@ -93,46 +112,48 @@ def is_trap(event: Event) -> bool:
     return event.trap is not None
 
 
-def _counted(name: str, back: str, kind: Kind, keys: tuple[str, str], what: str) -> None:
+def _counted(name: str, back: str, kind: Kind, keys: tuple[str, str], what: str, places: Places | None = None) -> None:
     """A motion over events of one kind, and its reverse."""
 
     @moving.row(name, "[N]", key=keys[0], help=f"on to the next {what}, or the Nth", reverse=back)
     def on(session: Session, words: Words) -> Said:
         times = words.count()
         words.done()
-        return go(session, ahead, kind, times)
+        return go(session, ahead, kind, times, places)
 
     @moving.row(back, "[N]", key=keys[1], help=f"back to the last {what}, or the Nth", reverse=name)
     def off(session: Session, words: Words) -> Said:
         times = words.count()
         words.done()
-        return go(session, behind, kind, times)
+        return go(session, behind, kind, times, places)
 
 
 _counted("step", "back", is_firing, ("s", "S"), "firing")
 _counted("event", "event-back", is_any, ("e", "E"), "event: one token is delivered")
-_counted("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave")
+_counted("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave", lambda known: known.wave_ends)
 _counted("result", "result-back", is_result, ("r", "R"), "result that leaves the program")
-_counted("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped")
+_counted("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped", lambda known: known.traps)
 
 
-def _of_node(session: Session, words: Words) -> Kind:
+def _by_node(session: Session, words: Words, way: Way) -> Said:
     name = words.maybe()
     words.done()
     node = session.node if name is None else session.find(name)
-    return lambda event: event.fired and event.token.node == node
+    number = -1 if node is None else node
+    is_of = lambda event: event.fired and event.token.node == number  # noqa: E731
+    return go(session, way, is_of, places=lambda known: known.fired.get(number, ()))
 
 
 @moving.row(
     "node", "[NODE]", key="n", help="on to the next firing of a node, or of the present one", reverse="node-back"
 )
 def node(session: Session, words: Words) -> Said:
-    return go(session, ahead, _of_node(session, words))
+    return _by_node(session, words, ahead)
 
 
 @moving.row("node-back", "[NODE]", key="N", help="back to its last firing before", reverse="node")
 def node_back(session: Session, words: Words) -> Said:
-    return go(session, behind, _of_node(session, words))
+    return _by_node(session, words, behind)
 
 
 def _under(session: Session, words: Words) -> Kind:
