@@ -60,10 +60,7 @@ def guard(port: int) -> Any:
 
     hosts = (f"{HOST}:{port}", f"localhost:{port}")
 
-    @web.middleware
-    async def guarded(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
+    async def guarded(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         origin = request.headers.get("Origin")
         wants_socket = request.headers.get("Upgrade", "").lower() == "websocket"
         if request.host not in hosts or (origin or f"http://{hosts[0]}") not in [f"http://{host}" for host in hosts]:
@@ -77,7 +74,7 @@ def guard(port: int) -> Any:
             response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
-    return guarded
+    return web.middleware(guarded)
 
 
 def _font(request: Any) -> str:
