@@ -112,6 +112,16 @@ def test_a_refusal_is_said(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+def test_what_is_typed_comes_after_what_a_key_began(folder: Path) -> None:
+    """A key that wants words begins the line; what is typed next does not replace that."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press("j", "5", "enter")
+        assert screen.app.session.history.position == 5
+
+    shown(script, "fib.py:fib", "4")
+
+
 def test_the_command_line(folder: Path) -> None:
     """A typed line is a command; Tab completes it, up brings back those of before, Escape leaves."""
 

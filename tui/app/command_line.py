@@ -36,7 +36,10 @@ class CommandLine(Input):
 
     def __init__(self, session: Session) -> None:
         super().__init__(
-            id="line", placeholder="a command; Tab completes, ↑ has those of before, Esc leaves", compact=True
+            id="line",
+            placeholder="a command; Tab completes, ↑ has those of before, Esc leaves",
+            compact=True,
+            select_on_focus=False,
         )
         self.suggester = Completion(session)
         self.lines: list[str] = []
