@@ -45,11 +45,26 @@ from .debug_command import debug
 from .examples import examples
 from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
 from .ops import ops
-from .options import LITERALS, Arguments, Bound, Bytes, CheckedFirings, Depth, Firings, Seconds, Seed, Target, Tokens
+from .options import (
+    LITERALS,
+    Arguments,
+    Bound,
+    Boxes,
+    Bytes,
+    CheckedFirings,
+    Depth,
+    Firings,
+    Fold,
+    Schedule,
+    Seconds,
+    Seed,
+    Target,
+    Tokens,
+)
 from .play import play
 from .report import stats_report
 from .schedules import explored
-from .show import FormWord, Wanted
+from .show import FormWord, Wanted, aside
 from .show import show as shown
 from .terminal import has_unicode
 
@@ -80,7 +95,7 @@ def run(
     target: Target,
     args: Arguments = None,
     engine: Annotated[str | None, typer.Option(help="What runs it: reference, fast, compiled, cuda or auto.")] = None,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many cores the engine fast may run on.")] = None,
@@ -108,7 +123,7 @@ def run(
         "keep": "events" if keep is None and stats and as_document and cores is None else keep,
         "seed": seed,
         "k": k,
-        "world": World(_aside) if as_document else World(),
+        "world": World(aside) if as_document else World(),
         "account": stats or as_document,
         "cores": cores,
     }
@@ -127,11 +142,6 @@ def _limits(*given: Any) -> Limits | None:
     """The limits, where any is not what it is by default."""
     limits = Limits(*given)
     return None if limits == _DEFAULT else limits
-
-
-def _aside(line: str) -> None:
-    """What a program prints, where the document has the whole of stdout."""
-    print(line, file=sys.stderr)
 
 
 def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
@@ -296,11 +306,11 @@ def show(
     ] = None,
     at: Annotated[int | None, typer.Option(help="After so many events of the run; without it, at its end.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="A function, or loop, that alone is drawn.")] = None,
-    fold: Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")] = None,
-    most: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
+    fold: Fold = None,
+    most: Boxes = LARGEST,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw it in the characters of this terminal.")] = False,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Annotated[

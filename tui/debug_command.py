@@ -12,7 +12,7 @@ from ..interp.reference import Limits
 from .begin import Options, Start
 from .debug import Manner
 from .debug import debug as debugged
-from .options import Arguments, Bound, Bytes, Depth, Firings, Seconds, Seed, Tokens
+from .options import Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens
 
 _DEFAULT = Limits()
 
@@ -31,7 +31,7 @@ def debug(
     watch: Annotated[bool, typer.Option("--watch", help="Begin again when the program's file is edited.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="In a browser on this machine.")] = False,
     port: Annotated[int, typer.Option(help="Where --serve listens.")] = 8765,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Annotated[

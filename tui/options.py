@@ -20,5 +20,8 @@ Tokens = Annotated[int, typer.Option("--max-tokens", help="End the run before mo
 Depth = Annotated[int, typer.Option("--max-depth", help="End the run before calls and loops nest deeper.")]
 Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
 Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
+Schedule = Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")]
+Fold = Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")]
+Boxes = Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")]
 Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
 Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]

@@ -14,7 +14,7 @@ from ..viz.collapse import LARGEST
 from ..viz.player.page import Choice, page_of_history
 from ..viz.player.parts import MOST
 from .begin import Options, Start
-from .options import Arguments, Bound, Firings, Seed
+from .options import Arguments, Bound, Boxes, Firings, Fold, Schedule, Seed
 from .show import Progress, aside
 
 
@@ -27,9 +27,9 @@ def play(
     first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
     most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MOST,
     under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
-    fold: Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")] = None,
-    boxes: Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")] = LARGEST,
-    schedule: Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")] = "waves",
+    fold: Fold = None,
+    boxes: Boxes = LARGEST,
+    schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Annotated[

@@ -121,7 +121,7 @@ def _go_to(history: History, position: int) -> None:
 
 
 def aside(line: str) -> None:
-    """What a program prints while it is drawn."""
+    """What a program prints, where stdout has something else."""
     print(line, file=sys.stderr)
 
 

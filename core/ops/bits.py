@@ -11,92 +11,62 @@ from ..op import Undefined, op
 from . import guarded
 from .rules import elementwise, integers_by
 
-_BITS = elementwise("bi")
-_INTEGERS = elementwise("i")
-
 
 def _negative(x: Any, y: Any) -> Any:
     return y < 0
 
 
-_NEGATIVE = Undefined(_negative, "shift by a negative number")
+def _bits(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
+    """Bit by bit, of bools too."""
+    op(name, arity=arity, types=elementwise("bi"), numpy=numpy, scalar=scalar, symbol=symbol, doc=doc)
 
-op(
-    "bitwise_and",
-    arity=2,
-    types=_BITS,
-    numpy=np.bitwise_and,
-    scalar=operator.and_,
-    symbol="&",
-    doc="""The bits that both have.
 
->>> tl.bitwise_and(12, 10)
-8
-""",
-)
-op(
+def _shift(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None:
+    undefined = Undefined(_negative, "shift by a negative number")
+    op(name, arity=2, types=elementwise("i"), numpy=numpy, scalar=scalar, symbol=symbol, undefined=undefined, doc=doc)
+
+
+_bits("bitwise_and", "&", np.bitwise_and, operator.and_, "The bits that both have.\n\n>>> tl.bitwise_and(12, 10)\n8\n")
+_bits(
     "bitwise_or",
-    arity=2,
-    types=_BITS,
-    numpy=np.bitwise_or,
-    scalar=operator.or_,
-    symbol="|",
-    doc="""The bits that at least one has.
-
->>> tl.bitwise_or(12, 10)
-14
-""",
+    "|",
+    np.bitwise_or,
+    operator.or_,
+    "The bits that at least one has.\n\n>>> tl.bitwise_or(12, 10)\n14\n",
 )
-op(
+_bits(
     "bitwise_xor",
-    arity=2,
-    types=_BITS,
-    numpy=np.bitwise_xor,
-    scalar=operator.xor,
-    symbol="^",
-    doc="""The bits that exactly one has.
-
->>> tl.bitwise_xor(12, 10)
-6
-""",
+    "^",
+    np.bitwise_xor,
+    operator.xor,
+    "The bits that exactly one has.\n\n>>> tl.bitwise_xor(12, 10)\n6\n",
 )
-op(
+_bits(
     "bitwise_invert",
+    "~",
+    np.invert,
+    integers_by(operator.invert, others=operator.not_),
+    "The bits that it does not have.\n\n>>> tl.bitwise_invert(5)\n-6\n",
     arity=1,
-    types=_BITS,
-    numpy=np.invert,
-    scalar=integers_by(operator.invert, others=operator.not_),
-    symbol="~",
-    doc="""The bits that it does not have.
-
->>> tl.bitwise_invert(5)
--6
-""",
 )
-op(
+_shift(
     "bitwise_left_shift",
-    arity=2,
-    types=_INTEGERS,
-    numpy=np.left_shift,
-    scalar=guarded.left_shift,
-    symbol="<<",
-    undefined=_NEGATIVE,
-    doc="""The bits of x moved to the left by y, and so x * 2**y, which wraps; 0 from the number of bits on. Traps on a
+    "<<",
+    np.left_shift,
+    guarded.left_shift,
+    """The bits of x moved to the left by y, and so x * 2**y, which wraps; 0 from the number of bits on. Traps on a
 negative y.
 
 >>> tl.bitwise_left_shift(5, 2)
 20
 """,
 )
-op(
+_shift(
     "bitwise_right_shift",
-    arity=2,
-    types=_INTEGERS,
-    numpy=np.right_shift,
-    scalar=guarded.right_shift,
-    symbol=">>",
-    undefined=_NEGATIVE,
-    doc="""The bits of x moved to the right by y, and so x // 2**y; traps on a negative y.
+    ">>",
+    np.right_shift,
+    guarded.right_shift,
+    """The bits of x moved to the right by y, and so x // 2**y; traps on a negative y.
 
 >>> tl.bitwise_right_shift(-5, 1)
 -3

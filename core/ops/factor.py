@@ -144,15 +144,14 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     has one, and then for each row that is a part of it."""
     known: dict[tuple[Any, ...], Any] = {}
 
-    def call(*operands: Any) -> Any:
-        arrays = [each for each in operands if isinstance(each, np.ndarray)]
-        at = (*map(id, arrays), *operands[len(arrays) :])
+    def call(*operands: Any, **attributes: Any) -> Any:
+        at = (*map(id, operands), *attributes.items())
         found = known.get(at)
         if found is None:  # other threads may forget it at any time
-            found = function(*operands)
+            found = function(*operands, **attributes)
             known.clear()
             known[at] = found
-            for each in arrays:
+            for each in operands:
                 weakref.finalize(each, known.pop, at, None)
         return found
 
@@ -173,7 +172,7 @@ def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: i
     columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
     said, example = doc.split("\n\n>>> ")
     edges = [_ENDS] * (trap == _ENDLESS) + [_EDGES] + [_EMPTY] * (types is not _number)
-    doc = f"{textwrap.fill(' '.join([said, *(edges if numpy is not _diagonal_of else [])]), 119)}\n\n>>> {example}"
+    doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
     op(name, arity=arity, types=types, numpy=numpy, shape=None, doc=doc, **columns)
 
 
@@ -189,7 +188,6 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 _qr, _svd = _remembered(np.linalg.qr), _remembered(np.linalg.svd)
-_cholesky = _remembered(lambda x, upper: np.linalg.cholesky(x, upper=upper))
 
 _row(
     "det",
@@ -232,7 +230,7 @@ _row(
 _row(
     "cholesky",
     _triangle,
-    lambda x, upper: _cholesky(x, upper),
+    _remembered(np.linalg.cholesky),
     "The triangular matrix l of which a symmetric one is `l @ l.T`, or, with `upper`, u of which it is `u.T @ u`. One\n"
     "half is read. Traps where the matrix is not positive definite.\n\n"
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
@@ -242,14 +240,14 @@ _row(
 _row(
     "qr_q",
     _orthogonal,
-    lambda x, mode: _qr(x, mode)[0],
+    lambda x, mode: _qr(x, mode=mode)[0],
     "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
     "mode",
 )
 _row(
     "qr_r",
     _triangular,
-    lambda x, mode: _qr(x, mode)[1],
+    lambda x, mode: _qr(x, mode=mode)[1],
     "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
     "mode",
 )
@@ -272,7 +270,7 @@ _row(
 _row(
     "svd_u",
     _left,
-    lambda x, full_matrices: _svd(x, full_matrices)[0],
+    lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[0],
     "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
     "full_matrices",
@@ -289,17 +287,22 @@ _row(
 _row(
     "svd_vh",
     _right,
-    lambda x, full_matrices: _svd(x, full_matrices)[2],
+    lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[2],
     "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
     "full_matrices",
     trap=_ENDLESS,
 )
-_row(
+op(
     "diagonal",
-    _diagonal,
-    _diagonal_of,
-    "The elements of a diagonal of a matrix: of the one that is `offset` above the main one.\n\n"
-    ">>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()\n[1, 4]\n",
-    "offset",
+    arity=1,
+    types=_diagonal,
+    numpy=_diagonal_of,
+    shape=None,
+    attributes=("offset",),
+    doc="""The elements of a diagonal of a matrix: of the one that is `offset` above the main one.
+
+>>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()
+[1, 4]
+""",
 )

@@ -22,9 +22,12 @@ def symbol(name: str) -> str:
 
 
 @cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+
+
 def address(name: str) -> int:
     """Where a function is."""
-    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    found = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    found = ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value
     assert found is not None
     return found
