@@ -83,6 +83,17 @@ def test_inspector(folder: Path) -> None:
     assert next(row for row in said.rows if "→ 8" in row.text).do.startswith("goto ")
     session.do("select"), session.do("goto 7")
     assert "fib.subtract  subtract" in inspector(session).text()
+    assert "fires once port 0 has a token (S2)" in inspector(session).text()
+    assert "then computes, under the same tag (S5)" in inspector(session).text()
+
+
+def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
+    """`slice` says which part of arrays is shown; what is no slice is refused, and changes nothing."""
+    session = begun("fib.py:fib", "3")
+    assert session.do("slice [0, 2:5]").ok and session.focus.slice == "0, 2:5"
+    for wrong in ("", "main()", "::0", "..., ...", "1 2", "0,,1"):
+        assert not session.do(f"slice {wrong}").ok and session.focus.slice == "0, 2:5"
+    assert session.do("slice ...").ok and not session.focus.slice
 
 
 def test_arrays() -> None:
@@ -93,6 +104,9 @@ def test_arrays() -> None:
     assert "float64[6, 2]" in said[0] and "mean 5.5" in said[0] and "and 2 rows more" in said[0]
     assert said[1] == "array float64[0, 3]"
     assert "2 not finite" in "\n".join(row.text for row in array_rows(np.array([1, np.nan, np.inf])))
+    chosen = "\n".join(row.text for row in array_rows(np.arange(12.0).reshape(6, 2), "-1, :"))
+    assert "[-1, :] [2]" in chosen and "11.0" in chosen and "mean 5.5" in chosen
+    assert "it has no [9]" in "\n".join(row.text for row in array_rows(np.arange(3), "9"))
     assert "1 of 2 true" in "\n".join(row.text for row in array_rows(np.array([True, False])))
 
 

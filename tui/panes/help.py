@@ -32,7 +32,7 @@ event under the tag of the cursor, G to the last before.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It is the present node, until `select` (Enter or a click elsewhere) names another; * selects none. Enter on a firing
-goes there. Arrays are shown with statistics and a slice. Watches stand at the end.""",
+goes there. Arrays are shown with statistics and a slice, which [ chooses. Watches stand at the end.""",
     "events": """All events that are known; those ahead of where one is are faint. Enter on one goes there.
 
 ! lists only those for which a condition holds: ! op == 'add' and value > 3. / searches once.""",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...core.cells import Handle
 from ...core.control import CONTROL
 from ...core.errors import TagloomError, counted
 from ...core.graph import Node
+from ...core.ops.key import read_key
 from ...core.tag import Tag
 from ...core.value import Value, show
 from ...interp.questions.ask import tag_of
@@ -23,8 +25,11 @@ from ..session.asking import last_tag
 from ..session.session import Session
 from ..session.watching import watched
 from .page import Page, Row, Span, empty, row
+from .rule import does, needs
 
 FIRINGS, VALUES = 8, 60
+WIDE = 40
+"""Longer sentences take several lines."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -62,7 +67,13 @@ def _head(node: Node) -> Iterator[Row]:
     yield row(Span(str(node), LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
     yield row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
-    yield row((doc.split(". ")[0].strip().replace("\n", " ").rstrip(".") + ".", ""), **about)
+    for line in wrap(doc.split(". ")[0].strip().rstrip(".") + ".", WIDE):
+        yield row(line, **about)
+    for title, said in (("fires ", needs(node)), ("then ", does(node))):
+        first, *others = wrap(said, WIDE, initial_indent=" " * len(title))
+        yield row((title, GREY), first[len(title) :], **about)
+        for line in others:
+            yield row(f"  {line}", **about)
     types = ", ".join(str(output.type) for output in node.outputs)
     yield row(("gives ", GREY), types or "nothing")
 
@@ -118,7 +129,7 @@ def _firings(session: Session, number: int) -> Iterator[Row]:
             tag=str(event.token.tag),
         )
     if values and not isinstance(values[-1], Handle) and np.ndim(values[-1]):
-        yield from array_rows(np.asarray(values[-1]))
+        yield from array_rows(np.asarray(values[-1]), session.focus.slice)
 
 
 def sparkline(values: Sequence[Any]) -> str:
@@ -140,9 +151,28 @@ def sparkline(values: Sequence[Any]) -> str:
     return "".join(_BLOCKS[int(level)] if np.isfinite(level) else "?" for level in levels)
 
 
-def array_rows(array: np.ndarray[Any, Any]) -> Iterator[Row]:
-    """An array: its type, statistics, and a slice."""
+def array_rows(array: np.ndarray[Any, Any], chosen: str = "") -> Iterator[Row]:
+    """An array: its type, statistics, and the slice that is chosen, or its first numbers."""
     yield row(("array ", GREY), f"{array.dtype}{list(array.shape)}")
+    yield from _statistics(array)
+    part = _sliced(array, chosen)
+    if part is None:
+        yield row((f"  it has no [{chosen}]", ORANGE))
+        return
+    if chosen:
+        yield row((f"  [{chosen}] ", GREY), f"{list(part.shape) or 'a number'}")
+    yield from _numbers(part)
+
+
+def _sliced(array: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
+    """The slice of an array; None where it has no such slice."""
+    try:
+        return np.asarray(array[read_key(chosen)]) if chosen else array
+    except IndexError:
+        return None
+
+
+def _statistics(array: np.ndarray[Any, Any]) -> Iterator[Row]:
     if array.size and array.dtype != bool:
         finite = array[np.isfinite(array)]
         if finite.size:
@@ -152,6 +182,9 @@ def array_rows(array: np.ndarray[Any, Any]) -> Iterator[Row]:
             yield row((f"  {said}", ""), (f"  {bad} not finite" if bad else "", ORANGE))
     elif array.size:
         yield row(f"  {int(array.sum()):,} of {array.size:,} true")
+
+
+def _numbers(array: np.ndarray[Any, Any]) -> Iterator[Row]:
     flat = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and array.shape[-1] else array.reshape(1, -1)
     for line in flat[:4]:
         more = " …" if len(line) > 6 else ""

@@ -36,6 +36,7 @@ ANSWERED: Mapping[str, str] = {
     "tags": "tags",
     "source": "source",
     "select": "inspector",
+    "slice": "inspector",
     "watch": "inspector",
     "events": "events",
 }

@@ -17,5 +17,7 @@ class Focus:
     """The activation that alone is shown, with all below it."""
     folded: tuple[str, ...] = ()
     """The functions and loops that are drawn as one box."""
+    slice: str = ""
+    """The slice of arrays that the inspector shows; the whole, if it is empty."""
     events: str = ""
     """The condition on events that are listed; all, if it is empty."""

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ...core.errors import Usage
+from ...core.ops.key import read_key
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.questions.ask import tag_of
 from ...viz.collapse import named
@@ -67,6 +68,16 @@ def unfold(session: Session, words: Words) -> Said:
 def _folded(session: Session, names: tuple[str, ...]) -> Said:
     session.focus = replace(session.focus, folded=names)
     return Said([f"folded: {', '.join(names)}" if names else "nothing is folded"], {"folded": list(names)})
+
+
+@focusing.row("slice", "SLICE", key="[", help="show this slice of arrays, as in 0, 2:5; ... is the whole")
+def choose_slice(session: Session, words: Words) -> Said:
+    text = words.text.strip().removeprefix("[").removesuffix("]").strip()
+    if not text:
+        raise Usage("a slice is missing", required=words.usage)
+    read_key(text)
+    session.focus = replace(session.focus, slice="" if text == "..." else text)
+    return Said([f"arrays are shown at [{text}]"], {"slice": text})
 
 
 @focusing.row("events", "[CONDITION]", key="!", help="list the events for which a condition holds; without one, all")
