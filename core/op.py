@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,24 @@ from .value import Value, normal
 TypeRule: TypeAlias = Callable[..., Type]
 Kernel: TypeAlias = Callable[..., Value]
 Attributes: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class Doing(Protocol):
+    """What a gradient rule calls ops with: nodes of a program that is being made, or values at once."""
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
+        """The op of these operands: each is what the rule was given, what this gave, or a Python number, which takes
+        the dtype of what it meets."""
+
+    def type(self, operand: Any) -> Type:
+        """The type of an operand, as far as it is known."""
+
+
+Gradient: TypeAlias = Callable[..., Any]
+"""`gradient(do, index, adjoint, result, *operands, **attributes)`: the adjoint of the operand at `index`, given that of
+the result, or None where that operand has none. It is asked for operands of floats only, calls ops and computes
+nothing, so that one rule serves graphs, tapes and every order. Of an op that broadcasts it may have the shape of the
+result: whoever asked sums it to that of the operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,8 @@ class Op:
 
     Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
     them as they are, each element within 2 ulp of the exact number.
+
+    `gradient` is the rule of its adjoints; an op of floats without one cannot be differentiated.
     """
 
     name: str
@@ -86,6 +106,7 @@ class Op:
     alike: tuple[int, int | None] = (0, None)
     bound: Callable[..., Any] | None = None
     narrow: Callable[..., Any] | None = None
+    gradient: Gradient | None = None
 
     def computes_narrow(self, dtype: DType) -> bool:
         """Whether arrays are computed in float32, the result being of this dtype."""
