@@ -14,13 +14,14 @@ class Control:
     """A routing op: how many ports (None: any number) and outputs it has, and where its results go.
 
     `to` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
-    parent of t, or the next iteration of t's loop. `site` is the kind of site that it has, if it has one.
+    parent of t, the next iteration of t's loop, the iteration of it below t that an operand says, or the one before t,
+    and the parent of t from the first. `site` is the kind of site that it has, if it has one.
     """
 
     name: str
     ports: int | None
     outputs: int
-    to: Literal["same", "child", "parent", "next"]
+    to: Literal["same", "child", "parent", "next", "iteration", "before"]
     site: Literal["call", "loop"] | None
     doc: str
 
@@ -33,6 +34,8 @@ _ROWS = (
     Control("enter", 1, 1, "child", "loop", "t -> t/loop[0]: a loop variable enters the first iteration"),
     Control("next_iteration", 1, 1, "next", "loop", "t/loop[k] -> t/loop[k+1]"),
     Control("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of trips"),
+    Control("reenter", 2, 1, "iteration", "loop", "t -> t/loop[k]: an adjoint, k on port 1, to where an exit left"),
+    Control("back", 1, 2, "before", "loop", "t/loop[k] -> t/loop[k-1] on output 0; from k = 0 to t on output 1"),
 )
 CONTROL: dict[str, Control] = {row.name: row for row in _ROWS}
 """The routing ops by name."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .display import Drawn
 from .errors import Usage
-from .program import Location
+from .program import PHASE, Location
 from .tag import ENVIRONMENT, Site
 from .types import Type
 from .value import Literal, literal
@@ -59,6 +59,12 @@ class Node:
 
     def __str__(self) -> str:
         return f"{self.function}.{self.name}"
+
+    @property
+    def phase(self) -> int:
+        """The phase of a call or loop that a routing node belongs to: 0, or that of a pullback."""
+        phase: int = dict(self.attributes).get(PHASE, 0)
+        return phase
 
     @property
     def where(self) -> Location | str:

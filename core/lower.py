@@ -13,8 +13,11 @@ L9  A put is a `store`, and its result the edge of the handle that it was given,
 L10 The effects on a resource pass on one order token, in program order: through branches as a value that both use,
     through loops as a variable, and through the functions that have such effects as a hidden argument and a hidden
     result. The environment sends the first.
+L11 A pullback of a call is more arguments and results of its site. That of a cond switches on the predicate that the cond
+    has; that of a loop comes back by `reenter` to the iteration that was left, and goes from iteration to iteration by
+    `back`; that of such a pullback is a loop as the first was, on the same condition.
 
-Nodes are made function by function: the entry merges, then the body in program order, so that their numbers order
+Nodes are made function by function: the entry merges, then the body in program order, phase by phase, so that numbers order
 the firings of an activation as a sequential evaluation would. The returns to the environment come last. What goes from
 one function to another, to entry merges and to returns, is connected when all bodies stand. The values of a program
 keep their names, on which random numbers depend (S15); what lowering adds is named otherwise.
@@ -24,12 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
 
 from . import dtypes
 from .act import resource_of
 from .graph import Builder, Graph, Input, Source
-from .program import Function, Location, Node, Operand, Program, Region, Var
+from .op import Attributes
+from .program import PHASE, Function, Location, Node, Operand, Program, Region, Var
 from .tag import ENVIRONMENT, Site
 from .types import Type
 from .value import Literal
@@ -75,10 +81,10 @@ def _resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]])
 
 
 def _needs_trigger(region: Region, needing: set[str]) -> bool:
-    """Whether a region of a function uses its trigger; inner regions have triggers of their own."""
-    if any(isinstance(result, Literal) for result in region.results):
+    """Whether a region of a function uses its trigger, in any phase; inner regions have triggers of their own."""
+    if any(isinstance(result, Literal) for phase in region.phases() for result in phase.results):
         return True
-    for node in region.nodes:
+    for node in (node for phase in region.phases() for node in phase.nodes):
         literal = [isinstance(operand, Literal) for operand in node.inputs]
         match node.op:
             case "cond":
@@ -87,11 +93,17 @@ def _needs_trigger(region: Region, needing: set[str]) -> bool:
                 used = any(literal)
             case "call":
                 used = any(literal) or node.attribute("function") in needing
+            case "pullback":
+                used = any(literal)
             case _:
                 used = all(literal) and not resource_of(node.op)
         if used:
             return True
     return False
+
+
+Further: TypeAlias = Callable[[Node], list[Source]]
+"""What lowers the pullback of a node that has been lowered."""
 
 
 @dataclass(slots=True)
@@ -103,6 +115,8 @@ class _Scope:
     values: dict[str, Source] = field(default_factory=dict)
     orders: dict[str, Source] = field(default_factory=dict)
     """The order tokens of the resources, as the last effect on each left them."""
+    further: dict[str, Further] = field(default_factory=dict)
+    """Of the nodes that have a further phase, by name."""
     made: Source | None = None
 
     def trigger(self) -> Source:
@@ -117,6 +131,18 @@ class _Scope:
         self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
 
 
+@dataclass(slots=True)
+class _Loop:
+    """A loop that has been lowered: its node and site, its condition and trip count, and what an iteration that goes on
+    begins with."""
+
+    node: Node
+    site: Site
+    decided: Source = Source(-1, -1)
+    trips: Source = Source(-1, -1)
+    began: list[Source] = field(default_factory=list)
+
+
 class _Lowering:
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -125,26 +151,27 @@ class _Lowering:
         self.resources = resources(program)
         self.names = {function.name: _names(function) for function in self.functions}
         self.builder = Builder(program.entry)
-        self.calls: list[tuple[str, list[Source]]] = []
-        """For each site the function that it calls, and what it sends there, what is hidden first."""
-        self.returns: list[tuple[str, list[int]]] = []
-        """For each site, and for the environment, the function that it calls and the return nodes."""
+        self.calls: list[tuple[str, int, list[Source]]] = []
+        """For each site the function that it calls, the phase, and what it sends there, what is hidden first."""
+        self.returns: list[tuple[str, int, list[int]]] = []
+        """For each site, and for the environment, the function that it calls, the phase, and the return nodes."""
 
     def graph(self) -> Graph:
         main = self.program.main
         arguments = [self.builder.argument(name, type_) for name, type_ in self._parameters(main)]
-        self.calls.append((main.name, arguments))
-        entries, results = {}, {}
+        self.calls.append((main.name, 0, arguments))
+        entries: dict[tuple[str, int], list[Source]] = {}
+        results: dict[tuple[str, int], list[Source]] = {}
         for function in self.functions:
-            entries[function.name] = self._entry_merges(function)
-            results[function.name] = self._function(function, entries[function.name])
-        leaving = [Var("return", type_) for type_ in main.results]
-        returned = self._return_nodes(main, ENVIRONMENT, main.name, leaving, main.location)
-        for callee, sent in self.calls:
-            for source, entry in zip(sent, entries[callee], strict=True):
+            for phase, (merges, leaving) in enumerate(self._function(function)):
+                entries[function.name, phase], results[function.name, phase] = merges, leaving
+        returning = [Var("return", type_) for type_ in main.results]
+        returned = self._return_nodes(main.name, 0, ENVIRONMENT, main.name, returning, main.location)
+        for callee, phase, sent in self.calls:
+            for source, entry in zip(sent, entries[callee, phase], strict=True):
                 self.builder.extend(source, entry.node)
-        for callee, numbers in self.returns:
-            for source, number in zip(results[callee], numbers, strict=False):  # no order token leaves the entry
+        for callee, phase, numbers in self.returns:
+            for source, number in zip(results[callee, phase], numbers, strict=False):  # no order token leaves the entry
                 self.builder.connect(source, number, 0)
         return self.builder.build(returned=returned, hidden=len(self._hidden(main)))
 
@@ -163,21 +190,25 @@ class _Lowering:
             hidden.append(Var(name, _TRIGGER))
         return hidden
 
-    def _entry_merges(self, function: Function) -> list[Source]:
+    def _entry_merges(self, function: Function, parameters: Sequence[Var]) -> list[Source]:
         """L2: fed once every body has been lowered."""
         return [
             self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0]
-            for name, type_ in self._parameters(function)
+            for name, type_ in parameters
         ]
 
-    def _function(self, function: Function, merges: list[Source]) -> list[Source]:
-        """Lower a body; its results."""
-        scope, ordered = _Scope(function.name, lambda: merges[0]), self.resources[function.name]
-        hidden = len(merges) - len(function.body.parameters)
+    def _function(self, function: Function) -> Iterator[tuple[list[Source], list[Source]]]:
+        """Lower a body; for each phase, where what comes in goes, and what leaves."""
+        merges, ordered = self._entry_merges(function, self._parameters(function)), self.resources[function.name]
+        scope, hidden = _Scope(function.name, lambda: merges[0]), len(merges) - len(function.body.parameters)
         scope.bind(function.body.parameters, merges[hidden:])
         scope.orders.update(zip(ordered, merges[hidden - len(ordered) : hidden], strict=True))
         results = self._region(scope, function.body)
-        return [*results, *(scope.orders[resource] for resource in ordered)]
+        yield merges, [*results, *(scope.orders[resource] for resource in ordered)]
+        for phase in islice(function.body.phases(), 1, None):
+            entered = self._entry_merges(function, phase.parameters)
+            scope.bind(phase.parameters, entered)
+            yield entered, self._region(scope, phase)
 
     def _region(self, scope: _Scope, region: Region) -> list[Source]:
         """Lower the nodes; the results, each as a token."""
@@ -189,6 +220,8 @@ class _Lowering:
                     sources = self._while_loop(scope, node)
                 case "call":
                     sources = self._call(scope, node)
+                case "pullback":
+                    sources = scope.further[node.attribute("of")](node)
                 case "put":
                     sources = self._put(scope, node)
                 case _:
@@ -221,9 +254,30 @@ class _Lowering:
 
     def _cond(self, scope: _Scope, node: Node) -> list[Source]:
         """L4. Operand 0 is the predicate, whose own sides are the branches' triggers (L8)."""
-        inputs = [scope.input(operand) for operand in node.inputs]
-        inputs[0] = pred = self._token(scope, inputs[0], node)
-        entering = [[Var("trigger", _TRIGGER), *region.parameters] for region in node.regions]
+        pred = self._token(scope, scope.input(node.inputs[0]), node)
+        triggers: list[Source] = []
+
+        def trigger(side: int) -> Source:
+            if not triggers:
+                name, types = f"{node.name}.switch_trigger", [_TRIGGER] * 2
+                triggers.extend(self._node(scope, "switch", name, [pred, pred], types, node))
+            return triggers[side]
+
+        branches = [_Scope(scope.function, partial(trigger, side)) for side in (0, 1)]
+        return self._branches(scope, pred, branches, node.inputs[1:], node.regions, node)
+
+    def _branches(
+        self,
+        scope: _Scope,
+        pred: Source,
+        branches: Sequence[_Scope],
+        operands: Sequence[Operand],
+        regions: Sequence[Region],
+        node: Node,
+    ) -> list[Source]:
+        """A phase of a cond: `node` is the cond, or the pullback."""
+        inputs = [scope.input(operand) for operand in operands]
+        entering = [[*region.parameters] for region in regions]
         switched: dict[int, list[Source]] = {}
 
         def switch(position: int) -> list[Source]:
@@ -233,19 +287,18 @@ class _Lowering:
                 switched[position] = self._node(scope, "switch", name, [data, pred], types, node)
             return switched[position]
 
-        ordered = sorted(_resources(_within(node), self.resources))
+        ordered = sorted(_resources(_within(regions), self.resources)) if node.op == "cond" else []
         for resource in ordered:
             inputs.append(scope.orders[resource])
             for parameters in entering:
                 parameters.append(Var(resource, _TRIGGER))
         sides = []
-        for side, region in enumerate(node.regions):
-            branch = _Scope(scope.function, lambda side=side: switch(0)[side])  # type: ignore[misc]
+        for side, (branch, region) in enumerate(zip(branches, regions, strict=True)):
             used = _names_used(region)
-            for position, parameter in enumerate(region.parameters, start=1):
+            for position, parameter in enumerate(region.parameters):
                 if parameter.name in used:
                     branch.values[parameter.name] = switch(position)[side]
-            for position, resource in enumerate(ordered, start=len(node.inputs)):
+            for position, resource in enumerate(ordered, start=len(operands)):
                 branch.orders[resource] = switch(position)[side]
             results = self._region(branch, region)
             sides.append([*results, *(branch.orders[resource] for resource in ordered)])
@@ -255,50 +308,126 @@ class _Lowering:
             for result, pair in zip(leaving, zip(*sides, strict=True), strict=True)
         ]
         scope.orders.update(zip(ordered, merged[len(node.results) :], strict=True))
+        following = [region.pullback for region in regions if region.pullback]
+        if following:  # L11
+            scope.further[node.name] = lambda later: self._branches(
+                scope, pred, branches, later.inputs, following, later
+            )
         return merged[: len(node.results)]
 
     def _while_loop(self, scope: _Scope, node: Node) -> list[Source]:
         """L5, L6, L10."""
         condition, body = node.regions
-        site, name = node.site(scope.function), node.name
-        ordered = sorted(_resources(_within(node), self.resources))
+        ordered = sorted(_resources(_within(node.regions), self.resources))
         inputs = [*map(scope.input, node.inputs), *(scope.orders[resource] for resource in ordered)]
         variables = [*body.parameters, *(Var(resource, _TRIGGER) for resource in ordered)]
-        count = len(body.parameters)
+        count, loop = len(body.parameters), _Loop(node, node.site(scope.function))
+        going = _Scope(scope.function, lambda: loop.began[0])
+
+        def decide(merges: list[Source]) -> list[Source]:
+            deciding = _Scope(scope.function, lambda: merges[0])
+            deciding.bind(condition.parameters, merges[:count])
+            deciding.orders.update(zip(ordered, merges[count:], strict=True))
+            (loop.decided,) = self._region(deciding, condition)
+            return [*merges[:count], *(deciding.orders[resource] for resource in ordered)]
+
+        def follow(begun: list[Source]) -> list[Source]:
+            loop.began = begun
+            going.bind(body.parameters, begun[:count])
+            going.orders.update(zip(ordered, begun[count:], strict=True))
+            return [*self._region(going, body), *(going.orders[resource] for resource in ordered)]
+
+        leaving = [*node.results, *(Var(f"{node.name}.{resource}", _TRIGGER) for resource in ordered)]
+        left = self._forwards(scope, loop, node, inputs, variables, leaving, decide, follow)
+        loop.trips = Source(left[0].node, 1)
+        scope.orders.update(zip(ordered, left[count:], strict=True))
+        self._further(scope, loop, going, node, body, 1)
+        return left[:count]
+
+    def _further(self, scope: _Scope, loop: _Loop, going: _Scope, node: Node, body: Region, number: int) -> None:
+        """L11: the phases of loops go back and forth in turn."""
+        phase = body.pullback
+        if phase is None:
+            return
+
+        def follow(begun: list[Source]) -> list[Source]:
+            going.bind(phase.parameters, begun)
+            return self._region(going, phase)
+
+        def lower(later: Node) -> list[Source]:
+            inputs, variables, marked = list(map(scope.input, later.inputs)), phase.parameters, ((PHASE, number),)
+            if number % 2:
+                made = self._backwards(scope, loop, later, inputs, variables, follow, marked)
+            else:
+                same, leaving = lambda merges: merges, later.results
+                made = self._forwards(scope, loop, later, inputs, variables, leaving, same, follow, marked)
+            self._further(scope, loop, going, later, phase, number + 1)
+            return made
+
+        scope.further[node.name] = lower
+
+    def _forwards(
+        self,
+        scope: _Scope,
+        loop: _Loop,
+        node: Node,
+        inputs: Sequence[Source | Literal],
+        variables: Sequence[Var],
+        leaving: Sequence[Var],
+        decide: Callable[[list[Source]], list[Source]],
+        follow: Callable[[list[Source]], list[Source]],
+        marked: Attributes = (),
+    ) -> list[Source]:
+        """A phase from the first iteration to the last: `decide` says what is switched, given what an iteration begins
+        with, `follow` what the next one does."""
 
         def make(op: str, of: str, sources: Sequence[Input], types: list[Type], **details: Any) -> list[Source]:
-            return self._node(scope, op, f"{name}.{of}", sources, types, node, **details)
+            return self._node(scope, op, f"{node.name}.{of}", sources, types, node, **details)
 
-        merges = []
+        site, merges = loop.site, []
         for variable, data in zip(variables, inputs, strict=True):
-            (entered,) = make("enter", f"enter_{variable.name}", [data], [variable.type], site=site)
+            of, types = f"enter_{variable.name}", [variable.type]
+            (entered,) = make("enter", of, [data], types, site=site, attributes=marked)
             merges += make("merge", variable.name, [entered, None], [variable.type])
-
-        deciding = _Scope(scope.function, lambda: merges[0])
-        deciding.bind(condition.parameters, merges[:count])
-        deciding.orders.update(zip(ordered, merges[count:], strict=True))
-        (decided,) = self._region(deciding, condition)
-        decided_on = [*merges[:count], *(deciding.orders[resource] for resource in ordered)]
+        decided_on = decide(merges)
         switches = [
-            make("switch", f"switch_{variable.name}", [data, decided], [variable.type] * 2)
+            make("switch", f"switch_{variable.name}", [data, loop.decided], [variable.type] * 2)
             for variable, data in zip(variables, decided_on, strict=True)
         ]
-        going = _Scope(scope.function, lambda: switches[0][0])
-        going.bind(body.parameters, [switch[0] for switch in switches[:count]])
-        going.orders.update(zip(ordered, [switch[0] for switch in switches[count:]], strict=True))
-        following = self._region(going, body)
-        following += [going.orders[resource] for resource in ordered]
+        following = follow([switch[0] for switch in switches])
         for variable, value, merge in zip(variables, following, merges, strict=True):
             of, types = f"next_{variable.name}", [variable.type]
-            (again,) = make("next_iteration", of, [value], types, site=site, attributes=node.attributes)
+            (again,) = make("next_iteration", of, [value], types, site=site, attributes=marked or loop.node.attributes)
             self.builder.connect(again, merge.node, 1)
-        leaving = [*node.results, *(Var(f"{name}.{resource}", _TRIGGER) for resource in ordered)]
-        left = [
-            self._node(scope, "exit", result.name, [switch[1]], [result.type, Type(dtypes.int64)], node, site=site)[0]
-            for result, switch in zip(leaving, switches, strict=True)
-        ]
-        scope.orders.update(zip(ordered, left[count:], strict=True))
-        return left[:count]
+        left = []
+        for result, switch in zip(leaving, switches, strict=True):
+            types = [result.type, Type(dtypes.int64)]
+            left += self._node(scope, "exit", result.name, [switch[1]], types, node, site=site, attributes=marked)[:1]
+        return left
+
+    def _backwards(
+        self,
+        scope: _Scope,
+        loop: _Loop,
+        node: Node,
+        inputs: Sequence[Source | Literal],
+        variables: Sequence[Var],
+        follow: Callable[[list[Source]], list[Source]],
+        marked: Attributes,
+    ) -> list[Source]:
+        """L11: a phase from the last iteration to the first."""
+        merges, began, left = [], [], []
+        for variable, result, data in zip(variables, node.results, inputs, strict=True):
+            name, types = f"{node.name}.{variable.name}", [variable.type]
+            given, at = [data, loop.trips], {"site": loop.site, "attributes": marked}
+            (again,) = self._node(scope, "reenter", f"{name}.reenter", given, types, node, **at)
+            merges += self._node(scope, "merge", name, [again, None], types, node)
+            before, out = self._node(scope, "back", result.name, [merges[-1]], [*types, result.type], node, **at)
+            began.append(before)
+            left.append(out)
+        for value, merge in zip(follow(began), merges, strict=True):
+            self.builder.connect(value, merge.node, 1)
+        return left
 
     def _call(self, scope: _Scope, node: Node) -> list[Source]:
         """L2, L3, L8, L10."""
@@ -312,22 +441,39 @@ class _Lowering:
         for data, parameter in zip(inputs, self._parameters(callee), strict=True):
             name = f"{node.name}.call_{parameter.name}"
             sent += self._node(scope, "call", name, [data], [parameter.type], node, site=site)
-        self.calls.append((callee.name, sent))
+        self.calls.append((callee.name, 0, sent))
         leaving = [*node.results, *(Var(f"{node.name}.{resource}", _TRIGGER) for resource in ordered)]
-        returned = self._return_nodes(callee, site, scope.function, leaving, node.location)
-        made = [Source(number, 0) for number in returned]
+        made = self._returned(scope, node, callee, 0, site, leaving)
         scope.orders.update(zip(ordered, made[len(node.results) :], strict=True))
         return made[: len(node.results)]
 
+    def _returned(
+        self, scope: _Scope, node: Node, callee: Function, phase: int, site: Site, leaving: Sequence[Var]
+    ) -> list[Source]:
+        """What a phase of a call returns; the next phase is lowered when it comes (L11)."""
+        returned = self._return_nodes(callee.name, phase, site, scope.function, leaving, node.location)
+        marked = ((PHASE, phase + 1),)
+        for following in islice(callee.body.phases(), phase + 1, phase + 2):
+
+            def lower(later: Node) -> list[Source]:
+                sent: list[Source] = []
+                for operand, (name, type_) in zip(later.inputs, following.parameters, strict=True):
+                    name = f"{later.name}.call_{name}"
+                    sent += self._node(scope, "call", name, [scope.input(operand)], [type_], later, site=site, attributes=marked)
+                self.calls.append((callee.name, phase + 1, sent))
+                return self._returned(scope, later, callee, phase + 1, site, later.results)
+
+            scope.further[node.name] = lower
+        return [Source(number, 0) for number in returned]
+
     def _return_nodes(
-        self, callee: Function, site: Site, function: str, results: Sequence[Var], location: Location | None
+        self, callee: str, phase: int, site: Site, function: str, results: Sequence[Var], location: Location | None
     ) -> list[int]:
         """L3: one a result, connected once every body has been lowered."""
-        made = [
-            self.builder.node("return", name, [None], [type_], function=function, site=site, location=location)[0].node
-            for name, type_ in results
-        ]
-        self.returns.append((callee.name, made))
+        details: dict[str, Any] = {"function": function, "site": site, "location": location}
+        details["attributes"] = ((PHASE, phase),) if phase else ()
+        made = [self.builder.node("return", name, [None], [type_], **details)[0].node for name, type_ in results]
+        self.returns.append((callee, phase, made))
         return made
 
     def _node(
@@ -361,15 +507,18 @@ class _Lowering:
 def _names(function: Function) -> set[str]:
     """The names of the values in a function (V2)."""
     made = {result.name for node in function.body.walk() for result in node.results}
-    return made | {parameter.name for parameter in function.body.parameters}
+    return made | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}
 
 
-def _within(node: Node) -> Iterator[Node]:
-    """The nodes in the regions of a node."""
-    for region in node.regions:
+def _within(regions: Iterable[Region]) -> Iterator[Node]:
+    """The nodes in some regions."""
+    for region in regions:
         yield from region.walk()
 
 
 def _names_used(region: Region) -> set[str]:
-    operands = [operand for node in region.nodes for operand in node.inputs]
-    return {operand for operand in (*operands, *region.results) if isinstance(operand, str)}
+    """The names that a region uses, in this phase and in further ones."""
+    phases = list(region.phases())
+    operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
+    results = [result for phase in phases for result in phase.results]
+    return {operand for operand in (*operands, *results) if isinstance(operand, str)}

@@ -11,6 +11,8 @@ V12  The calls of a site are made in one place; each feeds one entry merge of it
      one call of every site. Where the entry itself is called, the arguments feed its entry merges likewise.
 V13  The variables of a loop enter at one place, come back when its condition holds, and leave when it does not;
      the condition is the same for all, and so is the bound on its iterations, if it has one.
+V16  A loop goes back as it came: a reenter gets the trip count of an exit of its loop, and is merged with what an
+     iteration that goes on makes, and that goes back.
 V14  Every node can be reached by tokens: no node waits for itself.
 """
 
@@ -73,6 +75,7 @@ class Places:
         yield from self.calls()
         yield from self.returns()
         yield from self.loops()
+        yield from self.loops_back()
 
     def unreached(self, left: list[int]) -> Iterator[Invalid]:
         """V14."""
@@ -115,13 +118,21 @@ class Places:
                 if self.outer.setdefault(node.site, here) != here:
                     return [self.elsewhere(node, here)]
                 outputs = [Place(self.callees[node.site] if node.op == "call" else node.site)]
-            case "exit" | "next_iteration":
+            case "exit" | "next_iteration" | "back":
                 assert node.site is not None
                 if here.context != node.site:
                     return [self.apart(node, [self.source(number, 0)], required=Place(node.site))]
-                if node.op == "exit" and not self.begun("enter", node.site):
+                if node.op != "next_iteration" and not self.begun(node):
                     return None
-                outputs = [self.outer[node.site]] * 2 if node.op == "exit" else [Place(node.site)]
+                outputs = {"exit": [self.outer[node.site]] * 2, "next_iteration": [Place(node.site)]}.get(node.op) or [
+                    self.going(node.site, True),
+                    self.outer[node.site],
+                ]
+            case "reenter":
+                assert node.site is not None
+                if self.graph.nodes[self.source(number, 1).node].site != node.site or self.source(number, 1).output != 1:
+                    return [self.astray(node, self.source(number, 1))]
+                outputs = [self.going(node.site, False)]
             case _:
                 outputs = [here] * len(node.outputs)
         self.of.update((Source(number, position), place) for position, place in enumerate(outputs))
@@ -131,22 +142,39 @@ class Places:
         """What returns lives where it was called from, once all arguments are known to be sent."""
         site = self.graph.nodes[number].site
         assert site is not None
-        if site != ENVIRONMENT and not self.begun("call", site):
+        if site != ENVIRONMENT and not self.begun(self.graph.nodes[number]):
             return None
         self.of[Source(number, 0)] = self.outer[site]
         return []
 
-    def begun(self, op: str, site: Site) -> bool:
-        """Whether all arguments of a call, or variables of a loop, are known to be sent: what comes out of it may
-        depend on each of them."""
-        sent = [Source(number, 0) in self.of for number in self.by_site.get((op, site), ())]
+    def begun(self, node: Node) -> bool:
+        """Whether all arguments of a call, or variables of a loop, are known to be sent, of this phase and those before:
+        what comes out of it may depend on each of them."""
+        assert node.site is not None
+        numbers = [n for op in ("call", "enter", "reenter") for n in self.by_site.get((op, node.site), ())]
+        sent = [Source(n, 0) in self.of for n in numbers if self.graph.nodes[n].phase <= node.phase]
         return bool(sent) and all(sent)
+
+    def going(self, site: Site, outcome: bool) -> Place:
+        """The place in a loop where its condition holds, or not: where an exit that is placed says."""
+        for number in self.by_site.get(("exit", site), ()):
+            place = self.of[self.source(number, 0)]
+            if place.guard:
+                return Place(site, (*place.guard[:-1], (place.guard[-1][0], outcome)))
+        return Place(site)
 
     def infer_merge(self, number: int, ports: list[Source]) -> list[Invalid] | None:
         """V11."""
         node = self.graph.nodes[number]
         makers = [None if source.node < 0 else self.graph.nodes[source.node] for source in ports]
         ops = ["call" if maker is None else maker.op for maker in makers]
+        if "reenter" in ops:
+            again = self.of.get(ports[ops.index("reenter")])
+            if again is None:
+                return None
+            if len(ports) != 2:
+                return [self.overlap(node, "one reenter, and what its loop makes of it", ports)]
+            return self.placed(number, Place(again.context))
         if "enter" in ops or "next_iteration" in ops:
             sites = {maker.site for maker in makers if maker is not None}
             if sorted(ops) != ["enter", "next_iteration"] or len(sites) > 1:
@@ -228,7 +256,7 @@ class Places:
                     hint="a loop variable is a merge, fed once by its enter and once by its next_iteration",
                 )
                 continue
-            if len({self.graph.nodes[n].attributes for n in again}) > 1:
+            if len({self.graph.nodes[n].attributes for n in again if not self.graph.nodes[n].phase}) > 1:
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not have the same bound",
@@ -252,6 +280,44 @@ class Places:
                     got="; ".join(sorted({self.said(place) for place, _ in guards})),
                     hint="switch every variable on the condition: output 0 goes on, output 1 leaves",
                 )
+
+    def loops_back(self) -> Iterator[Invalid]:
+        """V16."""
+        for (op, site), numbers in self.by_site.items():
+            if op != "reenter":
+                continue
+            for number in numbers:
+                edges = self.graph.nodes[number].outputs[0].edges
+                merge = edges[0].node if len(edges) == 1 and self.is_merge(edges[0].node) else None
+                back = self.graph.nodes[merge].outputs[0].edges if merge is not None else ()
+                behind = [self.graph.nodes[edge.node] for edge in back]
+                if merge is None or not any((node.op, node.site) == ("back", site) for node in behind):
+                    yield self.unreturned(number)
+                    continue
+                other = self.source(merge, 1 - edges[0].port)
+                if self.of[other] != self.going(site, True):
+                    yield self.overlap(self.graph.nodes[merge], "both sides of the condition", [other], [self.of[other]])
+
+    def unreturned(self, number: int) -> Invalid:
+        node = self.graph.nodes[number]
+        return problem(
+            "V16",
+            f"{node} does not come to a merge from which `back` goes on",
+            node.where,
+            required=f"reenter, merge and back of {node.site}, one of each for an adjoint",
+            got=[str(self.graph.nodes[edge.node]) for edge in node.outputs[0].edges],
+            hint="an adjoint comes back by reenter, is merged with what iterations make of it, and goes on by back",
+        )
+
+    def astray(self, node: Node, trips: Source) -> Invalid:
+        return problem(
+            "V16",
+            f"{node} does not know the iteration that was left",
+            node.where,
+            required=f"output 1 of an exit of {node.site} on port 1",
+            got=self.maker(trips),
+            hint="the second output of an exit is the trip count",
+        )
 
     def source(self, number: int, port: int) -> Source:
         """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""

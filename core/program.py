@@ -1,15 +1,20 @@
 """Programs: structured and typed, as plain frozen data. What people write and machines lower.
 
 A program is named functions; a function is one region; a region has parameters, nodes in definition order, and
-results. A node applies an op to values and names its results. Three ops have structure:
+results. A node applies an op to values and names its results. Four ops have structure:
 
 cond        p, a...    regions then(a...) and else(a...), each yielding the results
 while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...; attribute
                        `parallel_iterations`, where no more than so many iterations are to run at once
 call        a...       attribute `function`: any function of the program, this one included
+pullback    a...       attribute `of`: a cond, while_loop, call or pullback, of which it begins the next phase
 
 A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
 are unique in their function, so that function and name identify a node, and for calls and loops a site.
+
+A region may have a further phase, its `pullback`: a region that sees all that the first has, and whose parameters and
+results come and go when a `pullback` of the node says so (docs/gradients.md). Of a function it is the body that has one,
+of a cond both branches, of a loop what it does.
 """
 
 from __future__ import annotations
@@ -25,11 +30,14 @@ from .tag import Site
 from .types import Type
 from .value import Literal
 
-STRUCTURED = ("cond", "while_loop", "call")
+STRUCTURED = ("cond", "while_loop", "call", "pullback")
 """The ops with structure; every other op of a program is a row of the registry."""
 
 BOUND = "parallel_iterations"
 """The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
+
+PHASE = "phase"
+"""The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 
 MOST_NESTED = 100
 """How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends
@@ -64,13 +72,22 @@ class Region:
     parameters: tuple[Var, ...]
     nodes: tuple[Node, ...]
     results: tuple[Operand, ...]
+    pullback: Region | None = None
+
+    def phases(self) -> Iterator[Region]:
+        """This region, its pullback, the pullback of that, and so on."""
+        phase: Region | None = self
+        while phase is not None:
+            yield phase
+            phase = phase.pullback
 
     def walk(self) -> Iterator[Node]:
-        """The nodes in program order, a node before the nodes of its regions."""
-        for node in self.nodes:
-            yield node
-            for region in node.regions:
-                yield from region.walk()
+        """The nodes of all phases in program order, a node before the nodes of its regions."""
+        for phase in self.phases():
+            for node in phase.nodes:
+                yield node
+                for region in node.regions:
+                    yield from region.walk()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +116,17 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A name, a body, and the types of the results."""
+    """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase."""
 
     name: str
     body: Region
     results: tuple[Type, ...]
     location: Location | None = None
+    pullbacks: tuple[tuple[Type, ...], ...] = ()
+
+    def returns(self, phase: int) -> tuple[Type, ...]:
+        """The types of the results of a phase, the first being 0."""
+        return self.pullbacks[phase - 1] if phase else self.results
 
 
 @dataclass(frozen=True, slots=True)

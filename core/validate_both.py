@@ -8,7 +8,7 @@ from . import attribute, hints
 from .errors import Invalid
 from .op import Attributes
 from .problem import problem
-from .program import BOUND
+from .program import BOUND, PHASE
 from .types import HandleType, Type
 
 
@@ -54,6 +54,14 @@ def bounds(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid
             got=", ".join(f"{name}={attribute.said(value)}" for name, value in attributes),
             hint=f"leave it out, or write {BOUND}=10",
         )
+
+
+def phases(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+    """A routing node of a pullback says the number of its phase, and nothing else."""
+    if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
+        got = ", ".join(f"{name}={attribute.said(value)}" for name, value in attributes)
+        hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"
+        yield problem(rule, "this is no phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint)
 
 
 def _is_bound(bound: object) -> bool:

@@ -24,7 +24,8 @@ from .place import Places
 from .problem import problem
 from .tag import ENVIRONMENT
 from .types import Type
-from .validate_both import attributes, bounds, handles
+from .program import PHASE
+from .validate_both import attributes, bounds, handles, phases
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -86,6 +87,8 @@ class _Checker:
                     got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
                     hint=hints.example(node.op),
                 )
+            elif control and control.site and PHASE in dict(node.attributes):
+                yield from phases("V7", node.where, node.attributes)
             elif node.op == "next_iteration":
                 yield from bounds("V7", node.where, node.attributes)
             elif wrong := list(attributes("V7", node.op, node.where, row.attributes if row else (), node.attributes)):
@@ -228,6 +231,8 @@ class _Checker:
             raise Invalid("the predicate is not one bool", required="bool", got=ports[1])
         if node.op == "exit":
             return [ports[0], Type(dtypes.int64)]
+        if node.op == "reenter" and ports[1] != Type(dtypes.int64):
+            raise Invalid("an iteration is no int64", required="the trip count of an exit", got=ports[1])
         if node.op == "merge":
             out = node.outputs[0].type
             wrong = [type_ for type_ in ports if not out.admits(type_)]

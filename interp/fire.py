@@ -8,6 +8,8 @@ S6  merge passes on the one token it got. switch sends the value to output 0 if 
 S7  call sends t -> t/site, and enter t -> t/loop[0].
 S8  return sends t/site -> t, and exit t/loop[k] -> t, with k on its second output.
 S9  next_iteration sends t/loop[k] -> t/loop[k+1].
+S17 reenter sends t -> t/loop[k], k being the number on port 1; back sends t/loop[k] -> t/loop[k-1] on output 0, and
+    t/loop[0] -> t on output 1.
 S10 An output that feeds return nodes sends to those whose site is on top of the tag, and to no other.
 """
 
@@ -31,7 +33,7 @@ from .acts import Acting, Outputs, acting, drawing
 Fire: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
 Child: TypeAlias = Callable[[Tag, Site, int], Tag]
 """The tag below a tag, interned: what a state gives."""
-Retag: TypeAlias = Callable[[Child, Tag], Tag]
+Retag: TypeAlias = Callable[[Child, Tag, tuple[Value, ...]], Tag]
 Edges: TypeAlias = tuple[Edge, ...]
 
 
@@ -70,7 +72,7 @@ def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, 
     found = (_rule(graph, number, types[number], results.get(number), seed) for number in range(len(graph.nodes)))
     if bound is None:
         return tuple(found)
-    return tuple(replace(rule, bound=bound) if rule.node.op == "next_iteration" else rule for rule in found)
+    return tuple(replace(rule, bound=bound) if rule.node.op == "next_iteration" and not rule.node.phase else rule for rule in found)
 
 
 def _port_types(graph: Graph) -> list[list[Type]]:
@@ -104,7 +106,7 @@ def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed
         retag=_retag(node),
         edges=tuple(edges),
         routes=tuple(routes),
-        arrives=node.op in ("call", "enter", "next_iteration"),
+        arrives=node.op in ("call", "enter", "next_iteration", "reenter", "back"),
         leaves=node.op == "return",
         acts=acting(number, node),
         bound=_bound(node),
@@ -114,7 +116,8 @@ def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed
 
 def bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
     """How many iterations of each loop run at once, where that is bounded: what the rules say of it."""
-    found = {node.site: _bound(node) if bound is None else bound for node in graph.nodes if node.op == "next_iteration"}
+    own = [node for node in graph.nodes if node.op == "next_iteration" and not node.phase]
+    found = {node.site: _bound(node) if bound is None else bound for node in own}
     return {site: said for site, said in found.items() if said is not None and site is not None}
 
 
@@ -188,6 +191,11 @@ def _exit(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     return ((0, inputs[0]), (1, tag.iteration))
 
 
+def _back(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+    """S17."""
+    return ((0 if tag.iteration else 1, inputs[0]),)
+
+
 _ROUTING: dict[str, Fire] = {
     "merge": _first,
     "switch": _switch,
@@ -196,27 +204,51 @@ _ROUTING: dict[str, Fire] = {
     "enter": _first,
     "exit": _exit,
     "next_iteration": _first,
+    "reenter": _first,
+    "back": _back,
 }
 
 
 def _to_child(site: Site | None) -> Retag:
     """S7."""
     assert site is not None
-    return lambda child, tag: child(tag, site, 0)
+    return lambda child, tag, inputs: child(tag, site, 0)
 
 
 def _to_parent(site: Site | None) -> Retag:
     """S8. What leaves the root goes to the environment, and keeps the root's tag."""
-    return lambda child, tag: tag.parent or ROOT
+    return lambda child, tag, inputs: tag.parent or ROOT
 
 
 def _to_next(site: Site | None) -> Retag:
     """S9."""
+    return lambda child, tag, inputs: child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
 
-    return lambda child, tag: child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
+
+def _to_iteration(site: Site | None) -> Retag:
+    """S17."""
+    assert site is not None
+    return lambda child, tag, inputs: child(tag, site, inputs[1])  # type: ignore[arg-type]  # V9: an int64
 
 
-_RETAG: dict[str, Callable[[Site | None], Retag]] = {"child": _to_child, "parent": _to_parent, "next": _to_next}
+def _to_before(site: Site | None) -> Retag:
+    """S17."""
+
+    def retag(child: Child, tag: Tag, inputs: tuple[Value, ...]) -> Tag:
+        if tag.parent is None:
+            return ROOT
+        return child(tag.parent, tag.site, tag.iteration - 1) if tag.iteration else tag.parent
+
+    return retag
+
+
+_RETAG: dict[str, Callable[[Site | None], Retag]] = {
+    "child": _to_child,
+    "parent": _to_parent,
+    "next": _to_next,
+    "iteration": _to_iteration,
+    "before": _to_before,
+}
 
 
 def _retag(node: Node) -> Retag | None:

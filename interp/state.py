@@ -191,7 +191,7 @@ class State:
             if self.bounds:
                 self._count_busy(event, rule.needs, -1)
             if sent:
-                self._unsend(sent, rule.arrives, held)
+                self._unsend(sent, rule.arrives and sent[0].tag is not tag.parent, held)
             if trap is not None:
                 self.traps.pop()
             self.firings -= 1
@@ -216,7 +216,7 @@ class State:
         if target.era is not self.era:
             target = self._own(target)
         target.tokens += len(sent)
-        target.arrived += arrives
+        target.arrived += arrives and tag is not record.tag.parent
         if held:
             self.held[tag] = (*self.held.get(tag, ()), *((self.steps, token) for token in sent))
             self.holding += len(sent)
@@ -327,7 +327,7 @@ def _signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
     """For every site, how many values enter an activation of it, and how many leave."""
     found = {ENVIRONMENT: (len(graph.arguments), 0)}
     for node in graph.nodes:
-        if node.site is not None and node.op in ("call", "enter", "return"):
+        if node.site is not None and node.op in ("call", "enter", "reenter", "return"):
             coming, going = found.get(node.site, (0, 0))
             found[node.site] = (coming + (node.op != "return"), going + (node.op == "return"))
     return found

@@ -43,7 +43,7 @@ def step(state: State, position: int) -> Event:
         outputs, trap, parked, woken = rule.acts(state.cells.blocks, state.world, token, inputs)
         if parked is not None:
             return _stays(state, record, token, position, parked)
-    sent = _send(state, rule, token.tag, outputs) if outputs else ()
+    sent = _send(state, rule, token.tag, inputs, outputs) if outputs else ()
     closed, ends = _closed(state, rule, record, token, sent), state.ahead == 1
     if not state.bounds:
         return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
@@ -85,9 +85,9 @@ def _match(state: State, rule: Rule, record: Record, token: Token) -> tuple[Valu
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 
 
-def _send(state: State, rule: Rule, tag: Tag, outputs: Outputs) -> tuple[Token, ...]:
+def _send(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
     """S3: the tokens that results become, all under one tag; S10 where they return."""
-    destination = tag if rule.retag is None else rule.retag(state.child, tag)
+    destination = tag if rule.retag is None else rule.retag(state.child, tag, inputs)
     sent = []
     for output, value in outputs:
         edges, routes = rule.edges[output], rule.routes[output]
