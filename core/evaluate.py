@@ -31,13 +31,28 @@ from .world import Failed, World
 Values: TypeAlias = tuple[Value, ...]
 
 
-class Request(NamedTuple):
-    """A region to evaluate, of this function, on these arguments; `key` is what the tag's would be."""
+class Frame:
+    """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
+    frames of the calls, branches and iterations below it that have a further phase. `key` is what its tag's would be."""
 
-    function: str
+    __slots__ = ("below", "function", "key", "values")
+
+    def __init__(self, function: str, key: int) -> None:
+        self.function, self.key = function, key
+        self.values: dict[str, Value] = {}
+        self.below: dict[str, list[tuple[Region, Frame]]] = {}
+
+    def leave(self, node: str, *begun: tuple[Region, Frame]) -> None:
+        """Keep the frames of a node whose phases are not all done."""
+        self.below.setdefault(node, []).extend(each for each in begun if each[0].pullback)
+
+
+class Request(NamedTuple):
+    """A phase of a region to evaluate in a frame, on these arguments."""
+
     region: Region
+    frame: Frame
     arguments: Values
-    key: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ def evaluate(
     numbers are those of `seed`, and effects go to `world`."""
     evaluator = _Evaluator(program, max_steps, seed, world or World())
     entry = program.main
-    stack = [evaluator.region(Request(entry.name, entry.body, tuple(arguments), ROOT.key))]
+    stack = [evaluator.region(Request(entry.body, Frame(entry.name, ROOT.key), tuple(arguments)))]
     answer: Values | None = None
     try:
         while True:
@@ -111,8 +126,9 @@ class _Evaluator:
         self.cells: dict[Handle, dict[int, Value]] = {}
 
     def region(self, request: Request) -> _Region:
-        function, region, arguments, key = request
-        values = {parameter.name: value for parameter, value in zip(region.parameters, arguments, strict=True)}
+        region, frame, arguments = request
+        function, key, values = frame.function, frame.key, frame.values
+        values.update((parameter.name, value) for parameter, value in zip(region.parameters, arguments, strict=True))
 
         def value(operand: Operand) -> Value:
             return operand.value if isinstance(operand, Literal) else values[operand]
@@ -124,18 +140,29 @@ class _Evaluator:
             inputs = tuple(map(value, node.inputs))
             match node.op:
                 case "cond":
-                    taken = node.regions[0 if inputs[0] else 1]
-                    results = yield Request(function, taken, inputs[1:], key)
+                    taken, below = node.regions[0 if inputs[0] else 1], Frame(function, key)
+                    results = yield Request(taken, below, inputs[1:])
+                    frame.leave(node.name, (taken, below))
                 case "while_loop":
-                    results, site, trip = inputs, node.site(function), 0
-                    inner = child_key(key, site, trip)
-                    while (yield Request(function, node.regions[0], results, inner))[0]:
-                        results = yield Request(function, node.regions[1], results, inner)
+                    (condition, body), results, site, trip = node.regions, inputs, node.site(function), 0
+                    frame.leave(node.name)
+                    below = Frame(function, child_key(key, site, trip))
+                    while (yield Request(condition, below, results))[0]:
+                        results = yield Request(body, below, results)
+                        frame.leave(node.name, (body, below))
                         trip += 1
-                        inner = child_key(key, site, trip)
+                        below = Frame(function, child_key(key, site, trip))
                 case "call":
                     callee, inner = self.program[node.attribute("function")], child_key(key, node.site(function), 0)
-                    results = yield Request(callee.name, callee.body, inputs, inner)
+                    below = Frame(callee.name, inner)
+                    results = yield Request(callee.body, below, inputs)
+                    frame.leave(node.name, (callee.body, below))
+                case "pullback":
+                    results = inputs
+                    for phase, below in reversed(frame.below.pop(node.attribute("of"))):
+                        assert phase.pullback is not None
+                        results = yield Request(phase.pullback, below, results)
+                        frame.leave(node.name, (phase.pullback, below))
                 case _ if node.op in ACTS:
                     results = (self.act(function, node, inputs, key),)
                 case _:

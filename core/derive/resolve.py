@@ -1,0 +1,190 @@
+"""Resolving: where a program takes pullbacks of calls of plain functions, these calls become calls of split variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..errors import Invalid
+from ..program import Function, Node, Operand, Program, Region, Var
+from ..types import Type
+from ..value import literal
+from .activity import Activity, is_float
+from .reverse import Reverser, Writer
+
+MOST_PHASES = 64
+"""Of one function: derivatives of the sixth order."""
+
+
+def resolve(program: Program) -> Program:
+    """The program with split variants of the functions that pullbacks are taken of.
+
+    What tracing writes is `d... = pullback c a...`, `c` being a call of a function that has no pullback: `a...` are the
+    adjoints of all its float results, `d...` those of all its float parameters. Raises Invalid (D1) where something is
+    differentiated that cannot be, (D2) where a function would be differentiated without end.
+    """
+    while True:
+        asking = {function.name for function in program.functions if any(_asked(program, function.body))}
+        if not asking:
+            return program
+        program = _resolved(program, _ready(program, asking))
+
+
+def _asked(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
+    """The calls of plain functions, with the pullbacks that are taken of them."""
+    calls = {node.name: node for node in region.walk() if node.op == "call"}
+    for node in region.walk():
+        if node.op == "pullback" and (call := calls.get(node.attribute("of"))) is not None:
+            if program[call.attribute("function")].body.pullback is None:
+                yield call, node
+
+
+def _ready(program: Program, asking: set[str]) -> list[str]:
+    """Of the functions that ask for pullbacks those all of whose callees, of the calls they ask about, ask for none."""
+    ready = []
+    for name in sorted(asking):
+        callees = {call.attribute("function") for call, _ in _asked(program, program[name].body)}
+        if not any(each.name in asking for callee in callees for each in _reached(program, callee)):
+            ready.append(name)
+    if not ready:
+        first = program[min(asking)]
+        raise Invalid(
+            "this takes a gradient of itself, whose order has no end",
+            rule="D2",
+            where=first.location or first.name,
+            hint="a function may call the gradient of another one, or itself, and not both",
+        )
+    return ready
+
+
+def _reached(program: Program, name: str) -> tuple[Function, ...]:
+    return replace(program, entry=name).reachable()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One pullback: of which call, and at which positions something is wanted of parameters, or given of results."""
+
+    call: Node
+    node: Node
+    parameters: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+def _resolved(program: Program, asking: list[str]) -> Program:
+    """The program in which the pullbacks of these functions are of split ones."""
+    activity, found = Activity(program), {}
+    for name in asking:
+        used = _used(program[name].body)
+        for call, node in _asked(program, program[name].body):
+            callee = program[call.attribute("function")]
+            floats = [at for at, var in enumerate(callee.body.parameters) if is_float(var)]
+            made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
+            wanted = tuple(at for at, var in zip(floats, node.results, strict=True) if var.name in used)
+            given = tuple(at for at, value in zip(made, node.inputs, strict=True) if not _is_zero(value))
+            found[name, call.name] = _Asked(call, node, wanted, given)
+            activity.want(callee.name, wanted, given)
+    activity.settle()
+    taken = {function.name for function in program.functions}
+    names: dict[str, str] = {}
+    for name in activity.areas:
+        names[name] = _fresh(f"{name}_split", taken)
+    reverser = Reverser(activity, names.__getitem__)
+    split = [reverser.function(program[name]) for name in activity.areas]
+    for each in split:
+        if len(each.pullbacks) > MOST_PHASES:
+            raise Invalid("this is differentiated too often", rule="D2", where=each.location or each.name)
+    functions = []
+    for function in program.functions:
+        if function.name in asking:
+            mine = {call: asked for (name, call), asked in found.items() if name == function.name}
+            function = replace(function, body=_Site(activity, names, mine, function).region(function.body))
+        functions.append(function)
+    return replace(program, functions=(*functions, *split))
+
+
+def _fresh(wanted: str, taken: set[str]) -> str:
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    taken.add(name)
+    return name
+
+
+def _used(region: Region) -> set[str]:
+    """The names that stand as operands or results, anywhere in a region."""
+    found = {result for phase in region.phases() for result in phase.results if isinstance(result, str)}
+    for phase in region.phases():
+        for node in phase.nodes:
+            found |= {operand for operand in node.inputs if isinstance(operand, str)}
+            for inner in node.regions:
+                found |= _used(inner)
+    return found
+
+
+def _is_zero(value: Operand) -> bool:
+    return not isinstance(value, str) and bool((value.value == 0).all() if hasattr(value.value, "all") else value.value == 0)
+
+
+class _Site:
+    """Rewrites the calls and pullbacks of one function that asks."""
+
+    def __init__(self, activity: Activity, names: dict[str, str], asked: dict[str, _Asked], function: Function) -> None:
+        self.activity = activity
+        self.names = names
+        self.asked = asked
+        self.pullbacks = {each.node.name: each for each in asked.values()}
+        self.writer = Writer({var.name for node in function.body.walk() for var in node.results})
+
+    def region(self, region: Region) -> Region:
+        nodes: list[Node] = []
+        self.writer.know(region.parameters)
+        for node in region.nodes:
+            self.writer.know(node.results)
+            if node.name in self.pullbacks:
+                nodes += self.pullback(self.pullbacks[node.name])
+            elif node.name in self.asked and node.op == "call":
+                nodes.append(self.call(node))
+            elif node.regions:
+                outer = self.writer.types
+                self.writer.types = {}
+                inner = tuple(map(self.region, node.regions))
+                self.writer.types = outer
+                nodes.append(replace(node, regions=inner))
+            else:
+                nodes.append(node)
+        later = self.region(region.pullback) if region.pullback else None
+        return replace(region, nodes=tuple(nodes), pullback=later)
+
+    def call(self, node: Node) -> Node:
+        callee = node.attribute("function")
+        is_differentiated = self.positions(node)[0] and self.positions(node)[1]
+        name = self.names[callee] if is_differentiated else callee
+        return replace(node, attributes=tuple((key, name if key == "function" else said) for key, said in node.attributes))
+
+    def positions(self, call: Node) -> tuple[list[int], list[int]]:
+        callee = call.attribute("function")
+        return sorted(self.activity.parameters[callee]), sorted(self.activity.results[callee])
+
+    def pullback(self, asked: _Asked) -> list[Node]:
+        """The pullback with what is active; the other adjoints are zero."""
+        callee = self.activity.program[asked.call.attribute("function")]
+        taken, given = self.positions(asked.call)
+        floats = [at for at, var in enumerate(callee.body.parameters) if is_float(var)]
+        made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
+        inputs = dict(zip(made, asked.node.inputs, strict=True))
+        results = dict(zip(floats, asked.node.results, strict=True))
+        nodes = []
+        if taken and given:
+            wanted = tuple(results[at] for at in taken)
+            nodes = [replace(asked.node, inputs=tuple(inputs[at] for at in given), results=wanted)]
+        for at in set(asked.parameters) - set(taken if given else ()):
+            nodes.append(_zero(results[at], asked.call.inputs[at], asked.node))
+        return nodes
+
+
+def _zero(result: Var, like: Operand, node: Node) -> Node:
+    """The adjoint of what nothing depends on."""
+    zero = literal(0.0, Type(result.type.dtype))
+    return Node("broadcast_like", (zero, like), (result,), (), (), node.location)

@@ -1,0 +1,277 @@
+"""Reversing: the phases of a region, and behind them as many that run its adjoints back.
+
+What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the first, a
+phase whose parameters are the adjoints of that phase's active results, and whose results are those of its active
+parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, the last first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import Invalid
+from ..op import OPS
+from ..program import Function, Location, Node, Operand, Region, Var
+from ..types import Type
+from ..value import Literal, literal
+from .activity import Activity, Area, is_active_chain, operands_of
+
+
+class Writer:
+    """Writes the nodes of a phase; what gradient rules call ops with. Names are those that the function has not."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self.types: dict[str, Type] = {}
+        self.nodes: list[Node] = []
+        self.location: Location | None = None
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Operand:
+        row = OPS[op]
+        strong = [self.type(each).dtype for each in operands[slice(*row.alike)] if isinstance(each, str | Literal)]
+        given = [self.operand(each, strong[0] if strong else None) for each in operands]
+        made = row.types(*map(self.type, given), **attributes)
+        name = self.fresh(op)
+        self.add(Node(op, tuple(given), (Var(name, made),), (), tuple(attributes.items()), self.location))
+        return name
+
+    def operand(self, given: Any, dtype: Any) -> Operand:
+        if isinstance(given, str | Literal):
+            return given
+        return literal(given, Type(dtype) if dtype is not None and not isinstance(given, bool) else None)
+
+    def type(self, operand: Any) -> Type:
+        if isinstance(operand, Literal):
+            return operand.type
+        return self.types[operand] if isinstance(operand, str) else literal(operand).type
+
+    def add(self, node: Node) -> None:
+        self.know(node.results)
+        self.nodes.append(node)
+
+    def know(self, variables: Iterable[Var]) -> None:
+        self.types.update((variable.name, variable.type) for variable in variables)
+
+    def fresh(self, wanted: str) -> str:
+        name, count = wanted, 0
+        while name in self.taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.taken.add(name)
+        return name
+
+    def adjoint(self, of: str) -> str:
+        """A name for the adjoint of a value."""
+        return self.fresh(of if of.startswith("d_") else f"d_{of}")
+
+
+@dataclass
+class Reversal:
+    """The reversal of one region: what has been written of it, and the adjoints so far, by the name of the value."""
+
+    area: Area
+    parameters: Sequence[int]
+    results: Sequence[int]
+    """The positions of what is active of the first phase; of further ones all is."""
+    given: Sequence[Sequence[Type]]
+    """The types of the results of each phase, as they leave."""
+    left: dict[int, list[Type]] = field(default_factory=dict)
+    """The types of the adjoints that leave, by the phase whose parameters these are of."""
+    inner: dict[str, list[Reversal]] = field(default_factory=dict)
+    """Of the regions of conds and loops, by the name of the node."""
+    phases: list[Region] = field(default_factory=list)
+    adjoints: dict[str, Operand] = field(default_factory=dict)
+    before: dict[str, str] = field(default_factory=dict)
+    """By the name of a call's, cond's or loop's node, that of the node that began its last phase so far."""
+
+
+class Reverser:
+    """Reverses the functions of a program that activity has been found in. `split` names the split variant of one."""
+
+    def __init__(self, activity: Activity, split: Callable[[str], str]) -> None:
+        self.activity = activity
+        self.split = split
+
+    def function(self, function: Function) -> Function:
+        area, body = self.activity.areas[function.name], function.body
+        parameters, results = (
+            sorted(positions[function.name]) for positions in (self.activity.parameters, self.activity.results)
+        )
+        taken = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
+        taken |= _parameters(body)
+        returned = [function.returns(phase) for phase in range(len(area.phases))]
+        made = self.region(of := Reversal(area, parameters, results, returned), Writer(taken))
+        returned += [tuple(of.left[phase]) for phase in reversed(range(len(area.phases)))]
+        return replace(function, name=self.split(function.name), body=made, pullbacks=tuple(returned[1:]))
+
+    def region(self, of: Reversal, writer: Writer) -> Region:
+        """The region with twice its phases."""
+        for phase in of.area.phases:
+            writer.know(phase.parameters)
+            nodes = tuple(self.forward(of, node, writer) for node in phase.nodes)
+            of.phases.append(replace(phase, nodes=nodes, pullback=None))
+        for number in reversed(range(len(of.area.phases))):
+            of.phases.append(self.back(of, number, writer))
+        made: Region | None = None
+        for phase in reversed(of.phases):
+            made = replace(phase, pullback=made)
+        assert made is not None
+        return made
+
+    def forward(self, of: Reversal, node: Node, writer: Writer) -> Node:
+        """A node of the region, such that it has further phases if it is active."""
+        writer.know(node.results)
+        if node.name not in of.area.root or not is_active_chain(of.area, node):
+            return node
+        root, place = of.area.chain(node)
+        of.before[root.name] = node.name
+        if place:
+            return node
+        if node.op == "call":
+            others = [pair for pair in node.attributes if pair[0] != "function"]
+            return replace(node, attributes=(("function", self.split(node.attribute("function"))), *others))
+        outer, masks = writer.types, self.masks(of.area, root, 0)
+        inner = of.inner[root.name] = [
+            Reversal(area, *masks, self.leaving(of.area, root, area)) for area in of.area.inner[root.name]
+        ]
+        regions = list(node.regions[: len(node.regions) - len(inner)])
+        for each in inner:
+            writer.types = {}
+            regions.append(self.region(each, writer))
+        writer.types = outer
+        return replace(node, regions=tuple(regions))
+
+    def leaving(self, area: Area, root: Node, inner: Area) -> list[list[Type]]:
+        """The types of what a region of a cond or loop yields, phase by phase, as the node has them."""
+        if root.op == "while_loop":
+            return [[variable.type for variable in phase.parameters] for phase in inner.phases]
+        return [[result.type for result in self.member(area, root, at).results] for at in range(len(inner.phases))]
+
+    def member(self, area: Area, root: Node, number: int) -> Node:
+        """The node that begins a phase of a call, cond or loop."""
+        nodes = (each for phase in area.phases for each in phase.nodes)
+        return next(each for each in nodes if area.root.get(each.name) is root and area.place[each.name] == number)
+
+    def masks(self, area: Area, root: Node, phase: int) -> tuple[list[int], list[int]]:
+        """The positions of the active operands, and results, of a phase of a call, cond or loop."""
+        if phase:
+            node = self.member(area, root, phase)
+            return list(range(len(operands_of(node)))), list(range(len(node.results)))
+        if root.op == "call":
+            name = root.attribute("function")
+            return sorted(self.activity.parameters[name]), sorted(self.activity.results[name])
+        inner = area.inner[root.name]
+        taken = [
+            at for at in range(len(operands_of(root))) if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
+        ]
+        if root.op == "while_loop":
+            return taken, taken
+        return taken, [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+
+    def back(self, of: Reversal, number: int, writer: Writer) -> Region:
+        """The phase that runs the adjoints of a phase back."""
+        phase = of.area.phases[number]
+        outer, writer.nodes = writer.nodes, []
+        variables = []
+        for at in range(len(phase.results)) if number else of.results:
+            result = phase.results[at]
+            variable = Var(writer.adjoint(result if isinstance(result, str) else "result"), of.given[number][at])
+            variables.append(variable)
+            writer.know([variable])
+            self.contribute(of, result, variable.name, writer)
+        for node in reversed(phase.nodes):
+            writer.location = node.location
+            self.node(of, node, writer)
+        chosen = phase.parameters if number else [phase.parameters[at] for at in of.parameters]
+        writer.location = None
+        results = tuple(self.fitting(self.adjoint(of, var.name, writer), var, writer) for var in chosen)
+        of.left[number] = list(map(writer.type, results))
+        made, writer.nodes = writer.nodes, outer
+        return Region(tuple(variables), tuple(made), results)
+
+    def contribute(self, of: Reversal, operand: Operand, adjoint: Operand, writer: Writer) -> None:
+        """Add to the adjoint of a value, where it has one."""
+        if isinstance(operand, str) and of.area.is_active(operand):
+            known = of.adjoints.get(operand)
+            of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
+
+    def adjoint(self, of: Reversal, name: str, writer: Writer) -> Operand:
+        """The adjoint of a value, all uses having been met; zero where there are none."""
+        if name in of.adjoints:
+            return of.adjoints[name]
+        type_ = writer.type(name)
+        zero = literal(0.0, Type(type_.dtype))
+        return zero if type_.is_scalar else writer("broadcast_like", zero, name)
+
+    def fitting(self, adjoint: Operand, variable: Var, writer: Writer) -> Operand:
+        """The adjoint with the shape of its value, as far as types know."""
+        return adjoint if variable.type.admits(writer.type(adjoint)) else writer("sum_like", adjoint, variable.name)
+
+    def node(self, of: Reversal, node: Node, writer: Writer) -> None:
+        """The adjoints of a node's operands, from those of its results."""
+        if node.name in of.area.root:
+            if is_active_chain(of.area, node):
+                self.chain(of, node, writer)
+            return
+        if node.name not in of.adjoints or not any(map(of.area.is_active, node.inputs)):
+            return
+        rule = OPS[node.op].gradient if node.op in OPS else None
+        if rule is None:
+            raise Invalid(
+                f"{node.op} cannot be differentiated",
+                rule="D1",
+                where=node.location or node.name,
+                hint="tl.stop_gradient(x) takes a value for a constant",
+            )
+        for at, operand in enumerate(node.inputs):
+            if of.area.is_active(operand):
+                given = of.adjoints[node.name], node.name, *node.inputs
+                made = rule(writer, at, *given, **dict(node.attributes))
+                if made is not None:
+                    self.contribute(of, operand, self.summed(made, operand, writer), writer)
+
+    def summed(self, adjoint: Operand, operand: Operand, writer: Writer) -> Operand:
+        """What an op that broadcasts gives, summed to the shape of its operand."""
+        shape, wanted = writer.type(adjoint).shape, writer.type(operand).shape
+        is_same = shape == wanted and shape is not None and None not in shape
+        return adjoint if is_same else writer("sum_like", adjoint, operand)
+
+    def chain(self, of: Reversal, node: Node, writer: Writer) -> None:
+        """The pullback of a call, cond or loop, or of a pullback of one."""
+        root, number = of.area.chain(node)
+        taken, given = self.masks(of.area, root, number)
+        operands = operands_of(node)
+        inputs = tuple(self.adjoint(of, node.results[at].name, writer) for at in given)
+        types = self.made(of, root, number, taken)
+        names = [self.name_of(operands[at], writer) for at in taken]
+        results = tuple(Var(name, type_) for name, type_ in zip(names, types, strict=True))
+        writer.add(Node("pullback", inputs, results, (), (("of", of.before[root.name]),), node.location))
+        of.before[root.name] = results[0].name
+        for at, result in zip(taken, results, strict=True):
+            self.contribute(of, operands[at], result.name, writer)
+
+    def made(self, of: Reversal, root: Node, number: int, taken: Sequence[int]) -> list[Type]:
+        """The types of the adjoints of the operands of a phase."""
+        if root.op == "cond":
+            one, other = (inner.left[number] for inner in of.inner[root.name])
+            return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=True)]
+        if root.op == "call":
+            region = list(self.activity.program[root.attribute("function")].body.phases())[number]
+        else:
+            region = of.area.inner[root.name][0].phases[number]
+        return [region.parameters[at].type for at in taken]
+
+    def name_of(self, operand: Operand, writer: Writer) -> str:
+        return writer.adjoint(operand if isinstance(operand, str) else "literal")
+
+
+def _parameters(region: Region) -> set[str]:
+    """The names of parameters, in all regions."""
+    found = {variable.name for phase in region.phases() for variable in phase.parameters}
+    for phase in region.phases():
+        for node in phase.nodes:
+            for inner in node.regions:
+                found |= _parameters(inner)
+    return found
