@@ -13,6 +13,7 @@ import numpy as np
 from ..mix import MASK
 from ..op import Undefined, op
 from . import guarded
+from .gradients.elementwise import RULES
 from .rules import elementwise, integers_by
 
 _NUMBERS = elementwise("if")
@@ -41,6 +42,10 @@ def _larger(x: Any, y: Any) -> Any:
     return np.where((x >= y) | (x != x), x, y)
 
 
+def _product_or_zero(x: Any, y: Any) -> Any:
+    return np.where(y == 0, 0.0, np.multiply(x, y))
+
+
 add = op(
     "add",
     arity=2,
@@ -48,6 +53,7 @@ add = op(
     numpy=np.add,
     scalar=operator.add,
     symbol="+",
+    gradient=RULES["add"],
     doc="""Sum. Integers wrap.
 
 >>> tl.add(2, 3)
@@ -61,6 +67,7 @@ subtract = op(
     numpy=np.subtract,
     scalar=operator.sub,
     symbol="-",
+    gradient=RULES["subtract"],
     doc="""Difference. Integers wrap.
 
 >>> tl.subtract(2, 3)
@@ -74,6 +81,7 @@ multiply = op(
     numpy=np.multiply,
     scalar=operator.mul,
     symbol="*",
+    gradient=RULES["multiply"],
     doc="""Product. Integers wrap.
 
 >>> tl.multiply(2**62, 2) == -2**63
@@ -87,10 +95,24 @@ divide = op(
     numpy=np.divide,
     scalar=guarded.div,
     symbol="/",
+    gradient=RULES["divide"],
     doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
 
 >>> tl.divide(1.0, 0.0)
 inf
+""",
+)
+multiply_no_nan = op(
+    "multiply_no_nan",
+    arity=2,
+    types=elementwise("f"),
+    numpy=_product_or_zero,
+    scalar=guarded.product_or_zero,
+    gradient=RULES["multiply_no_nan"],
+    doc="""Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN.
+
+>>> tl.multiply_no_nan(float("inf"), 0.0)
+0.0
 """,
 )
 floor_divide = op(
@@ -101,6 +123,7 @@ floor_divide = op(
     scalar=integers_by(guarded.integer_floordiv, others=guarded.floordiv),
     symbol="//",
     undefined=Undefined(_by_zero, "integer division by zero"),
+    gradient=RULES["floor_divide"],
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
 >>> tl.floor_divide(-7, 2)
@@ -115,6 +138,7 @@ remainder = op(
     scalar=integers_by(guarded.integer_mod, others=guarded.mod),
     symbol="%",
     undefined=Undefined(_by_zero, "integer remainder by zero"),
+    gradient=RULES["remainder"],
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
 
 >>> tl.remainder(-7, 2)
@@ -129,6 +153,7 @@ pow = op(
     scalar=integers_by(guarded.integer_power, 1, MASK, others=guarded.power),
     symbol="**",
     undefined=Undefined(_negative_exponent, "integer to a negative power"),
+    gradient=RULES["pow"],
     doc="""Power. Integers wrap, and trap on a negative exponent; floats follow C's pow.
 
 >>> tl.pow(2, 10)
@@ -142,6 +167,7 @@ negative = op(
     numpy=np.negative,
     scalar=operator.neg,
     symbol="-",
+    gradient=RULES["negative"],
     doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
 an unsigned x has 2**bits - x.
 
@@ -156,6 +182,7 @@ abs = op(
     numpy=np.abs,
     scalar=operator.abs,
     symbol="abs",
+    gradient=RULES["abs"],
     doc="""Absolute value; the lowest signed integer is its own.
 
 >>> tl.abs(-3)
@@ -169,6 +196,7 @@ minimum = op(
     numpy=_smaller,
     scalar=guarded.minimum,
     symbol="min",
+    gradient=RULES["minimum"],
     doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.minimum(2, 3)
@@ -182,6 +210,7 @@ maximum = op(
     numpy=_larger,
     scalar=guarded.maximum,
     symbol="max",
+    gradient=RULES["maximum"],
     doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.maximum(2, 3)

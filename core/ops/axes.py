@@ -82,6 +82,12 @@ def static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
     raise Invalid("this is no shape", required=required, got=said(shape))
 
 
+def stretches(shape: Sizes, wanted: Sizes) -> bool:
+    """Whether an array may be broadcast to this shape; a size that is open may turn out to fit."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(size in (None, 1, other) or other is None for size, other in pairs)
+
+
 def check_rank(shape: Sizes) -> Sizes:
     """A shape, if it has no more axes than an array may have."""
     if len(shape) > MOST_AXES:

@@ -27,6 +27,10 @@ def div(x: float, y: float) -> float:
     return math.copysign(math.inf, x) * math.copysign(1.0, y)
 
 
+def product_or_zero(x: float, y: float) -> float:
+    return x * y if y != 0.0 else 0.0
+
+
 def floordiv(x: float, y: float) -> float:
     return x // y if y != 0.0 else div(x, y)
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import Invalid
 from ..op import op
 from ..types import Shape, Type, join_shapes
+from .gradients.linalg import RULES
 from .rules import elementwise, promoted
 
 _numbers = elementwise("if")
@@ -53,6 +54,7 @@ matmul = op(
     shape=_shape,
     misfit="do not multiply",
     bound=_bound,
+    gradient=RULES["matmul"],
     symbol="@",
     doc="""Matrix product; a vector is a row on the left, and a column on the right. Before the last two axes are stacks
 of matrices, which broadcast. Shapes whose inner sizes differ trap where types leave them open.

@@ -13,13 +13,15 @@ import numpy as np
 
 from ..op import op
 from . import guarded
+from .gradients.elementwise import RULES
 from .rules import elementwise, word
 
 
 def _function(numpy: Any, scalar: Any, said: str, example: str, *, narrow: Any = None, arity: int = 1) -> None:
     """A row of the name of its scalar column."""
     name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
-    op(name, arity=arity, types=elementwise("f"), numpy=numpy, scalar=scalar, narrow=narrow, symbol=word(name), doc=doc)
+    columns: dict[str, Any] = {"symbol": word(name), "narrow": narrow, "gradient": RULES[name], "doc": doc}
+    op(name, arity=arity, types=elementwise("f"), numpy=numpy, scalar=scalar, **columns)
 
 
 _function(np.sqrt, guarded.sqrt, "Square root; NaN below zero.", "sqrt(2.25)\n1.5")

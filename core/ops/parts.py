@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..op import op
 from . import guarded
+from .gradients.elementwise import RULES
 from .rules import elementwise, integers_by, word
 
 _NUMBERS = elementwise("if")
@@ -31,6 +32,7 @@ def _whole(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
         numpy=_of_floats(numpy),
         scalar=integers_by(guarded.unchanged, others=scalar),
         symbol=word(name),
+        gradient=RULES[name],
         doc=f"{said} An integer is one already.\n\n>>> tl.{name}({example}\n",
     )
 
@@ -50,6 +52,7 @@ sign = op(
     numpy=np.sign,
     scalar=integers_by(guarded.integer_sign, 1, others=guarded.sign),
     symbol="sign",
+    gradient=RULES["sign"],
     doc="""-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0.
 
 >>> tl.sign(-2.5)
@@ -62,6 +65,7 @@ copysign = op(
     types=_FLOATS,
     numpy=np.copysign,
     scalar=math.copysign,
+    gradient=RULES["copysign"],
     doc="""The first with the sign of the second, of a zero and a NaN too.
 
 >>> tl.copysign(2.0, -0.0)
@@ -85,6 +89,7 @@ nextafter = op(
     types=_FLOATS,
     numpy=np.nextafter,
     narrow=np.nextafter,
+    gradient=RULES["nextafter"],
     doc="""The next float after the first, of its dtype, on the way to the second, which it is if they are equal.
 
 >>> tl.nextafter(1.0, 2.0)

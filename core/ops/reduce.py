@@ -12,7 +12,8 @@ from ..dtypes import DType
 from ..errors import Invalid
 from ..op import TypeRule, op
 from ..types import Type
-from .axes import axis_of, count, numbers, reduced, words
+from .axes import axis_of, count, numbers, reduced, stretches, words
+from .gradients.reduce import RULES
 from .rules import elementwise, rounding
 
 _numbers = elementwise("if")
@@ -28,6 +29,15 @@ def widened(dtype: DType) -> DType:
 def _wide(x: Type, axis: object = None, keepdims: object = False) -> Type:
     _numbers(Type(x.dtype))
     return Type(widened(x.dtype), reduced(x, axis, keepdims))
+
+
+def _summed_like(x: Type, y: Type) -> Type:
+    _numbers(Type(x.dtype))
+    numbers(y)
+    if x.shape is not None and y.shape is not None and not stretches(y.shape, x.shape):
+        message = f"shape {words(y.shape)} does not broadcast to {words(x.shape)}"
+        raise Invalid(message, required="a shape that broadcasts to that of what is summed", got=f"{x} and {y}")
+    return Type(widened(x.dtype), y.shape)
 
 
 def _truth(x: Type, axis: object = None, keepdims: object = False) -> Type:
@@ -85,6 +95,23 @@ def _sum_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return rounding(_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
 
 
+def _spread_axes(x: Any, y: Any) -> tuple[int, ...]:
+    """Along which axes y is broadcast to the shape of x."""
+    new = np.ndim(x) - np.ndim(y)
+    wide = (at for at, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[at])
+    return (*range(new), *wide)
+
+
+def _sum_like(x: Any, y: Any) -> Any:
+    axes = _spread_axes(x, y)
+    return np.sum(x, axis=axes).reshape(np.shape(y)) if axes else x
+
+
+def _sum_like_bound(x: Any, y: Any) -> Any:
+    axes = _spread_axes(x, y)
+    return rounding(_count(x, axes), np.sum(np.abs(x), axis=axes), x).reshape(np.shape(y))
+
+
 def _product_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Each multiplication rounds once (Higham, Accuracy and Stability of Numerical Algorithms, 3.1)."""
     with np.errstate(all="ignore"):
@@ -92,7 +119,8 @@ def _product_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _reduction(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
-    op(name, arity=1, types=types, numpy=along(numpy), attributes=("axis", "keepdims"), shape=None, doc=doc, **columns)
+    columns |= {"attributes": ("axis", "keepdims"), "gradient": RULES.get(name), "doc": doc}
+    op(name, arity=1, types=types, numpy=along(numpy), shape=None, **columns)
 
 
 sum = op(
@@ -103,6 +131,7 @@ sum = op(
     attributes=("axis", "keepdims"),
     shape=None,
     bound=_sum_bound,
+    gradient=RULES["sum"],
     symbol="sum",
     doc="""Sum of the elements along an axis, or several (attribute `axis`; None: of all), 0 where there are none; with
 `keepdims` those axes stay, with size 1.
@@ -112,6 +141,24 @@ and machines, each sum being within n/2**53 of the exact sum of n absolute value
 
 >>> tl.sum([[1, 2], [3, 4]], axis=0).tolist()
 [4, 6]
+""",
+)
+op(
+    "sum_like",
+    arity=2,
+    types=_summed_like,
+    numpy=_sum_like,
+    shape=None,
+    alike=(0, 1),
+    bound=_sum_like_bound,
+    gradient=RULES["sum_like"],
+    doc="""x summed along the axes along which y would be broadcast to the shape of x: the reverse of `broadcast_like`,
+of the shape of y. Of y only the shape counts; traps where it does not broadcast to that of x.
+
+Dtypes, and the order of additions, are as with `sum`.
+
+>>> tl.sum_like([[1, 2], [3, 4]], [[0], [0]]).tolist()
+[[3], [7]]
 """,
 )
 _reduction(

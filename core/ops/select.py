@@ -12,6 +12,7 @@ from ..errors import Invalid
 from ..op import Choice, Scalar, op
 from ..types import HandleType, Type, join_shapes
 from . import guarded
+from .gradients.elementwise import RULES
 from .rules import promoted
 
 
@@ -71,6 +72,7 @@ where = op(
     numpy=np.where,
     scalar=lambda condition, x, y: x if condition else y,
     alike=(1, None),
+    gradient=RULES["where"],
     doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
 
 >>> tl.where(True, 1, 2)
@@ -83,6 +85,7 @@ identity = op(
     types=_same,
     numpy=lambda x: x,
     scalar=lambda x: x,
+    gradient=RULES["identity"],
     doc="""The value itself. In a graph it gives a literal a token of its own.
 
 >>> tl.identity(3)
@@ -96,6 +99,7 @@ astype = op(
     numpy=_convert_array,
     scalar=Choice(_conversion),
     attributes=("dtype",),
+    gradient=RULES["astype"],
     doc="""x as another dtype (attribute `dtype`).
 
 A float to an integer goes toward zero; beyond the dtype's range to its nearest number, and NaN gives 0. An integer

@@ -13,23 +13,17 @@ from ..attribute import said
 from ..errors import Invalid
 from ..op import op
 from ..types import Type, join_shapes
-from .axes import BEYOND, Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, words
+from .axes import BEYOND, Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, stretches, words
 from .rules import promoted
 
 
 def _broadcast(x: Type, shape: object) -> Type:
     numbers(x)
     wanted = static_sizes(shape)
-    if x.shape is not None and not _stretches(x.shape, wanted):
+    if x.shape is not None and not stretches(x.shape, wanted):
         message = f"shape {words(x.shape or ())} does not broadcast to {words(wanted)}"
         raise Invalid(message, required=f"a shape that broadcasts to {said(shape)}", got=x)
     return Type(x.dtype, wanted)
-
-
-def _stretches(shape: Sizes, wanted: tuple[int, ...]) -> bool:
-    """Whether an array may be broadcast to this shape; a size that is open may turn out to be 1."""
-    pairs = zip(reversed(shape), reversed(wanted), strict=False)
-    return len(shape) <= len(wanted) and all(size in (None, 1, other) for size, other in pairs)
 
 
 def _broadcast_like(x: Type, y: Type) -> Type:

@@ -67,6 +67,7 @@ _OWN_WIDTH: Mapping[str, str] = {
     "subtract": "({} - {})",
     "multiply": "({} * {})",
     "divide": "({} / {})",
+    "multiply_no_nan": "({0} * {1} if {1} != 0 else {1} - {1})",
     "negative": "(-{})",
     "abs": "abs({})",
     "sqrt": "np.sqrt({})",

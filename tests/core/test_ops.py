@@ -237,7 +237,7 @@ def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
 KINDS = {
     "if -> same": "add subtract multiply floor_divide remainder pow negative abs minimum maximum "
     "floor ceil trunc round sign",
-    "f -> same": f"divide sqrt copysign {' '.join(ROUNDED)}".replace("pow ", ""),
+    "f -> same": f"divide multiply_no_nan sqrt copysign {' '.join(ROUNDED)}".replace("pow ", ""),
     "f -> bool": "signbit",
     "if -> bool": "less less_equal greater greater_equal isfinite isinf isnan",
     "bif -> bool": "equal not_equal",

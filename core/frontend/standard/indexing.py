@@ -60,6 +60,10 @@ def broadcast_like(x: Any, y: Any, /) -> Any:
     return apply("broadcast_like", x, y)
 
 
+def sum_like(x: Any, y: Any, /) -> Any:
+    return apply("sum_like", x, y)
+
+
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`: what is static of a key in one node, and a node for each index that the run computes."""
     entries = list(key) if isinstance(key, tuple) else [key]

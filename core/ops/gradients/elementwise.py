@@ -1,0 +1,97 @@
+"""Rules of what is computed element by element, by the name of the op: x and y are its operands, z its result.
+
+At kinks: of a tie both sides have half; abs, copysign and hypot have slope 0 at 0, and pow with a base of 0 has slope 0
+along its exponent. Beyond the domain of a function slopes are what their formula gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from ...op import Gradient
+from .term import Term, adjoints, flat, slopes
+
+
+def _chosen(op: str) -> Gradient:
+    """Of the one that is chosen: the first, where it is `op` than the second."""
+
+    def of(g: Term, x: Term, y: Term) -> Term:
+        return x.op(op, x, y).where(g, x.equal(y).where(0.5 * g, 0.0))
+
+    return adjoints(lambda g, z, x, y: of(g, x, y), lambda g, z, x, y: of(g, y, x))
+
+
+def _shares(x: Term, y: Term, z: Term) -> Term:
+    """The share of x in log(exp(x) + exp(y)), of exponentials that may overflow."""
+    return 1.0 / ((y - x).exp() + 1.0)
+
+
+def _turned(y: Term, x: Term) -> Term:
+    """y over the square of the distance, which may overflow."""
+    distance = x.hypot(y)
+    return y / distance / distance
+
+
+def _in_length(x: Term, z: Term) -> Term:
+    return x / z.equal(0.0).where(1.0, z)
+
+
+def _kept(y: Term, g: Term) -> Term:
+    """Slope y of a product that is 0 where y is 0, of an infinite adjoint, too."""
+    return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
+
+
+RULES: Mapping[str, Gradient] = {
+    # arithmetic
+    "add": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: g),
+    "subtract": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: -g),
+    "multiply": slopes(lambda x, y, z: y, lambda x, y, z: x),
+    "divide": slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -(z / y)),
+    "multiply_no_nan": adjoints(lambda g, z, x, y: _kept(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
+    "floor_divide": flat,
+    "remainder": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
+    "pow": slopes(
+        lambda x, y, z: x.pow(y - 1.0).multiply_no_nan(y),
+        lambda x, y, z: z.multiply_no_nan(x.equal(0.0).where(1.0, x).log()),
+    ),
+    "negative": adjoints(lambda g, z, x: -g),
+    "abs": slopes(lambda x, z: x.sign()),
+    "minimum": _chosen("less"),
+    "maximum": _chosen("greater"),
+    # elementary functions
+    "sqrt": slopes(lambda x, z: 0.5 / z),
+    "exp": slopes(lambda x, z: z),
+    "log": slopes(lambda x, z: 1.0 / x),
+    "sin": slopes(lambda x, z: x.cos()),
+    "cos": slopes(lambda x, z: -x.sin()),
+    "tanh": slopes(lambda x, z: 1.0 - z * z),
+    "tan": slopes(lambda x, z: 1.0 + z * z),
+    "asin": slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
+    "acos": slopes(lambda x, z: -1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
+    "atan": slopes(lambda x, z: 1.0 / (1.0 + x * x)),
+    "sinh": slopes(lambda x, z: x.cosh()),
+    "cosh": slopes(lambda x, z: x.sinh()),
+    "asinh": slopes(lambda x, z: 1.0 / x.hypot(1.0)),
+    "acosh": slopes(lambda x, z: 1.0 / ((x - 1.0).sqrt() * (x + 1.0).sqrt())),
+    "atanh": slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x))),
+    "expm1": slopes(lambda x, z: x.exp()),
+    "log1p": slopes(lambda x, z: 1.0 / (1.0 + x)),
+    "log2": slopes(lambda x, z: 1.0 / (math.log(2.0) * x)),
+    "log10": slopes(lambda x, z: 1.0 / (math.log(10.0) * x)),
+    "atan2": slopes(lambda y, x, z: _turned(x, y), lambda y, x, z: -_turned(y, x)),
+    "logaddexp": slopes(_shares, lambda x, y, z: _shares(y, x, z)),
+    "hypot": slopes(lambda x, y, z: _in_length(x, z), lambda x, y, z: _in_length(y, z)),
+    # parts of numbers
+    "floor": flat,
+    "ceil": flat,
+    "trunc": flat,
+    "round": flat,
+    "sign": flat,
+    "copysign": slopes(lambda x, y, z: x.sign() * x.op("copysign", 1.0, y), None),
+    "nextafter": flat,
+    # choosing and converting
+    "where": adjoints(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
+    "identity": adjoints(lambda g, z, x: g),
+    "astype": adjoints(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
+}

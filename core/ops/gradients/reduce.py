@@ -1,0 +1,37 @@
+"""Rules of reductions. Of several that are the largest all have the same share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...op import Gradient
+from ..axes import axes_of, sizes
+from .term import Term, adjoints
+
+
+def _spread(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
+    """What was made along axes, for each element that it was made of."""
+    if axis is None or keepdims:
+        return made.broadcast_like(x)
+    gone = axes_of(axis, x.type)
+    key = ", ".join("None" if at in gone else ":" for at in range(len(sizes(x.type))))
+    return made.index(key=key).broadcast_like(x)
+
+
+def _sum(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    return _spread(g, x, axis, keepdims)
+
+
+def _extreme(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    is_it = x.equal(_spread(z, x, axis, keepdims))
+    count = is_it.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
+    return is_it.where(_spread(g / count, x, axis, keepdims), 0.0)
+
+
+RULES: Mapping[str, Gradient] = {
+    "sum": adjoints(_sum),
+    "sum_like": adjoints(lambda g, z, x, y: g.broadcast_like(x), None),
+    "max": adjoints(_extreme),
+    "min": adjoints(_extreme),
+}

@@ -1,0 +1,112 @@
+"""What rules are written in: terms, on which Python's operators, and every op as a method of its name, make ops.
+
+>>> class Said:
+...     def __call__(self, op, *operands, **attributes):
+...         return f"{op}({', '.join(map(str, operands))})"
+>>> x = Term(Said(), "x")
+>>> (1.0 - x.tanh() * x).value
+'subtract(1.0, multiply(tanh(x), x))'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ...op import Doing, Gradient
+from ...types import Type
+
+Adjoint: TypeAlias = Callable[..., Any]
+"""The adjoint of one operand: of that of the result, the result, and all operands, which are terms; attributes by
+keyword."""
+Slope: TypeAlias = Callable[..., Any]
+"""By how much the result changes for each of what one operand does: of all operands, and the result."""
+
+
+class Term:
+    """A value of the machine that a rule is for."""
+
+    __slots__ = ("do", "value")
+
+    def __init__(self, do: Doing, value: Any) -> None:
+        self.do, self.value = do, value
+
+    @property
+    def type(self) -> Type:
+        """As far as it is known."""
+        return self.do.type(self.value)
+
+    def op(self, op: str, *operands: Any, **attributes: Any) -> Term:
+        """An op of terms and of Python's numbers."""
+        return Term(self.do, self.do(op, *map(_value, operands), **attributes))
+
+    def __getattr__(self, op: str) -> Callable[..., Term]:
+        def method(*others: Any, **attributes: Any) -> Term:
+            return self.op(op, self, *others, **attributes)
+
+        return method
+
+    def __add__(self, other: Any) -> Term:
+        return self.op("add", self, other)
+
+    def __radd__(self, other: float) -> Term:
+        return self.op("add", other, self)
+
+    def __sub__(self, other: Any) -> Term:
+        return self.op("subtract", self, other)
+
+    def __rsub__(self, other: float) -> Term:
+        return self.op("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Term:
+        return self.op("multiply", self, other)
+
+    def __rmul__(self, other: float) -> Term:
+        return self.op("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Term:
+        return self.op("divide", self, other)
+
+    def __rtruediv__(self, other: float) -> Term:
+        return self.op("divide", other, self)
+
+    def __matmul__(self, other: Any) -> Term:
+        return self.op("matmul", self, other)
+
+    def __neg__(self) -> Term:
+        return self.op("negative", self)
+
+
+def _value(operand: Any) -> Any:
+    return operand.value if isinstance(operand, Term) else operand
+
+
+def adjoints(*each: Adjoint | None) -> Gradient:
+    """A rule of the adjoint of each operand, the last one for further operands, too; None: it has none. What they give
+    is converted to the dtype of the operand."""
+
+    def gradient(do: Doing, index: int, adjoint: Any, result: Any, *operands: Any, **attributes: Any) -> Any:
+        of = each[min(index, len(each) - 1)]
+        if of is None:
+            return None
+        made = of(Term(do, adjoint), Term(do, result), *(Term(do, operand) for operand in operands), **attributes)
+        if made is None:
+            return None
+        wanted = do.type(operands[index]).dtype
+        return (made if made.type.dtype is wanted else made.astype(dtype=wanted)).value
+
+    return gradient
+
+
+def slopes(*each: Slope | None) -> Gradient:
+    """The rule of an op that computes element by element, of the slope along each operand; None: it is 0. An adjoint of
+    0 stays 0, whatever the slope."""
+    return adjoints(*(of and _along(of) for of in each))
+
+
+def _along(slope: Slope) -> Adjoint:
+    return lambda g, made, *operands: slope(*operands, made).multiply_no_nan(g)
+
+
+flat = adjoints(None)
+"""The rule of an op whose result stays the same as far as it does not jump: no operand has an adjoint."""
