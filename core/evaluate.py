@@ -159,6 +159,7 @@ class _Evaluator:
                     frame.leave(node.name, (callee.body, below))
                 case "pullback":
                     results = inputs
+                    frame.leave(node.name)
                     for phase, below in reversed(frame.below.pop(node.attribute("of"))):
                         assert phase.pullback is not None
                         results = yield Request(phase.pullback, below, results)

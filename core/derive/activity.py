@@ -59,6 +59,11 @@ def is_float(variable: Var) -> bool:
     return variable.type.dtype.kind == "f"
 
 
+def first_float(variables: Sequence[Var]) -> list[int]:
+    """What stands for the active ones where none is: a phase has operands and results, which are zero then."""
+    return [at for at, variable in enumerate(variables) if is_float(variable)][:1]
+
+
 def is_active_chain(area: Area, node: Node) -> bool:
     """Whether a call, cond or loop is to be differentiated: it has been given, and gives, something active."""
     root = area.root[node.name]
@@ -86,9 +91,14 @@ class Activity:
             self.areas[function] = area_of(self.program[function].body)
             self.parameters[function], self.results[function] = set(), set()
             self.changed = True
-        for known, more in ((self.parameters[function], parameters), (self.results[function], results)):
+        callee = self.program[function]
+        made = [Var("", type_) for type_ in callee.results]
+        for known, more, among in (
+            (self.parameters[function], set(parameters), callee.body.parameters),
+            (self.results[function], set(results), made),
+        ):
             before = len(known)
-            known.update(more)
+            known.update(more or first_float(among))
             self.changed |= len(known) > before
 
     def settle(self) -> None:

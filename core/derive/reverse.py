@@ -16,7 +16,7 @@ from ..op import OPS
 from ..program import Function, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
-from .activity import Activity, Area, is_active_chain, operands_of
+from .activity import Activity, Area, first_float, is_active_chain, operands_of
 
 
 class Writer:
@@ -166,9 +166,11 @@ class Reverser:
         taken = [
             at for at in range(len(operands_of(root))) if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
         ]
+        taken = taken or first_float(inner[0].phases[0].parameters)
         if root.op == "while_loop":
             return taken, taken
-        return taken, [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+        given = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+        return taken, given or first_float(root.results)
 
     def back(self, of: Reversal, number: int, writer: Writer) -> Region:
         """The phase that runs the adjoints of a phase back."""
