@@ -219,6 +219,7 @@ from .core.world import World
 from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
+from .interp.gradient import grad, value_and_grad, vjp
 from .interp.outcome import Outcome
 from .interp.record import OutcomeRecord
 from .interp.reference import Limits, run_graph
@@ -246,7 +247,7 @@ __all__ = [
     "can_cast", "ceil", "cells", "clip", "collect", "concat", "cond", "conv", "copysign", "cos", "cosh",
     "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty", "empty_like", "equal",
     "exp", "expand_dims", "expm1", "eye", "finfo", "flip", "float32", "float64", "floor", "floor_divide", "foldl",
-    "from_dlpack", "from_json", "full", "full_like", "function", "gather", "get", "greater", "greater_equal",
+    "from_dlpack", "from_json", "full", "full_like", "function", "gather", "get", "grad", "greater", "greater_equal",
     "hypot", "identity", "iinfo", "index", "inf", "int8", "int16", "int32", "int64", "integers", "inverse_indices",
     "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "load_run", "log", "log1p",
     "log2", "log10", "log_softmax", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "lower",
@@ -259,6 +260,6 @@ __all__ = [
     "segment_sum", "sign", "signbit", "sin", "sinh", "size", "softmax", "sort", "sqrt", "square", "squeeze", "stack",
     "std", "subtract", "sum", "sum_like", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_json",
     "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "uniform", "unique_all", "unique_counts",
-    "unique_indices", "unique_inverse", "unique_values", "unstack", "value_counts", "var", "vecdot", "where",
+    "unique_indices", "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "where",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip

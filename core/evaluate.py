@@ -22,7 +22,7 @@ from .op import OPS, kernel, trap_message
 from .ops import cells
 from .ops.effect import formatted
 from .ops.random import draw_key
-from .program import Node, Operand, Program, Region
+from .program import PULLED, Node, Operand, Program, Region
 from .tag import ROOT, child_key
 from .types import Type, element_type, type_of
 from .value import Literal, Value
@@ -160,7 +160,7 @@ class _Evaluator:
                 case "pullback":
                     results = inputs
                     frame.leave(node.name)
-                    for phase, below in reversed(frame.below.pop(node.attribute("of"))):
+                    for phase, below in reversed(frame.below.pop(node.attribute(PULLED))):
                         assert phase.pullback is not None
                         results = yield Request(phase.pullback, below, results)
                         frame.leave(node.name, (phase.pullback, below))

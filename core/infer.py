@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TypeAlias
 
 from . import dtypes
 from .act import ROWS, Act, Row
 from .errors import Invalid
-from .program import Function, Node, Operand, Program, Region, Var
+from .program import PULLED, Function, Node, Operand, Program, Region, Var
 from .types import HandleType, Type, element_type, handle_type
 from .value import Literal
 
 HOLE = Type(dtypes.bool, (-1,))
 """Stands, by identity, where a type is to be inferred."""
+
+Pullbacks: TypeAlias = Mapping[str, Sequence[Sequence[Type]]]
+"""What functions return in further phases."""
 
 Known: TypeAlias = Type | None
 """A type so far: None is the bottom, below all types, where nothing has come yet."""
@@ -35,7 +38,7 @@ def fill(program: Program) -> Program:
     Results of functions are a fixed point: from the bottom up by `join`, so that it ends.
     """
     results = dict(_results(program))
-    return replace(program, functions=tuple(_Walk(results, each).filled(each) for each in program.functions))
+    return replace(program, functions=tuple(_Walk(results, each, pullbacks(program)).filled(each) for each in program.functions))
 
 
 def made(program: Program) -> Iterator[list[Type]]:
@@ -43,7 +46,7 @@ def made(program: Program) -> Iterator[list[Type]]:
     other types as they are."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
-        yield from ([type_ or STAND_IN for type_ in types] for types in _Walk(results, function).made)
+        yield from ([type_ or STAND_IN for type_ in types] for types in _Walk(results, function, pullbacks(program)).made)
 
 
 def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
@@ -55,10 +58,10 @@ def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
         found[name] = [None] * len(function.body.results)
         for callee in _callees(function) & open_.keys():
             callers[callee].append(name)
-    waiting = dict.fromkeys(reversed(open_))
+    waiting, further = dict.fromkeys(reversed(open_)), pullbacks(program)
     while waiting:
         name, _ = waiting.popitem()
-        leaving = [widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name]).leaving, strict=True)]
+        leaving = [widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name], further).leaving, strict=True)]
         if leaving != found[name]:
             found[name] = leaving
             waiting.update(dict.fromkeys(callers[name]))
@@ -73,6 +76,10 @@ def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
         yield name, types
 
 
+def pullbacks(program: Program) -> Pullbacks:
+    return {function.name: function.pullbacks for function in program.functions}
+
+
 def _callees(function: Function) -> set[str]:
     return {str(dict(node.attributes).get("function")) for node in function.body.walk() if node.op == "call"}
 
@@ -81,22 +88,53 @@ class _Walk:
     """One walk through the body of a function: `made` has the types of every node's results in program order,
     `leaving` those of the function's."""
 
-    def __init__(self, results: Mapping[str, Sequence[Known]], function: Function) -> None:
-        self.results = results
+    def __init__(self, results: Mapping[str, Sequence[Known]], function: Function, pullbacks: Pullbacks) -> None:
+        self.results, self.pullbacks = results, pullbacks
         self.made: list[list[Known]] = []
+        self.phases: dict[str, list[list[Known]]] = {}
+        """What the phases make that are still to come, by the name of the node that began the last."""
+        self.later: list[list[Known]] = []
         self.leaving = list(map(_settled, self.region(function.body)))
 
     def region(self, region: Region) -> list[Known]:
-        known: dict[str, Known] = {parameter.name: parameter.type for parameter in region.parameters}
+        """The types of what the first phase yields; those of further ones are kept for their pullbacks."""
+        known: dict[str, Known] = {}
+        left, self.phases = self.phases, {}
+        yielded = [self.phase(phase, known) for phase in region.phases()]
+        self.phases = left
+        self.later = yielded[1:]
+        return yielded[0]
+
+    def phase(self, region: Region, known: dict[str, Known]) -> list[Known]:
+        known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
             place = len(self.made)
             self.made.append([])
-            sides = [self.region(inner) for inner in node.regions]
+            sides, later = [], []
+            for inner in node.regions:
+                sides.append(self.region(inner))
+                later.append(self.later)
             types = self.node(node, [_type(operand, known) for operand in node.inputs], sides)
+            self.following(node, later)
             self.made[place] = types
             for result, type_ in zip(node.results, types, strict=True):
                 known[result.name] = type_ if result.type is HOLE else result.type
         return [_type(result, known) for result in region.results]
+
+    def following(self, node: Node, later: list[list[list[Known]]]) -> None:
+        """Keep what pullbacks of a node make, phase by phase."""
+        name, made = node.results[0].name if node.results else "", []
+        if node.op == "call":
+            made = list(map(list, self.pullbacks.get(dict(node.attributes).get("function", ""), ())))
+        elif node.op == "cond" and len(later) == 2:
+            made = [[widened(one, other) for one, other in zip_longest(*pair)] for pair in zip(*later, strict=False)]
+        elif node.op == "while_loop" and len(node.regions) == 2:
+            phases = islice(node.regions[1].phases(), 1, None)
+            made = [[parameter.type for parameter in phase.parameters] for phase in phases]
+        elif node.op == "pullback":
+            made = self.phases.get(dict(node.attributes).get(PULLED, ""), [])[1:]
+        if made:
+            self.phases[name] = made
 
     def node(self, node: Node, operands: list[Known], sides: list[list[Known]]) -> list[Known]:
         """As many types as the node has results."""
@@ -107,6 +145,8 @@ class _Walk:
                 types = [parameter.type for region in node.regions[-1:] for parameter in region.parameters]
             case "call":
                 types = list(self.results.get(dict(node.attributes).get("function", ""), ()))
+            case "pullback":
+                types = next(iter(self.phases.get(dict(node.attributes).get(PULLED, ""), [])), [])
             case _:
                 named = [type_ for given, type_ in zip(node.inputs, operands, strict=True) if isinstance(given, str)]
                 types = [computed(node.op, operands, node.attributes, like=named)]
@@ -132,7 +172,8 @@ def _filled(region: Region, types: Iterator[list[Known]]) -> Region:
         )
         regions = tuple(_filled(inner, types) for inner in node.regions)
         nodes.append(replace(node, results=results, regions=regions))
-    return replace(region, nodes=tuple(nodes))
+    later = _filled(region.pullback, types) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=later)
 
 
 def _settled(type_: Known) -> Known:

@@ -35,7 +35,7 @@ from . import dtypes
 from .act import resource_of
 from .graph import Builder, Graph, Input, Source
 from .op import Attributes
-from .program import PHASE, Function, Location, Node, Operand, Program, Region, Var
+from .program import PHASE, PULLED, Function, Location, Node, Operand, Program, Region, Var
 from .tag import ENVIRONMENT, Site
 from .types import Type
 from .value import Literal
@@ -221,7 +221,7 @@ class _Lowering:
                 case "call":
                     sources = self._call(scope, node)
                 case "pullback":
-                    sources = scope.further[node.attribute("of")](node)
+                    sources = scope.further[node.attribute(PULLED)](node)
                 case "put":
                     sources = self._put(scope, node)
                 case _:

@@ -36,6 +36,9 @@ STRUCTURED = ("cond", "while_loop", "call", "pullback")
 BOUND = "parallel_iterations"
 """The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
 
+PULLED = "of"
+"""The attribute of a pullback that names the node whose next phase it begins, by its first result."""
+
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 

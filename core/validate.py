@@ -10,18 +10,24 @@ V6  A call names a function of the program and gives it its arguments; its resul
     A function returns as many results as it says, of these types. The entry is a function that neither takes nor
     returns handles of cells.
 
-The rules of graphs, V7 on, are in `validate_graph`.
+V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in a
+    phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what the
+    phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one.
+
+The rules of graphs, V7 to V16, are in `validate_graph`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 from . import dtypes, hints
-from .act import ROWS, stands_in
+from .act import ROWS, resource_of, stands_in
 from .errors import Invalid, counted
 from .problem import problem
-from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .program import PULLED, STRUCTURED, Function, Node, Operand, Program, Region, Var
 from .types import Type
 from .validate_both import attributes, bounds, handles, structured
 from .value import Literal
@@ -67,25 +73,54 @@ class _Checker:
 
     def function(self, function: Function) -> Iterator[Invalid]:
         body, place = function.body, _place_of(function)
-        named = [(parameter.name, place) for parameter in body.parameters]
+        named = [(parameter.name, place) for phase in body.phases() for parameter in phase.parameters]
         named += [(result.name, _place(node)) for node in body.walk() for result in node.results]
         self.names = {name for name, _ in named}
         yield from _duplicates(named, "values")
         yield from self.region(body, place)
-        returned = _yielded(body)
-        if returned is not None and not _fits(function.results, returned):
+        phases = list(body.phases())
+        if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.subject.entry):
             yield problem(
-                "V6",
-                f"{function.name} returns something else than it says",
+                "V17",
+                f"{function.name} has another number of phases than it may have",
                 place,
-                required=function.results,
-                got=returned,
-                hint="say behind `->` what it returns, or leave the types out: they are inferred",
+                required="1 in the entry, elsewhere as many as have types of results",
+                got=counted(len(phases), "phase"),
+                hint="each phase says what it returns: pullback(dy: float64) -> float64 { ... }",
             )
+            return
+        for number, returned in enumerate(_yielded(body)):
+            said = function.returns(number)
+            if returned is not None and not _fits(said, returned):
+                yield problem(
+                    "V6",
+                    f"{function.name} returns something else than it says",
+                    place,
+                    required=said,
+                    got=returned,
+                    hint="say behind `->` what it returns, or leave the types out: they are inferred",
+                )
 
     def region(self, region: Region, where: object) -> Iterator[Invalid]:
-        """What is wrong in a region, which stands at `where`."""
-        known = {parameter.name: parameter.type for parameter in region.parameters}
+        """What is wrong in the phases of a region, which stands at `where`."""
+        known: dict[str, Type] = {}
+        open_: dict[str, _Begun] = {}
+        for number, phase in enumerate(region.phases()):
+            yield from self.phase(phase, known, open_, number, where)
+        for name, begun in open_.items():
+            yield problem(
+                "V17",
+                f"the next phase of {name} is never begun",
+                begun.where,
+                required="one pullback of it",
+                got="none",
+                hint=f"write `d = pullback {name} ...` behind it, in the same region",
+            )
+
+    def phase(
+        self, region: Region, known: dict[str, Type], open_: dict[str, _Begun], number: int, where: object
+    ) -> Iterator[Invalid]:
+        known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
             place = _place(node)
             for inner in node.regions:
@@ -94,7 +129,9 @@ class _Checker:
             if missing:
                 yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
             else:
-                yield from self.node(node, [_type(operand, known) for operand in node.inputs], place)
+                operands = [_type(operand, known) for operand in node.inputs]
+                yield from self.node(node, operands, place)
+                yield from self.begins(node, operands, open_, number, place)
             known.update(node.results)
         missing = [name for name in region.results if isinstance(name, str) and name not in known]
         if missing:
@@ -124,6 +161,67 @@ class _Checker:
             yield from getattr(self, node.op)(node, operands, where)
         else:
             yield from self.ordinary(node, operands, where)
+
+    def begins(
+        self, node: Node, operands: list[Type], open_: dict[str, _Begun], number: int, where: object
+    ) -> Iterator[Invalid]:
+        """V17: what a node leaves open, or goes on with."""
+        if not node.results:
+            return
+        if node.op == "pullback":
+            begun = open_.pop(str(dict(node.attributes).get(PULLED)), None)
+            if begun is None:
+                yield problem(
+                    "V17",
+                    "a pullback of what has no further phase",
+                    where,
+                    required=", ".join(open_) or "a call, cond or loop of this region that has one",
+                    got=dict(node.attributes).get(PULLED),
+                    hint="each phase is begun once, behind the one before, in the same region",
+                )
+                return
+            taken, made = begun.next()
+            if not _fits(taken, operands) or made != _types(node.results):
+                yield problem(
+                    "V17",
+                    "a pullback takes or makes something else than its phase",
+                    where,
+                    required=f"{said_types(taken)} -> {said_types(made)}",
+                    got=f"{said_types(operands)} -> {said_types(_types(node.results))}",
+                    hint="it takes the parameters of the phase, and has its results",
+                )
+            following = begun
+        else:
+            following = self.begun(node, where)
+        if following is not None and following.left:
+            open_[node.name] = following
+        if number and node.op in ROWS and resource_of(node.op):
+            yield problem(
+                "V17",
+                f"{node.op} stands in a further phase",
+                where,
+                required="ops without effects",
+                got=node.op,
+                hint="an effect happens in the first phase",
+            )
+
+    def begun(self, node: Node, where: object) -> _Begun | None:
+        """The phases of a node that are still to come: what each takes and makes."""
+        if node.op == "call":
+            callee = self.functions.get(str(dict(node.attributes).get("function")))
+            if callee is None:
+                return None
+            phases = list(callee.body.phases())[1:]
+            return _Begun(where, list(zip(map(_parameter_types, phases), map(list, callee.pullbacks), strict=False)))
+        if node.op == "while_loop" and len(node.regions) == 2:
+            types = [_parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
+            return _Begun(where, [(each, each) for each in types])
+        if node.op == "cond" and len(node.regions) == 2:
+            then, otherwise = ([*region.phases()][1:] for region in node.regions)
+            yielded = zip(*(_yielded(region)[1:] for region in node.regions), strict=False)
+            made = [_joined(one or [], other or []) for one, other in yielded]
+            return _Begun(where, list(zip(map(_parameter_types, then), made, strict=False)))
+        return None
 
     def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         row = ROWS[node.op]
@@ -176,9 +274,10 @@ class _Checker:
             return
         for region in node.regions:
             yield from self.region(region, where)
-        yielded = [_yielded(region) for region in node.regions]
-        if yielded[0] is not None and yielded[1] is not None:
-            yield from self.joined(node, yielded[0], yielded[1], where)
+        one, other = map(_yielded, node.regions)
+        if one[0] is not None and other[0] is not None:
+            yield from self.joined(node, one[0], other[0], where)
+        yield from self.phases_alike(node, one[1:], other[1:], where)
 
     def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
         """The results of a cond are the joins of what its branches yield."""
@@ -213,6 +312,25 @@ class _Checker:
                 hint=hints.INFERRED,
             )
 
+    def phases_alike(
+        self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
+    ) -> Iterator[Invalid]:
+        """V17: both branches have the same phases."""
+        then, otherwise = (list(map(_parameter_types, [*region.phases()][1:])) for region in node.regions)
+        fits = then == otherwise and all(
+            mine is None or theirs is None or (len(mine) == len(theirs) and None not in map(Type.join, mine, theirs))
+            for mine, theirs in zip(one, other, strict=False)
+        )
+        if not fits:
+            yield problem(
+                "V17",
+                "the branches do not have the same phases",
+                where,
+                required="as many, that take the same types, and make types that join",
+                got=f"{counted(len(then), 'pullback')} and {counted(len(otherwise), 'pullback')}",
+                hint="the pullback of a cond is that of the branch that it took",
+            )
+
     def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         condition, body = node.regions
         sides = {
@@ -240,7 +358,10 @@ class _Checker:
 
     def condition(self, condition: Region, where: object) -> Iterator[Invalid]:
         yield from self.region(condition, where)
-        yielded = _yielded(condition)
+        if condition.pullback is not None:
+            hint = "of a loop it is what it does that has one"
+            yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
+        yielded = _yielded(condition)[0]
         if yielded is not None and yielded != [_BOOL]:
             yield problem(
                 "V5",
@@ -254,7 +375,18 @@ class _Checker:
     def following(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
         """What `do` yields are the next variables."""
         yield from self.region(body, where)
-        yielded, wanted = _yielded(body), _types(body.parameters)
+        for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
+            made, taken = _yielded(body)[number], _parameter_types(phase)
+            if made is not None and not _fits(taken, made):
+                yield problem(
+                    "V17",
+                    "a phase of a loop makes something else than it takes",
+                    where,
+                    required=taken,
+                    got=made,
+                    hint="what it makes of one iteration it takes for the next",
+                )
+        yielded, wanted = _yielded(body)[0], _types(body.parameters)
         if yielded is not None and len(yielded) != len(wanted):
             yield problem(
                 "V5",
@@ -276,6 +408,10 @@ class _Checker:
                     got=f"{found} ({origin})",
                     hint=_steady(type_, found, start),
                 )
+
+    def pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        """What it begins says what it takes: see `begins`."""
+        yield from ()
 
     def call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         name = dict(node.attributes).get("function")
@@ -310,6 +446,29 @@ class _Checker:
                 got=_types(node.results),
                 hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
             )
+
+
+@dataclass
+class _Begun:
+    """The phases that are still to come of a call, cond or loop at `where`: what each takes and makes."""
+
+    where: object
+    left: list[tuple[list[Type], list[Type]]]
+
+    def next(self) -> tuple[list[Type], list[Type]]:
+        return self.left.pop(0)
+
+
+def _joined(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
+    return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=False)]
+
+
+def _parameter_types(region: Region) -> list[Type]:
+    return _types(region.parameters)
+
+
+def said_types(types: Sequence[Type]) -> str:
+    return ", ".join(map(str, types)) or "nothing"
 
 
 def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
@@ -366,18 +525,21 @@ def _type(operand: Operand, known: dict[str, Type]) -> Type:
     return operand.type if isinstance(operand, Literal) else known[operand]
 
 
-def _yielded(region: Region) -> list[Type] | None:
-    """The types of what a region yields, or None where it yields a name it does not define."""
-    known = {name: type_ for node in region.nodes for name, type_ in node.results} | dict(region.parameters)
-    if any(isinstance(result, str) and result not in known for result in region.results):
-        return None
-    return [_type(result, known) for result in region.results]
+def _yielded(region: Region) -> list[list[Type] | None]:
+    """The types of what each phase of a region yields, or None where it yields a name it does not define."""
+    known: dict[str, Type] = {}
+    found: list[list[Type] | None] = []
+    for phase in region.phases():
+        known |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
+        are_known = all(not isinstance(result, str) or result in known for result in phase.results)
+        found.append([_type(result, known) for result in phase.results] if are_known else None)
+    return found
 
 
 def _names(region: Region, place: object) -> list[tuple[str, object]]:
     """The parameters of a region, and the nodes in it that are called as one of them."""
-    names = [parameter.name for parameter in region.parameters]
-    made = [(result.name, _place(node)) for node in region.nodes for result in node.results]
+    names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
+    made = [(result.name, _place(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
     return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
 
 

@@ -8,7 +8,7 @@ from . import attribute, hints
 from .errors import Invalid
 from .op import Attributes
 from .problem import problem
-from .program import BOUND, PHASE
+from .program import BOUND, PHASE, PULLED
 from .types import HandleType, Type
 
 
@@ -22,7 +22,7 @@ def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: 
 
 def structured(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
     """A cond has no attributes, and a call none but the function that it calls."""
-    strange = [name for name, _ in given if (op, name) != ("call", "function")]
+    strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLED))]
     if strange and op != "while_loop":
         required = "the name of a function" if op == "call" else []
         what, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"

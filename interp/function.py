@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.display import Drawn
+from ..core.derive.resolve import resolve
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.concrete import all_like
@@ -48,14 +49,18 @@ class Function(Drawn):
     Called inside another function's trace it becomes a call; called with concrete arguments it runs.
     """
 
-    def __init__(self, python: Callable[..., Any]) -> None:
+    def __init__(self, python: Callable[..., Any], read: Callable[[Any], Source] = read_source) -> None:
+        """`read` reads its parameters and annotations when they are first wanted."""
         if not hasattr(python, "__code__"):
             raise Usage("tl.function wants a Python function", where=here(), got=repr(python))
         functools.update_wrapper(self, python)
         self.name = python.__name__
         self._python = python
         self._source: Source | None = None
+        self._read = read
         self._traced: dict[tuple[Form, ...], Traced] = {}
+        self.derived: dict[object, Function] = {}
+        """The gradients that were made of it."""
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
@@ -64,7 +69,7 @@ class Function(Drawn):
     def source(self) -> Source:
         """The parameters and annotations; read late, so that annotations may name what is defined later."""
         if self._source is None:
-            self._source = read_source(self._python)
+            self._source = self._read(self._python)
         return self._source
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
@@ -198,6 +203,7 @@ class Function(Drawn):
         if forms not in self._traced:
             trace = Trace(Symbol)
             program, structure = trace.program(self.source, forms)
+            program = resolve(program)
             problems = program_problems(program)
             if problems:
                 raise problems[0]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..act import ACTS
-from ..program import Function, Node, Operand, Program, Region, Var
+from ..program import PULLED, Function, Node, Operand, Program, Region, Var
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ def area_of(region: Region) -> Area:
                 regions = node.regions[1:] if node.op == "while_loop" else node.regions
                 made.inner[node.name] = list(map(area_of, regions))
             elif node.op == "pullback":
-                of = node.attribute("of")
+                of = node.attribute(PULLED)
                 made.root[node.name], made.place[node.name] = made.root[of], made.place[of] + 1
     return made
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..errors import Invalid
-from ..program import Function, Node, Operand, Program, Region, Var
+from ..program import PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import literal
 from .activity import Activity, is_float
@@ -34,7 +34,7 @@ def _asked(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
     """The calls of plain functions, with the pullbacks that are taken of them."""
     calls = {node.name: node for node in region.walk() if node.op == "call"}
     for node in region.walk():
-        if node.op == "pullback" and (call := calls.get(node.attribute("of"))) is not None:
+        if node.op == "pullback" and (call := calls.get(node.attribute(PULLED))) is not None:
             if program[call.attribute("function")].body.pullback is None:
                 yield call, node
 

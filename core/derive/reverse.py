@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import Invalid
 from ..op import OPS
-from ..program import Function, Location, Node, Operand, Region, Var
+from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
 from .activity import Activity, Area, first_float, is_active_chain, operands_of
@@ -249,7 +249,7 @@ class Reverser:
         types = self.made(of, root, number, taken)
         names = [self.name_of(operands[at], writer) for at in taken]
         results = tuple(Var(name, type_) for name, type_ in zip(names, types, strict=True))
-        writer.add(Node("pullback", inputs, results, (), (("of", of.before[root.name]),), node.location))
+        writer.add(Node("pullback", inputs, results, (), ((PULLED, of.before[root.name]),), node.location))
         of.before[root.name] = results[0].name
         for at, result in zip(taken, results, strict=True):
             self.contribute(of, operands[at], result.name, writer)

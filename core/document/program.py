@@ -30,6 +30,7 @@ def _function_form(function: Function) -> Plain:
         "results": [type_form(type_) for type_ in function.results],
         "body": _region_form(function.body),
         "location": location_form(function.location),
+        **({"pullbacks": [list(map(type_form, types)) for types in function.pullbacks]} if function.pullbacks else {}),
     }
 
 
@@ -38,6 +39,7 @@ def _region_form(region: Region) -> Plain:
         "parameters": [_var_form(parameter) for parameter in region.parameters],
         "nodes": [_node_form(node) for node in region.nodes],
         "results": [_operand_form(result) for result in region.results],
+        **({"pullback": _region_form(region.pullback)} if region.pullback else {}),
     }
 
 
@@ -69,13 +71,15 @@ def read_program(at: Cursor) -> Program:
 
 
 def _function(at: Cursor) -> Function:
-    name, results, body, location = at.fields("name", "results", "body", "location")
-    return Function(name.text(), _region(body), results.each(read_type), read_location(location))
+    name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
+    later = at.key("pullbacks").each(lambda types: types.each(read_type)) if at.has("pullbacks") else ()
+    return Function(name.text(), _region(body), results.each(read_type), read_location(location), later)
 
 
 def _region(at: Cursor) -> Region:
-    parameters, nodes, results = at.fields("parameters", "nodes", "results")
-    return Region(parameters.each(_var), nodes.each(_node), results.each(_operand))
+    parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
+    later = _region(at.key("pullback")) if at.has("pullback") else None
+    return Region(parameters.each(_var), nodes.each(_node), results.each(_operand), later)
 
 
 def _node(at: Cursor) -> Node:

@@ -18,10 +18,10 @@ func fac(n: int64) -> int64 {
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 
 from ..infer import made
-from ..program import MOST_NESTED, Function, Node, Operand, Program, Region, Var
+from ..program import MOST_NESTED, PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from .page import Page, arrow, attributes, named, typed, unwritable
 from .programs import REGIONS
@@ -53,6 +53,9 @@ def _function(page: Page, function: Function, types: Iterator[list[Type]]) -> No
     results = arrow(function.results) if function.results or function.body.results else ""
     page.add(f"func {named(function.name)}({_parameters(function.body)}){results} {{", function.location)
     _body(page, function.body, "return", types, 0)
+    for phase, returned in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
+        page.add(f"}} pullback({_parameters(phase)}){arrow(returned)} {{")
+        _body(page, phase, "return", types, 0)
     page.add("}")
 
 
@@ -77,7 +80,9 @@ def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> No
         raise unwritable(f"more than {MOST_NESTED} nested regions", node.op)
     page.add(f"{head} {{", node.location)
     words = REGIONS.get(node.op, ())
-    for word, region in zip(words if len(words) == len(node.regions) else repeat("region"), node.regions, strict=False):
+    known = words if len(words) == len(node.regions) else repeat("region")
+    phases = ((word, list(region.phases())) for word, region in zip(known, node.regions, strict=False))
+    for word, region in ((name, phase) for word, each in phases for name, phase in zip(_named(word), each, strict=False)):
         opening = f"{indent}  {word}({_parameters(region)}) {{"
         if region.nodes:
             page.add(opening)
@@ -88,6 +93,11 @@ def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> No
     page.add(f"{indent}}}")
 
 
+def _named(word: str) -> Iterator[str]:
+    """What the phases of a region are called."""
+    return chain([word], repeat("pullback"))
+
+
 def _targets(node: Node, inferred: Sequence[Type]) -> str:
     """The names of the results; one that has another type than would be inferred says so."""
     if not node.results:
@@ -96,11 +106,18 @@ def _targets(node: Node, inferred: Sequence[Type]) -> str:
     return ", ".join(named(name) if type_ == found else typed(name, type_) for (name, type_), found in pairs)
 
 
+_NAMING = {
+    "call": ("function", "a call that names no function"),
+    "pullback": (PULLED, "a pullback that names no node"),
+}
+
+
 def _operation(node: Node) -> str:
     given, callee = node.attributes, ""
-    if node.op == "call":
-        if not given or given[0][0] != "function" or not isinstance(given[0][1], str):
-            raise unwritable("a call that names no function", node.attributes)
+    if node.op in _NAMING:
+        what, said = _NAMING[node.op]
+        if not given or given[0][0] != what or not isinstance(given[0][1], str):
+            raise unwritable(said, node.attributes)
         callee, given = f" {named(given[0][1])}", given[1:]
     arguments = chain(map(_operand, node.inputs), attributes(given))
     return f"{named(node.op)}{callee} {', '.join(arguments)}".rstrip()

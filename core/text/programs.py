@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..infer import HOLE
-from ..program import MOST_NESTED, Function, Location, Node, Operand, Region, Var
+from ..program import MOST_NESTED, PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import Type
 from . import syntax
 from .fault import Fault
@@ -20,7 +21,21 @@ def function(given: syntax.Function, lines: Lines) -> Function:
     where = lines.at(given.at, given.body.word.spot.line)
     body = _region(given.body, lines, 0)
     results = tuple(map(type_, given.results)) if given.results is not None else (HOLE,) * len(body.results)
-    return Function(name(given.body.word), body, results, where)
+    phases = [_region(phase.body, lines, 0) for phase in given.phases]
+    returned = tuple(map(_returned, given.phases))
+    return Function(name(given.body.word), _chained([body, *phases]), results, where, returned)
+
+
+def _returned(phase: syntax.Phase) -> tuple[Type, ...]:
+    if phase.results is None:
+        raise Fault("a pullback says what it returns", phase.body.word.spot, required="-> and types, behind the brackets")
+    return tuple(map(type_, phase.results))
+
+
+def _chained(phases: Sequence[Region]) -> Region:
+    """The first of these regions, with the others as its further phases."""
+    first, *further = phases
+    return replace(first, pullback=_chained(further)) if further else first
 
 
 def _region(given: syntax.Region, lines: Lines, depth: int) -> Region:
@@ -43,13 +58,14 @@ def _declared(said: syntax.Word | None) -> Type:
 def _node(given: syntax.Node, lines: Lines, depth: int) -> Node:
     _check_regions(given)
     where: Location | None = lines.at(given.at, given.op.spot.line)
-    attributes: list[tuple[str, object]] = [("function", name(given.callee))] if given.callee else []
+    names = PULLED if given.op.text == "pullback" else "function"
+    attributes: list[tuple[str, object]] = [(names, name(given.callee))] if given.callee else []
     attributes += [attribute(each) for each in given.arguments if isinstance(each, syntax.Attribute)]
     return Node(
         name(given.op),
         tuple(map(_operand, _positional(given.arguments))),
         tuple(Var(name(word), _declared(said)) for word, said in given.targets),
-        tuple(_region(inner, lines, depth + 1) for inner in given.regions or ()),
+        tuple(_chained([_region(each, lines, depth + 1) for each in phases]) for phases in _phases(given)),
         tuple(attributes),
         where,
     )
@@ -73,6 +89,17 @@ def _operand(given: syntax.Word | syntax.Written) -> Operand:
     return literal(given) if isinstance(given, syntax.Written) else name(given)
 
 
+def _phases(given: syntax.Node) -> list[list[syntax.Region]]:
+    """The regions of a node, each with its further phases, which stand behind it."""
+    found: list[list[syntax.Region]] = []
+    for region in given.regions or ():
+        if region.word.text == "pullback" and found:
+            found[-1].append(region)
+        else:
+            found.append([region])
+    return found
+
+
 def _check_regions(given: syntax.Node) -> None:
     """The regions are called as those of their op; where an op has another number of them, each is called `region`."""
     wanted, op = REGIONS.get(given.op.text, ()), given.op
@@ -81,7 +108,7 @@ def _check_regions(given: syntax.Node) -> None:
             hint = f"they stand in braces behind it: {{ {wanted[0]}(...) {{ ... }} {wanted[1]}(...) {{ ... }} }}"
             raise Fault(f"{op.text} has no regions", op.spot, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint)
         return
-    found = [region.word for region in given.regions]
+    found = [phases[0].word for phases in _phases(given)]
     if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
         return
     if not wanted:

@@ -24,6 +24,7 @@ from .syntax import (
     Leaving,
     Node,
     Output,
+    Phase,
     Port,
     Region,
     Site,
@@ -135,7 +136,12 @@ class _Reader(Transformer[Token, Any]):
         (name,) = _words(children, "NAME")
         nodes = _of(children, (Node, From))
         body = Region(name, _list(children, "parameters"), nodes, _list(children, "operands"))
-        return Function(body, _first(children, _Arrow).types, _first(children, At))
+        return Function(body, _first(children, _Arrow).types, _first(children, At), _of(children, Phase))
+
+    def phase(self, children: list[Any]) -> Phase:
+        (word,), nodes = _words(children, "PULLBACK"), _of(children, (Node, From))
+        body = Region(word, _list(children, "parameters"), nodes, _list(children, "operands"))
+        return Phase(body, _first(children, _Arrow).types)
 
     def parameters(self, children: list[Any]) -> _Lists:
         return _Lists("parameters", children)
@@ -155,7 +161,7 @@ class _Reader(Transformer[Token, Any]):
 
     def node(self, children: list[Any]) -> Node:
         names = _words(children, "NAME")
-        calls = _words(children, "CALL")
+        calls = _words(children, "CALL", "PULLBACK")
         op, callee = (calls[0], names[0]) if calls else (names[0], None)
         block = _first(children, _Block)
         at = block.at if block else _first(children, At)

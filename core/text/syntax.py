@@ -64,10 +64,18 @@ class Node(NamedTuple):
     at: At | None
 
 
+class Phase(NamedTuple):
+    """`pullback(...) -> ... { ... return ... }` behind a function."""
+
+    body: Region
+    results: list[Word] | None
+
+
 class Function(NamedTuple):
     body: Region
     results: list[Word] | None
     at: At | None
+    phases: list[Phase]
 
 
 class Output(NamedTuple):

@@ -1,0 +1,161 @@
+"""Gradients as people ask for them: functions made of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from types import CodeType
+from typing import Any
+
+from ..core.errors import Usage, counted
+from ..core.frontend.annotation import Source
+from ..core.frontend.gradients import traced_gradient, traced_vjp
+from ..core.frontend.source import here
+from ..core.frontend.structure import flatten
+from ..core.frontend.tracing import current
+from .function import Function
+
+Places = int | Sequence[int]
+
+
+class _Derived:
+    """What is traced instead of a Python function, under another name and in its place."""
+
+    def __init__(self, name: str, source: Source, traced: Callable[..., Any]) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = source.python.__doc__
+        self.__code__ = _code(source.python.__code__, name)
+        self.traced = traced
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.traced(*arguments)
+
+
+@cache
+def _code(code: CodeType, name: str) -> CodeType:
+    """The code of a function under another name: what tells a derived function from its own."""
+    return code.replace(co_name=name)
+
+
+def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
+    """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a tuple, by
+    several. The gradient nests as the argument does.
+
+    What it makes is a program as every other is: it is called, run on any engine, drawn, debugged, and differentiated
+    again. Arguments by which it differentiates are floats, of any shape.
+
+    >>> import tagloom as tl
+    >>> @tl.function
+    ... def cube(x: tl.float64) -> tl.float64:
+    ...     return x * x * x
+    >>> grad(cube)(2.0), grad(grad(cube))(2.0)
+    (12.0, 12.0)
+    """
+
+    def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
+        _, gradients = traced_gradient(_region(), source, arguments, by)
+        return gradients[0] if isinstance(argnums, int) else gradients
+
+    return _derived("grad", function, argnums, traced)
+
+
+def value_and_grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
+    """As `grad`, with the value before: the function that gives both.
+
+    >>> import tagloom as tl
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+
+    def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
+        value, gradients = traced_gradient(_region(), source, arguments, by)
+        return value, gradients[0] if isinstance(argnums, int) else gradients
+
+    return _derived("value_and_grad", function, argnums, traced)
+
+
+def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The value of a function, and its pullback: that takes an adjoint, nested as the value and of its types, to those
+    of the arguments, as a tuple; None stands for that of an argument that is no float.
+
+    >>> import tagloom as tl
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> value, pullback(1.0)
+    (10.0, (5.0, 2.0))
+    """
+    source, region = _function(function).source, current()
+    if region is not None:
+        return traced_vjp(region, source, arguments)
+
+    def pulled(*given: Any) -> Any:
+        made = traced_vjp(_region(), source, given[:-1])[1](given[-1])
+        leaves = [flatten(each)[0] for each in made]
+        kept.append([[leaf is not None for leaf in each] for each in leaves])
+        return tuple(leaf for each in leaves for leaf in each if leaf is not None)
+
+    kept: list[list[list[bool]]] = []
+    back = Function(_Derived(f"vjp_{source.identifier}", source, pulled), _with_adjoint(source))
+    return _function(function)(*arguments), lambda adjoint: _filled(back(*arguments, adjoint), kept[-1], arguments)
+
+
+def _filled(leaves: Sequence[Any], kept: list[list[bool]], arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Adjoints in the places of those arguments that have one."""
+    from ..core.frontend.structure import unflatten
+
+    given = iter(leaves)
+    structures = [flatten(argument)[1] for argument in arguments]
+    return tuple(
+        unflatten(structure, [next(given) if has else None for has in each])
+        for structure, each in zip(structures, kept, strict=True)
+    )
+
+
+def _with_adjoint(source: Source) -> Callable[[_Derived], Source]:
+    def made(python: _Derived) -> Source:
+        return Source(python, (*source.arguments, ("adjoint", source.results)), None)
+
+    return made
+
+
+def _function(function: Callable[..., Any]) -> Function:
+    return function if isinstance(function, Function) else Function(function)
+
+
+def _region() -> Any:
+    region = current()
+    assert region is not None, "what is derived is only traced"
+    return region
+
+
+def _derived(
+    kind: str,
+    function: Callable[..., Any],
+    argnums: Places,
+    traced: Callable[[Source, Sequence[Any], Sequence[int]], Any],
+) -> Function:
+    """The function that is traced by this, `argnums` having been looked at."""
+    by = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    inner = _function(function)
+    known = inner.derived.get((kind, argnums if isinstance(argnums, int) else by))
+    if known is not None:
+        return known
+    count = len(inner.source.arguments)
+    if not by or any(type(place) is not int or not 0 <= place < count for place in by) or len(set(by)) < len(by):
+        raise Usage(
+            f"argnums of {kind} names no argument of {inner.name}",
+            where=here(),
+            required=f"an integer from 0 to {count - 1}, or several" if count else f"{inner.name} with an argument",
+            got=argnums,
+            hint=f"{inner.name} takes {counted(count, 'argument')}",
+        )
+
+    def python(*arguments: Any) -> Any:
+        return traced(inner.source, arguments, by)
+
+    name = f"{kind}_{inner.source.identifier}"
+    made = Function(
+        _Derived(name, inner.source, python), lambda derived: replace(inner.source, python=derived, results=None)
+    )
+    inner.derived[kind, argnums if isinstance(argnums, int) else by] = made
+    return made
