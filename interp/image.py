@@ -118,9 +118,11 @@ class PORT(IntEnum):
     memory."""
     B = 4
     C = 5
-    UNUSED = 6
+    LINK = 6
+    """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it is;
+    of a reenter or back, the word of its own frame that was told. Else 0."""
+    UNUSED = 7
     """Rows are of 8 words, a line of the processor's cache."""
-    SPARE = 7
 
 
 class SITE(IntEnum):
@@ -183,6 +185,16 @@ class Image:
                 first = self.nodes[number, column]
                 sent[number, output] = lengths[first : first + count].max()
         return int(sent.sum(axis=1).max(initial=1))
+
+    @cached_property
+    def links(self) -> dict[Site, tuple[int, int]]:
+        """Of loops that go back: the words that know the last iteration, and the one before."""
+        found: dict[Site, list[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op in ("reenter", "back") and node.site is not None:
+                place = 0 if node.op == "reenter" else 1
+                found.setdefault(node.site, [0, 0])[place] = int(self.ports[self.first_port[number], PORT.LINK])
+        return {site: (last, before) for site, (last, before) in found.items()}
 
     @cached_property
     def largest(self) -> int:

@@ -69,6 +69,8 @@ class _Making:
         self.first_port: list[int] = []
         self.edges: list[int] = []
         self.routes: list[tuple[int, int]] = []
+        self.links: dict[tuple[str, Site], int] = {}
+        """Of loops that go back: the words of frames for the iteration before, and, around the loop, for the last."""
         self.literals: list[int] = [0, 0]
         self.objects: list[Value] = []
         count = 0
@@ -137,7 +139,7 @@ class _Making:
         ]
 
     def _bound(self, node: Node) -> int:
-        if node.op != "next_iteration" or node.site is None:
+        if node.op != "next_iteration" or node.site is None or node.phase:
             return 0
         found = dict(node.attributes).get(BOUND) if self.bounds is None else self.bounds.get(node.site)
         return found or 0
@@ -167,6 +169,11 @@ class _Making:
                     known[kind, node.site] = word
                     word += 1
                 nodes[number, NODE.PLACE] = known[kind, node.site]
+        for number in members:
+            node = self.graph.nodes[number]
+            if node.site is not None and node.op in ("reenter", "back") and (node.op, node.site) not in self.links:
+                self.links[node.op, node.site] = word
+                word += 1
         cleared = word
         for number in members:
             waits = self._waits(number)
@@ -246,6 +253,8 @@ class _Making:
         for last in range(len(node.ports)):
             row = ports[base + last]
             row[PORT.NODE] = number
+            if node.site is not None:
+                row[PORT.LINK] = self.links.get((_LINKED.get(node.op, node.op), node.site), 0)
             for column, position in zip((PORT.A, PORT.B, PORT.C), range(len(node.ports)), strict=False):
                 if position in literals:
                     row[column] = literals[position]
@@ -267,7 +276,7 @@ class _Making:
     def _site(self, site: Site) -> tuple[int, ...]:
         numbers = self.places.by_site
         coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
-        coming += len(numbers.get(("call", site), ())) + len(numbers.get(("enter", site), ()))
+        coming += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
         leaving = len(numbers.get(("return", site), ()))
         if max(coming, leaving) > MOST_PASSED:
             required = f"at most {MOST_PASSED:,} arguments and results of a function, and variables of a loop"
@@ -275,6 +284,10 @@ class _Making:
         scope = self.scopes.index(self._inside(site))
         bound = max((self._bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0)
         return scope, coming, leaving, signed(site_key(site)), bound
+
+
+_LINKED = {"next_iteration": "back", "exit": "reenter"}
+"""Which op asks for what a firing of this one says of its frame."""
 
 
 def _lines(words: int) -> int:

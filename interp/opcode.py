@@ -37,9 +37,11 @@ class Code(IntEnum):
     """Leave the loop: the reference's rule for this node says what it does."""
     STOP = 8
     """Stop before it fires: no node of an image has it, but one that a run is to stop at."""
+    REENTER = 9
+    BACK = 10
 
 
-FIRST = 9
+FIRST = 11
 
 _ROUTING = {
     "merge": Code.PASS,
@@ -49,6 +51,8 @@ _ROUTING = {
     "return": Code.RETURN,
     "next_iteration": Code.NEXT,
     "exit": Code.EXIT,
+    "reenter": Code.REENTER,
+    "back": Code.BACK,
 }
 WIDE = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 CASTS: tuple[DType | None, ...] = (

@@ -26,7 +26,7 @@ def resolve(program: Program) -> Program:
     while True:
         asking = {function.name for function in program.functions if any(_asked(program, function.body))}
         if not asking:
-            return program
+            return replace(program, functions=program.reachable())
         program = _resolved(program, _ready(program, asking))
 
 

@@ -107,7 +107,7 @@ def _reasons(program: Program) -> Iterator[str]:
 
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
-    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node):
+    if node.op == "pullback" or (node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node)):
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
     for region in node.regions:

@@ -43,6 +43,8 @@ def lacking(made: Image) -> Iterator[str]:
         types = made.port_types[first : first + len(node.ports)]
         if any(map(is_boxed, types)):
             yield f"{node} has operands that are no scalars"
+        if node.op in ("reenter", "back"):
+            yield f"{node} goes back through a loop"
         if code == Code.LEAVE:
             yield f"{node} is {node.op}, which has no kernel there"
 

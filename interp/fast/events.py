@@ -129,6 +129,15 @@ class _Way(NamedTuple):
     result: int | None
     """Which result of the run the node gives, if any."""
 
+    def second(self, inputs: Sequence[Any], tag: Tag) -> int:
+        """The output of a firing that has one."""
+        match self.rule.node.op:
+            case "switch":
+                return 0 if inputs[1] else 1
+            case "back":
+                return 0 if tag.iteration else 1
+        return 0
+
 
 class Reader:
     """Makes events of the pages of a journal, one after another, from frames that it knows the tags of."""
@@ -202,7 +211,7 @@ class Reader:
         if count:
             out, read = words[at + OUT], way.made[0]
             out = out if read is None else read(out)
-            which = 1 if way.rule.node.op == "switch" and not inputs[1] else 0
+            which = way.second(inputs, tag)
             outputs = ((which, out),) if count == 1 else ((0, out), (1, self._second(words, at, way)))
         if head & OPENED:
             assert way.rule.node.site is not None

@@ -91,6 +91,7 @@ class Does(IntEnum):
     MERGE = 1
     SWITCH = 2
     NEXT = 3
+    BACK = 4
 
 
 class Part(IntEnum):

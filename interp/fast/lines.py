@@ -179,7 +179,9 @@ def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
 
 
 def takes_second(b: Any, node: Any, item: Any) -> Any:
-    """Whether a switch sends to its second output."""
+    """Whether a switch, or a back, sends to its second output."""
+    if peek(node, Node.KIND) == Does.BACK:
+        return peek(tag_of(b, peek(item, Noted.TOKEN) >> PORT_BITS), Tagged.ITERATION) == 0
     part = peek(b, Ink.PARTS) + ((peek(node, Node.PARTS) + 1) * len(Part) << 3)
     if peek(part, Part.TEXT):
         return peek(part, Part.WORD) == 0
@@ -193,7 +195,8 @@ def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     count = peek(item, 0) >> Head.OUTPUTS & 3
     if count == 0:
         return at
-    if peek(node, Node.KIND) == Does.SWITCH and takes_second(b, node, item):
+    kind = peek(node, Node.KIND)
+    if (kind == Does.SWITCH or kind == Does.BACK) and takes_second(b, node, item):
         at = piece(b, at, Piece.SECOND)
     else:
         at = piece(b, at, Piece.FIRST)

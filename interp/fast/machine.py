@@ -229,6 +229,16 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 elif code == Code.EXIT:
                     target = parent_of(mem, frame)
                     begin_2, end_2, out_2 = end, peek(node, NODE.END), iteration_of(mem, frame)
+                elif code == Code.REENTER:
+                    after, target = 1, peek(mem, frame + peek(port, PORT.LINK))
+                elif code == Code.BACK:
+                    if iteration_of(mem, frame):
+                        after, target = 1, peek(mem, frame + peek(port, PORT.LINK))
+                    else:
+                        begin, end, target = end, peek(node, NODE.END), parent_of(mem, frame)
+                        if peek(node, NODE.ROUTE_SECOND) >= 0 and end > begin:
+                            route = peek(node, NODE.ROUTE_SECOND) + site_of(mem, target) << 1
+                            begin, end = peek(peek(a, A.ROUTES), route), peek(peek(a, A.ROUTES), route + 1)
                 elif code == Code.LEAVE:
                     why = Why.LEAVE
                     break
@@ -274,6 +284,8 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                         flags += outputs << Head.OUTPUTS
                     if target == 0:
                         target = opened_by(a, r, mem, frame, node, code, header)
+                    if peek(port, PORT.LINK) and (code == Code.NEXT or code == Code.EXIT):
+                        poke(mem, target + peek(port, PORT.LINK), frame)
                     if JOURNAL:
                         note_firing(
                             a, r, mem, node, port, token, value, position, flags, target,

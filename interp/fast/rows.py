@@ -108,6 +108,7 @@ def _is_plain(image: Image) -> npt.NDArray[np.bool_]:
     is_rare = (opens & has_route) | (nodes[:, NODE.ROUTE_SECOND] >= 0)
     is_rare |= (code == Code.EXIT) & (nodes[:, NODE.END] > nodes[:, NODE.SECOND])
     is_ours = (code >= FIRST) | np.isin(code, [Code.PASS, Code.SWITCH, Code.CALL, Code.RETURN, Code.NEXT, Code.EXIT])
+    is_rare[image.ports[image.ports[:, PORT.LINK] > 0, PORT.NODE]] = True
     handles_objects = nodes[:, NODE.BOXED] & 3 != 0
     return np.asarray(is_ours & ~is_rare & ~handles_objects)
 

@@ -109,7 +109,7 @@ class Tables:
 
     def _node(self, image: Image, rules: tuple[Rule, ...], number: int) -> list[int]:
         node, rule, first = image.graph.nodes[number], rules[number], image.first_port[number]
-        kinds = {"merge": Does.MERGE, "switch": Does.SWITCH, "next_iteration": Does.NEXT}
+        kinds = {"merge": Does.MERGE, "switch": Does.SWITCH, "next_iteration": Does.NEXT, "back": Does.BACK}
         numbers = {site: at for at, site in enumerate(sites(image.graph))}
         result = 0
         if number in image.graph.results:

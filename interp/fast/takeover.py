@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...core.tag import Site, Tag
+from ...core.tag import ROOT, Site, Tag
 from ..activation import Record
 from ..event import Token
 from ..image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SITE, Header, Words
@@ -88,7 +88,12 @@ def _link(store: Store, frames: dict[Tag, int]) -> None:
             loops.setdefault((tag.parent, tag.site), []).append(tag)
     for (_, site), tags in loops.items():
         tags.sort(key=lambda tag: tag.iteration)
+        links = image.links.get(site, (0, 0))
+        if links[0]:
+            memory[frames[tags[-1].parent or ROOT] + links[0]] = frames[tags[-1]]
         for before, after in pairwise(tags):
+            if links[1]:
+                memory[frames[after] + links[1]] = frames[before]
             if site in places[0] and after.iteration == before.iteration + 1:
                 memory[frames[before] + places[0][site]] = frames[after]
             if image.is_bounded:
