@@ -15,7 +15,7 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Case:
-    """An op, what its operands are drawn as (a shape, or a value), and attributes; `kind` is what floats are drawn as."""
+    """An op, its operands (the shape of what is drawn, or a value), and attributes; `kind` is what floats are drawn."""
 
     op: str
     operands: tuple[Any, ...]
