@@ -269,7 +269,8 @@ op(
     attributes=("key",),
     shape=None,
     gradient=RULES["scatter_index"],
-    doc="""x with other values at the places that `index(x, key)` takes, to whose shape they broadcast.
+    doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
+broadcast.
 
 >>> tl.scatter_index([[1, 2, 3], [4, 5, 6]], 0, "1, ::2").tolist()
 [[1, 2, 3], [0, 5, 0]]

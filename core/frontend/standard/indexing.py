@@ -40,11 +40,6 @@ def scatter_add(x: Any, values: Any, /, *indices: Any) -> Any:
 
 
 def scatter_index(x: Any, values: Any, key: Any, /) -> Any:
-    """x with other values at the places that a static key takes: those of `x[1:, None]`, or the same as text.
-
-    >>> scatter_index([[1, 2], [3, 4]], 0, (slice(None), 0)).tolist()
-    [[0, 2], [0, 4]]
-    """
     return apply("scatter_index", x, values, key=_text(key))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ... import dtypes
 from ...op import Gradient
 from ..axes import axis_of
 from .term import Term, adjoints, counted, zero
@@ -32,10 +33,11 @@ def _take(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
 
 
 def _scattered(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
-    """Of several values for one place only the last one has been put there."""
+    """Of several values for one place only the last one has been put there: their numbers are put alike, and those that
+    are still there count. What integers stand elsewhere does not matter."""
     taken = g.gather(*indices)
     numbers = counted(taken.size(axis=None)).reshape_like(taken)
-    last = x.op("broadcast_like", 0, x).scatter(numbers, *indices).gather(*indices)
+    last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
     return last.equal(numbers).where(taken, 0.0).sum_like(values)
 
 

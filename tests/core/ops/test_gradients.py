@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,18 @@ from gradient_cases import CASES, FLAT, Case
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
+from tagloom.core.evaluate import evaluate
+from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.standard import common
+from tagloom.core.frontend.structure import leaf
+from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.op import OPS, Gradient, Op
 from tagloom.core.ops.gradients.term import adjoints, slopes, zero
-from tagloom.core.types import type_of
-from tagloom.core.value import admit
+from tagloom.core.types import Type, type_of
+from tagloom.core.validate import program_problems
+from tagloom.core.value import admit, same
 from tape import Known, Tape, as_it_is, open_sizes, pullback
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -108,6 +117,75 @@ def test_second_order(case: Case) -> None:
     weights = [dice.normal(size=np.shape(each)) for each in run(of_case(case), values)]
     back = reverse(of_case(case), len(values))
     assert gap(back, [*values, *weights], [*directions, *weights], dice) < 1e-8
+
+
+class Types:
+    """A `do` that makes nothing but types."""
+
+    def type(self, operand: Type) -> Type:
+        return operand
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Type:
+        row = OPS[op]
+        alike = [each for each in operands[slice(*row.alike)] if isinstance(each, Type)]
+        return row.types(*(each if isinstance(each, Type) else Type(alike[0].dtype) for each in operands), **attributes)
+
+
+def narrow(type_: Type) -> Type:
+    return Type(dtypes.float32, type_.shape) if type_.dtype.kind == "f" else type_
+
+
+@pytest.mark.parametrize("said", [as_it_is, open_sizes, narrow])
+@each_case
+def test_types(case: Case, said: Callable[[Type], Type]) -> None:
+    """V4: what a rule makes has a type before the run, which is that of the operand, as far as sizes are known."""
+    do, types = Types(), [said(type_of(admit(value))) for value in case.values(np.random.default_rng(4))]
+    result = do(case.op, *types, **case.attributes)
+    for index, type_ in enumerate(types):
+        try:
+            made = OPS[case.op].gradient(do, index, result, result, *types, **case.attributes)  # type: ignore[misc]
+        except tl.Invalid as error:
+            assert "cannot be differentiated" in str(error) and said is open_sizes
+            return
+        if type_.dtype.kind == "f" and made is not None:
+            assert (do("sum_like", made, type_) if OPS[case.op].scalar is not None else made) == type_
+
+
+class Nodes:
+    """The `do` of a trace: each op is a node."""
+
+    __call__ = staticmethod(apply)
+    type = staticmethod(common.type_of)
+
+
+@each_case
+def test_rules_make_nodes(case: Case) -> None:
+    """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives at once."""
+    values, dice = case.values(np.random.default_rng(5)), np.random.default_rng(6)
+    (result,) = run(of_case(case), values)
+    given = [admit(each) for each in (dice.normal(size=np.shape(result)), result, *values)]
+    for index in [at for at, value in enumerate(values) if is_float(value)]:
+        wanted = by_rule(case, index, Tape(), *map(Known, given))
+        if wanted is not None:
+            made = by_nodes(partial(by_rule, case, index), given, type_of(wanted.value))
+            assert made is not None and same(made[0], wanted.value)
+
+
+def by_rule(case: Case, index: int, do: Any, *given: Any) -> Any:
+    return OPS[case.op].gradient(do, index, *given, **case.attributes)  # type: ignore[misc]
+
+
+def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> Any:
+    """What a program gives that a function of nodes makes."""
+
+    def body(*operands: Any) -> Any:
+        return function(Nodes(), *operands)
+
+    leaves = tuple(leaf(type_of(each)) for each in given)
+    parameters = tuple((f"x{number}", each) for number, each in enumerate(leaves))
+    program, _ = Trace(Symbol).program(Source(body, parameters, leaf(result)), leaves)
+    assert program_problems(program) == []
+    return evaluate(program, given).results
 
 
 def test_third_order() -> None:
