@@ -36,7 +36,7 @@ from tagloom.interp.reference import Limits, run_graph
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 853, 253
+RUN, LEFT_OUT = 853, 269
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
@@ -64,11 +64,11 @@ def is_known(graph: Graph) -> bool:
 
 def is_newer(node: Node) -> bool:
     """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
-    sums along one axis; and those whose last bits no library says."""
+    sums along one axis; those whose last bits no library says, and the product without NaN."""
     if isinstance(dict(node.attributes).get("axis"), tuple):
         return True
     is_of_arrays = node.op in OPS and OPS[node.op].scalar is None and node.op not in ("matmul", "sum")
-    return is_of_arrays or node.op in ("hypot", "logaddexp")
+    return is_of_arrays or node.op in ("hypot", "logaddexp", "multiply_no_nan")
 
 
 def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:

@@ -20,6 +20,7 @@ from ..errors import Invalid
 from ..op import Undefined, op
 from ..types import Type, join_shapes
 from .axes import BEYOND, Sizes, numbers, sizes, truth, words
+from .gradients.factor import RULES
 from .rules import promoted
 
 
@@ -173,7 +174,7 @@ def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: i
     said, example = doc.split("\n\n>>> ")
     edges = [_ENDS] * (trap == _ENDLESS) + [_EDGES] + [_EMPTY] * (types is not _number)
     doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
-    op(name, arity=arity, types=types, numpy=numpy, shape=None, doc=doc, **columns)
+    op(name, arity=arity, types=types, numpy=numpy, shape=None, gradient=RULES[name], doc=doc, **columns)
 
 
 def _diagonal_of(x: Any, offset: int) -> Any:
@@ -300,6 +301,7 @@ op(
     numpy=_diagonal_of,
     shape=None,
     attributes=("offset",),
+    gradient=RULES["diagonal"],
     doc="""The elements of a diagonal of a matrix: of the one that is `offset` above the main one.
 
 >>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()

@@ -13,6 +13,7 @@ from ..errors import Invalid
 from ..op import Undefined, op
 from ..types import Type, join_shapes
 from .axes import axis_of, check_rank, numbers, sizes, words
+from .gradients.index import RULES
 from .key import indexed, read_key
 from .rules import promoted
 
@@ -70,6 +71,12 @@ def _scattered(*operands: Type) -> Type:
     x, values, *indices = operands
     numbers(x, values)
     place = _gathered(x, *indices)
+    _check_values(values, place, x)
+    return x
+
+
+def _check_values(values: Type, place: Type, x: Type) -> None:
+    """Refuse values that do not go to a place in x."""
     if promoted((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
         raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint)
@@ -78,6 +85,11 @@ def _scattered(*operands: Type) -> Type:
         if None not in (*sizes(values), *wanted) or len(sizes(values)) > len(wanted):
             message = f"shape {words(sizes(values))} does not broadcast to {words(wanted)}"
             raise Invalid(message, required=f"values of shape {words(wanted)}", got=values)
+
+
+def _put_static(x: Type, values: Type, key: object) -> Type:
+    numbers(values)
+    _check_values(values, _static(x, key), x)
     return x
 
 
@@ -126,6 +138,12 @@ def _put(x: Any, values: Any, *indices: Any) -> Any:
     return made
 
 
+def _put_at(x: Any, values: Any, key: str) -> Any:
+    made = np.array(x)
+    made[read_key(key)] = values
+    return made
+
+
 def _add(x: Any, values: Any, *indices: Any) -> Any:
     made = np.array(x)
     np.add.at(made, _places(*indices), values)
@@ -153,6 +171,7 @@ op(
     numpy=lambda x, key: np.asarray(x).__getitem__(read_key(key)),
     attributes=("key",),
     shape=None,
+    gradient=RULES["index"],
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
 axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.
 
@@ -169,6 +188,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
+    gradient=RULES["take"],
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`; it may be left out
 where there is only one). Negative ones count from the end; one outside traps.
 
@@ -185,6 +205,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
+    gradient=RULES["take_along_axis"],
     doc="""For each place of the other axes, which broadcast, the elements at its own indices along an axis (attribute
 `axis`), as argsort gives them. Negative ones count from the end; one outside traps.
 
@@ -200,6 +221,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(_any_outside, _OUTSIDE),
+    gradient=RULES["gather"],
     doc="""What `x[i, j, ...]` takes: integers, or arrays of them which broadcast, are indices along the first axes.
 Negative ones count from the end; one outside traps.
 
@@ -215,6 +237,7 @@ op(
     shape=None,
     alike=(0, 2),
     undefined=Undefined(_put_outside, _OUTSIDE),
+    gradient=RULES["scatter"],
     doc="""x with other values at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place, the last stays, in the order of the indices.
 
@@ -230,11 +253,27 @@ op(
     shape=None,
     alike=(0, 2),
     undefined=Undefined(_put_outside, _OUTSIDE),
+    gradient=RULES["scatter_add"],
     doc="""x with values added at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place all are added, in the order of the indices. float32 is added in float64, and rounded once.
 
 >>> tl.scatter_add([0, 0, 0], [1, 10, 100], [0, 2, 0]).tolist()
 [101, 0, 10]
+""",
+)
+op(
+    "scatter_index",
+    arity=2,
+    types=_put_static,
+    numpy=_put_at,
+    attributes=("key",),
+    shape=None,
+    gradient=RULES["scatter_index"],
+    doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
+broadcast.
+
+>>> tl.scatter_index([[1, 2, 3], [4, 5, 6]], 0, "1, ::2").tolist()
+[[1, 2, 3], [0, 5, 0]]
 """,
 )
 op(
@@ -244,6 +283,7 @@ op(
     numpy=lambda x, mask: np.asarray(x)[np.asarray(mask)],
     shape=None,
     alike=(0, 1),
+    gradient=RULES["boolean_mask"],
     doc="""What `x[mask]` takes: the elements where the mask holds, in the order of their indices, along one axis in
 the place of those of the mask. How many, the run decides.
 

@@ -12,6 +12,7 @@ from ..errors import Invalid
 from ..op import MOST_ELEMENTS, Undefined, op
 from ..types import Type
 from .axes import axis_of, numbers, sizes, words
+from .gradients.open import RULES
 from .rules import elementwise, promoted
 
 _NUMBERS = elementwise("if")
@@ -101,6 +102,7 @@ op(
     numpy=_arange,
     shape=None,
     undefined=Undefined(_endless, "arange without an end", "iuf"),
+    gradient=RULES["arange"],
     doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
 decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
 
@@ -117,6 +119,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
+    gradient=RULES["repeat"],
     doc="""Each element along an axis (attribute `axis`) so many times: one number for all, or one for each. Traps on a
 negative number.
 
@@ -144,6 +147,7 @@ op(
     types=_different,
     numpy=lambda x: np.ravel(x)[_unique(x)[0]],
     shape=None,
+    gradient=RULES["unique_values"],
     doc="""The different elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is one of its own.
 
 >>> tl.unique_values([3, 1, 3]).tolist()

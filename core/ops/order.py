@@ -12,6 +12,7 @@ from ..errors import Invalid
 from ..op import op
 from ..types import Type
 from .axes import axis_of, numbers, sizes, truth, words
+from .gradients.order import RULES
 from .reduce import widened
 from .rules import promoted
 
@@ -63,6 +64,7 @@ op(
     numpy=lambda x, axis: np.cumsum(x, axis=axis),
     attributes=("axis",),
     shape=None,
+    gradient=RULES["cumulative_sum"],
     doc="""Sums of the elements so far, along an axis (attribute `axis`; it may be left out where there is only one),
 one after another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
 
@@ -77,6 +79,7 @@ op(
     numpy=lambda x, axis: np.cumprod(x, axis=axis),
     attributes=("axis",),
     shape=None,
+    gradient=RULES["cumulative_prod"],
     doc="""Products of the elements so far, along an axis (attribute `axis`; it may be left out where there is only
 one), one after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
 
@@ -91,6 +94,7 @@ op(
     numpy=_sort,
     attributes=("axis", "descending"),
     shape=None,
+    gradient=RULES["sort"],
     doc="""The elements along an axis in order, the smallest first, or the largest if `descending`. Equal ones (0.0 and
 -0.0 are) stay in the order in which they were; NaN is larger than all.
 

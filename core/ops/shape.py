@@ -14,6 +14,7 @@ from ..errors import Invalid
 from ..op import op
 from ..types import Type, join_shapes
 from .axes import BEYOND, Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, stretches, words
+from .gradients.shape import RULES
 from .rules import promoted
 
 
@@ -43,6 +44,15 @@ def _reshaped(x: Type, shape: object) -> Type:
         message = f"shape {words(x.shape or ())} does not become {words(wanted)}"
         raise Invalid(message, required=f"a shape of {have} elements", got=said(shape))
     return Type(x.dtype, made)
+
+
+def _reshaped_like(x: Type, y: Type) -> Type:
+    numbers(x, y)
+    have, wanted = count(x, None), count(y, None)
+    if None not in (have, wanted) and have != wanted:
+        message = f"shape {words(x.shape or ())} does not become {words(y.shape or ())}"
+        raise Invalid(message, required=f"a shape of {have} elements", got=y)
+    return Type(x.dtype, y.shape)
 
 
 def _permuted(x: Type, axes: object) -> Type:
@@ -126,8 +136,9 @@ def _size(x: Type, axis: object) -> Type:
 
 
 def _moved(name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str) -> None:
-    columns: dict[str, Any] = {} if arity is None else {"alike": (0, 1)}
-    op(name, arity=arity, types=types, numpy=numpy, attributes=attributes, shape=None, doc=doc, **columns)
+    columns: dict[str, Any] = {"attributes": attributes, "gradient": RULES.get(name), "doc": doc}
+    columns |= {} if arity is None else {"alike": (0, 1)}
+    op(name, arity=arity, types=types, numpy=numpy, shape=None, **columns)
 
 
 _moved(
@@ -148,6 +159,7 @@ op(
     types=_broadcast_like,
     numpy=lambda x, y: np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))),
     alike=(0, 1),
+    gradient=RULES["broadcast_like"],
     doc="""x in the shape to which x and y broadcast. Of y only the shape counts.
 
 >>> tl.broadcast_like(0.5, [1, 2, 3]).tolist()
@@ -164,6 +176,21 @@ _moved(
 are more elements, or fewer.
 
 >>> tl.reshape([1, 2, 3, 4], (2, -1)).tolist()
+[[1, 2], [3, 4]]
+""",
+)
+op(
+    "reshape_like",
+    arity=2,
+    types=_reshaped_like,
+    numpy=lambda x, y: np.reshape(x, np.shape(y)),
+    shape=None,
+    alike=(0, 1),
+    gradient=RULES["reshape_like"],
+    doc="""The elements of x, in the order of their indices, in the shape of y. Of y only the shape counts. Traps where
+there are more elements, or fewer.
+
+>>> tl.reshape_like([1, 2, 3, 4], [[0, 0], [0, 0]]).tolist()
 [[1, 2], [3, 4]]
 """,
 )

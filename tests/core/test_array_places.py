@@ -98,6 +98,77 @@ def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: d
 
 @each_dtype
 @pytest.mark.parametrize(
+    ("shape", "other"),
+    [((), ()), ((2, 3), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((0, 4), (1, 1)), ((3,), (3,)), ((1,), (1,))],
+)
+def test_sum_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
+    """Each element of x is added where y would be read for it; integers become wide ones, as in sums."""
+    x = drawn(shape, dtype)
+    if dtype.kind == "b":
+        with pytest.raises(tl.Invalid, match="wrong kind"):
+            tl.sum_like(x, np.zeros(other))
+        return
+    wanted = np.zeros(other, np.asarray(tl.sum(x)).dtype)
+    for at in np.ndindex(*shape):
+        own = at[len(shape) - len(other) :]
+        wanted[tuple(0 if size == 1 else k for k, size in zip(own, other, strict=True))] += x[at]
+    assert same(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(wanted))
+
+
+def test_sums_like_what_does_not_fit() -> None:
+    """V4, S5: of y the shape must broadcast to that of x, and not the other way round."""
+    for shape, other in (((3,), (2,)), ((3,), (2, 3)), ((), (1,)), ((2, 1), (2, 3))):
+        with pytest.raises(tl.Invalid, match="does not broadcast"):
+            tl.sum_like(np.ones(shape), np.ones(other))
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    ("shape", "other"), [((6,), (2, 3)), ((2, 3), (3, 1, 2)), ((), (1, 1)), ((1,), ()), ((0, 2), (3, 0))]
+)
+def test_reshape_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.DType) -> None:
+    """The elements stay in order."""
+    x = drawn(shape, dtype)
+    made = np.asarray(tl.reshape_like(x, np.zeros(other)))
+    assert made.shape == other and made.ravel().tolist() == x.ravel().tolist() and made.dtype == x.dtype
+    with pytest.raises(tl.Invalid, match="does not become"):
+        tl.reshape_like(x, np.zeros((7, 5)))
+
+
+@each_dtype
+@pytest.mark.parametrize("key", ["0", "-1, 1", "1:, None", "::-1, ::2", "..., 0", "None, 2:1", ":", "0:1, 2"])
+def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
+    """Other values stand where the key takes them, and what it does not take stays."""
+    x = drawn((2, 3), dtype)
+    numbers = np.asarray(tl.index(np.arange(6).reshape(2, 3), key))
+    values, wanted = drawn(numbers.shape, dtype), x.ravel().tolist()
+    for number, value in zip(numbers.ravel().tolist(), values.ravel().tolist(), strict=True):
+        wanted[number] = value
+    made = np.asarray(tl.scatter_index(x, values, key))
+    assert same(made, admit(np.array(wanted, dtype.numpy).reshape(2, 3)))
+    assert same(np.asarray(tl.index(made, key))[()], admit(values))
+    one = drawn((), dtype)
+    assert same(
+        np.asarray(tl.scatter_index(x, one, key)), np.asarray(tl.scatter_index(x, np.full(numbers.shape, one), key))
+    )
+
+
+def test_what_is_no_place() -> None:
+    """V4: values fit, and are of the dtype; an integer of the key is inside."""
+    x = np.zeros((2, 3))
+    for values, key, match in (
+        ([1.0, 2.0], "0", "does not broadcast|do not broadcast"),
+        (1.0, "2", "no index"),
+        (1.0, "0, 0, 0", "3 ind"),
+    ):
+        with pytest.raises(tl.Invalid, match=match):
+            tl.scatter_index(x, values, key)
+    with pytest.raises(tl.Invalid, match="another dtype"):
+        tl.scatter_index(np.zeros(3, np.float32), np.ones(()), "0")
+
+
+@each_dtype
+@pytest.mark.parametrize(
     ("shape", "wide", "strides"),
     [((7,), (3,), (1,)), ((7,), (3,), (2,)), ((4, 5), (2, 3), (2, 1)), ((2, 6), (6,), (4,)), ((0, 4), (2,), (1,))],
 )

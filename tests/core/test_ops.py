@@ -396,6 +396,14 @@ def test_functions_trap() -> None:
     assert trapped.value.got == "1, 0" and "test_ops.py" in str(trapped.value)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
+def test_products_without_nan(dtype: dtypes.DType) -> None:
+    """A factor of 0, of either sign, makes 0.0 of all numbers there are; else products are products."""
+    for x, y in itertools.product(EDGES[dtype], repeat=2):
+        wanted = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
+        assert same(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
+
+
 @given(st.integers(-(2**70), 2**70), st.sampled_from([dtype for dtype in dtypes.ALL if dtype.is_integer]))
 def test_wrap(number: int, dtype: dtypes.DType) -> None:
     """Integers wrap as NumPy's do: modulo 2 to the number of bits, into the dtype's range."""

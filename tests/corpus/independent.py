@@ -317,6 +317,11 @@ def float_power(x: float, y: float) -> float:
         return float(np.float64(x) ** np.float64(y))
 
 
+@program("float_division")
+def product_or_zero(x: float, y: float) -> float:
+    return x * y if y else 0.0
+
+
 @program("elementary_functions", "all_of")
 def elementary(x: float) -> tuple[np.float32, ...]:
     with np.errstate(all="ignore"):
@@ -1789,6 +1794,19 @@ def added_of_arrays(x: Any, v: Any, i: Any) -> Any:
 
 
 @program("arrays_in_parts")
+def put_there(x: Any, v: Any) -> Any:
+    if not len(x):
+        raise Trap(f"there is no index 0 along axis 0 of shape {x.shape}")
+    wide = range(0, x.shape[1], 2)
+    if len(v) not in (1, len(wide)):
+        raise Trap(f"shapes ({len(v)},) and ({len(wide)},) do not broadcast")
+    made = x.tolist()
+    for number, k in enumerate(wide):
+        made[0][k] = v[number % len(v)]
+    return np.array(made, np.int32)
+
+
+@program("arrays_in_parts")
 def kept(x: Any, mask: Any) -> Any:
     if len(mask) != len(x):
         raise Trap(f"a mask of shape ({len(mask)},) does not fit shape ({len(x)},)")
@@ -1812,6 +1830,13 @@ def in_pairs(x: Any) -> Any:
     if len(x) % 2:
         raise Trap(f"shape ({len(x)},) does not become (-1, 2)")
     return np.array([x[k : k + 2] for k in range(0, len(x), 2)], np.int32).reshape(len(x) // 2, 2)
+
+
+@program("arrays_in_shape")
+def as_it_is(x: Any, y: Any) -> Any:
+    if x.size != y.size:
+        raise Trap(f"shape {x.shape} does not become {y.shape}")
+    return np.array([number for row in x for number in row], np.int8)
 
 
 @program("arrays_in_shape")
@@ -1841,6 +1866,14 @@ def joined_of_arrays(x: Any, y: Any) -> Any:
 @program("arrays_in_shape", "counted")
 def rows_and_all(x: Any) -> Any:
     return len(x), sum(len(row) for row in x)
+
+
+@program("arrays_as_one", "narrowed")
+def sums_in_rows(x: Any, y: Any) -> Any:
+    if len(y) not in (1, len(x)):
+        raise Trap(f"shape {y.shape} does not broadcast to {x.shape}")
+    rows = [sum(row) for row in x.tolist()]
+    return np.array([[number] for number in (rows if len(y) == len(x) else [sum(rows)])], np.int64)
 
 
 @program("arrays_as_one", "product")

@@ -39,6 +39,10 @@ def scatter_add(x: Any, values: Any, /, *indices: Any) -> Any:
     return apply("scatter_add", x, values, *indices)
 
 
+def scatter_index(x: Any, values: Any, key: Any, /) -> Any:
+    return apply("scatter_index", x, values, key=_text(key))
+
+
 def boolean_mask(x: Any, mask: Any, /) -> Any:
     return apply("boolean_mask", x, mask)
 
@@ -49,7 +53,11 @@ def index(x: Any, key: Any, /) -> Any:
     >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
     [1, 3]
     """
-    return apply("index", x, key=key if isinstance(key, str) else write_key(key if isinstance(key, tuple) else (key,)))
+    return apply("index", x, key=_text(key))
+
+
+def _text(key: Any) -> str:
+    return key if isinstance(key, str) else write_key(key if isinstance(key, tuple) else (key,))
 
 
 def size(x: Any, /, *, axis: int | None = None) -> Any:
@@ -58,6 +66,10 @@ def size(x: Any, /, *, axis: int | None = None) -> Any:
 
 def broadcast_like(x: Any, y: Any, /) -> Any:
     return apply("broadcast_like", x, y)
+
+
+def reshape_like(x: Any, y: Any, /) -> Any:
+    return apply("reshape_like", x, y)
 
 
 def sum_like(x: Any, y: Any, /) -> Any:

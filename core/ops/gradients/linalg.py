@@ -31,12 +31,17 @@ def column(x: Term) -> Term:
 
 def _of_left(g: Term, z: Term, x: Term, y: Term) -> Term:
     made = _as_matrix(g, x, y) @ (turned(y) if rank(y) > 1 else row(y))
-    return (made if rank(x) > 1 else made.index(key="..., 0, :")).sum_like(x)
+    return _of_all(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
 
 
 def _of_right(g: Term, z: Term, x: Term, y: Term) -> Term:
     made = (turned(x) if rank(x) > 1 else column(x)) @ _as_matrix(g, x, y)
-    return (made if rank(y) > 1 else made.index(key="..., 0")).sum_like(y)
+    return _of_all(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+
+
+def _of_all(made: Term, x: Term, other: Term) -> Term:
+    """Summed over what x was multiplied by again and again: where one of both is a stack."""
+    return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
 
 
 def _as_matrix(g: Term, x: Term, y: Term) -> Term:

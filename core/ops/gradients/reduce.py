@@ -7,7 +7,8 @@ from typing import Any
 
 from ...op import Gradient
 from ..axes import axes_of, sizes
-from .term import Term, adjoints
+from .order import before, behind
+from .term import Term, adjoints, zero
 
 
 def _spread(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
@@ -23,6 +24,21 @@ def _sum(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) ->
     return _spread(g, x, axis, keepdims)
 
 
+def _prod(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    if axis is None:
+        return _others(x.reshape(shape=(-1,)), (0,)).reshape_like(x).multiply_no_nan(g)
+    return _others(x, axes_of(axis, x.type)).multiply_no_nan(_spread(g, x, axis, keepdims))
+
+
+def _others(x: Term, axes: tuple[int, ...]) -> Term:
+    """For each factor the product of all others along these axes."""
+    if not axes:
+        return zero(x) + 1.0
+    axis, *further = axes
+    others = before(x, axis) * behind(x, axis)
+    return others * _others(x.prod(axis=axis, keepdims=True), tuple(further)) if further else others
+
+
 def _extreme(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
     is_it = x.equal(_spread(z, x, axis, keepdims))
     count = is_it.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
@@ -32,6 +48,7 @@ def _extreme(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False
 RULES: Mapping[str, Gradient] = {
     "sum": adjoints(_sum),
     "sum_like": adjoints(lambda g, z, x, y: g.broadcast_like(x), None),
+    "prod": adjoints(_prod),
     "max": adjoints(_extreme),
     "min": adjoints(_extreme),
 }

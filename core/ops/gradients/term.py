@@ -77,6 +77,16 @@ class Term:
         return self.op("negative", self)
 
 
+def zero(x: Term) -> Term:
+    """0 of its dtype, for each of its elements."""
+    return x.multiply_no_nan(0.0)
+
+
+def counted(count: Term) -> Term:
+    """The integers from 0, so many."""
+    return count.op("arange", 0, count, 1)
+
+
 def _value(operand: Any) -> Any:
     return operand.value if isinstance(operand, Term) else operand
 

@@ -1,0 +1,60 @@
+"""Rules of taking elements out of arrays, and of putting others in: what was taken from a place is added up there.
+
+An op that only moves elements, whichever it is, moves their numbers alike; `moving` asks it where each came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ... import dtypes
+from ...op import Gradient
+from ..axes import axis_of
+from .term import Term, adjoints, counted, zero
+
+
+def moving(op: str) -> Gradient:
+    """The rule of an op whose result is made of elements of its first operand."""
+
+    return adjoints(lambda g, z, *operands, **attributes: moved_back(op, g, *operands, **attributes), None)
+
+
+def moved_back(op: str, g: Term, x: Term, *others: Term, **attributes: Any) -> Term:
+    """What stands where this op moved the elements of x, added up where they came from."""
+    came_from = x.op(op, counted(x.size(axis=None)).reshape_like(x), *others, **attributes)
+    return zero(x).reshape(shape=(-1,)).scatter_add(g, came_from).reshape_like(x)
+
+
+def _take(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
+    if axis_of(axis, x.type) == 0:
+        return zero(x).scatter_add(g, indices)
+    return moved_back("take", g, x, indices, axis=axis)
+
+
+def _scattered(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    """Of several values for one place only the last one has been put there: their numbers are put alike, and those that
+    are still there count. What integers stand elsewhere does not matter."""
+    taken = g.gather(*indices)
+    numbers = counted(taken.size(axis=None)).reshape_like(taken)
+    last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
+    return last.equal(numbers).where(taken, 0.0).sum_like(values)
+
+
+RULES: Mapping[str, Gradient] = {
+    "index": adjoints(lambda g, z, x, key: zero(x).scatter_index(g, key=key)),
+    "take": adjoints(_take, None),
+    "take_along_axis": moving("take_along_axis"),
+    "gather": adjoints(lambda g, z, x, *indices: zero(x).scatter_add(g, *indices), None),
+    "scatter": adjoints(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scattered, None),
+    "scatter_add": adjoints(
+        lambda g, z, x, values, *indices: g,
+        lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
+        None,
+    ),
+    "scatter_index": adjoints(
+        lambda g, z, x, values, key: g.scatter_index(0.0, key=key),
+        lambda g, z, x, values, key: g.index(key=key).sum_like(values),
+    ),
+    "boolean_mask": moving("boolean_mask"),
+}

@@ -1,0 +1,319 @@
+"""Laws of the gradient rules: adjoints are those of differences, at every order that is tried, and those of rules that
+are broken are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from generator import ARRAYS, signatures
+from gradient_cases import CASES, FLAT, Case
+from hypothesis import given
+from hypothesis import strategies as st
+from tagloom.core import dtypes
+from tagloom.core.evaluate import evaluate
+from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.standard import common
+from tagloom.core.frontend.structure import leaf
+from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.op import OPS, Gradient, Op
+from tagloom.core.ops.gradients.term import adjoints, slopes, zero
+from tagloom.core.types import Type, type_of
+from tagloom.core.validate import program_problems
+from tagloom.core.value import admit, same
+from tape import Known, Tape, as_it_is, open_sizes, pullback
+
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+Function = Callable[..., list[Known]]
+"""Of a tape and values, what is computed."""
+
+
+def of_case(case: Case) -> Function:
+    return lambda tape, *values: [tape(case.op, *values, **case.attributes)]
+
+
+def reverse(function: Function, count: int) -> Function:
+    """The reverse pass of a function of so many values: of these, and of the adjoints of its results."""
+
+    def back(tape: Tape, *values: Known) -> list[Known]:
+        results = function(tape, *values[:count])
+        return pullback(tape, results, values[count:], [each for each in values[:count] if is_float(each.value)])
+
+    return back
+
+
+def is_float(value: Any) -> bool:
+    return np.asarray(value).dtype.kind == "f"
+
+
+def run(function: Function, values: Sequence[Any], said: Any = as_it_is, rows: Mapping[str, Op] = OPS) -> list[Any]:
+    return [each.value for each in function(Tape(said, rows), *(Known(admit(value)) for value in values))]
+
+
+def derivative(function: Function, values: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
+    """How the results change along directions: differences of fourth order, within some 1e-11."""
+    width = 1e-3
+
+    def at(steps: int) -> list[Any]:
+        moved = [v if d is None else v + steps * width * d for v, d in zip(values, directions, strict=True)]
+        return run(function, moved)
+
+    return [(8 * (b - c) - (a - d)) / (12 * width) for a, b, c, d in zip(*map(at, (2, 1, -1, -2)), strict=True)]
+
+
+def inner(ones: Sequence[Any], others: Sequence[Any]) -> float:
+    return sum(float(np.sum(np.multiply(one, other))) for one, other in zip(ones, others, strict=True))
+
+
+def gap(function: Function, values: Sequence[Any], directions: Sequence[Any], dice: Any, **how: Any) -> float:
+    """By how much <v, J'w> is not <Jv, w>, relative to their size."""
+    moved = derivative(function, values, directions)
+    weights = [dice.normal(size=np.shape(each)) for each in moved]
+    back = run(reverse(function, len(values)), [*values, *weights], **how)
+    along = [d for d in directions if d is not None]
+    one, other = inner(moved, weights), inner(along, back)
+    return abs(one - other) / max(1.0, abs(one), inner(map(np.abs, along), map(np.abs, back)))  # type: ignore[arg-type]
+
+
+def drawn(case: Case, seed: int) -> tuple[list[Any], list[Any], Any]:
+    dice = np.random.default_rng(seed)
+    values = case.values(dice)
+    return values, [case.direction(dice, each) if is_float(each) else None for each in values], dice
+
+
+def first_order(case: Case, seed: int, **how: Any) -> float:
+    return gap(of_case(case), *drawn(case, seed), **how)
+
+
+@each_case
+def test_adjoints(case: Case) -> None:
+    """<v, J'w> = <Jv, w>, whether the sizes of types are known or not. Where a factorisation can be differentiated for
+    some sizes only, these must be known."""
+    assert first_order(case, 1) < 1e-9
+    if case.attributes.get("full_matrices") or case.attributes.get("mode") == "complete":
+        with pytest.raises(tl.Invalid, match="cannot be differentiated"):
+            first_order(case, 1, said=open_sizes)
+    else:
+        assert first_order(case, 1, said=open_sizes) < 1e-9
+
+
+@given(st.sampled_from(CASES), st.integers(0, 2**32))
+def test_adjoints_of_other_numbers(case: Case, seed: int) -> None:
+    """The law does not depend on which numbers are drawn."""
+    assert first_order(case, seed) < 1e-8
+
+
+@each_case
+def test_second_order(case: Case) -> None:
+    """The reverse pass is made of ops that have rules: the law holds of it, too."""
+    values, directions, dice = drawn(case, 2)
+    weights = [dice.normal(size=np.shape(each)) for each in run(of_case(case), values)]
+    back = reverse(of_case(case), len(values))
+    assert gap(back, [*values, *weights], [*directions, *weights], dice) < 1e-8
+
+
+class Types:
+    """A `do` that makes nothing but types."""
+
+    def type(self, operand: Type) -> Type:
+        return operand
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Type:
+        row = OPS[op]
+        alike = [each for each in operands[slice(*row.alike)] if isinstance(each, Type)]
+        return row.types(*(each if isinstance(each, Type) else Type(alike[0].dtype) for each in operands), **attributes)
+
+
+def narrow(type_: Type) -> Type:
+    return Type(dtypes.float32, type_.shape) if type_.dtype.kind == "f" else type_
+
+
+@pytest.mark.parametrize("said", [as_it_is, open_sizes, narrow])
+@each_case
+def test_types(case: Case, said: Callable[[Type], Type]) -> None:
+    """V4: what a rule makes has a type before the run, which is that of the operand, as far as sizes are known."""
+    do, types = Types(), [said(type_of(admit(value))) for value in case.values(np.random.default_rng(4))]
+    result = do(case.op, *types, **case.attributes)
+    for index, type_ in enumerate(types):
+        try:
+            made = OPS[case.op].gradient(do, index, result, result, *types, **case.attributes)  # type: ignore[misc]
+        except tl.Invalid as error:
+            assert "cannot be differentiated" in str(error) and said is open_sizes
+            return
+        if type_.dtype.kind == "f" and made is not None:
+            assert (do("sum_like", made, type_) if OPS[case.op].scalar is not None else made) == type_
+
+
+class Nodes:
+    """The `do` of a trace: each op is a node."""
+
+    __call__ = staticmethod(apply)
+    type = staticmethod(common.type_of)
+
+
+@each_case
+def test_rules_make_nodes(case: Case) -> None:
+    """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives at once."""
+    values, dice = case.values(np.random.default_rng(5)), np.random.default_rng(6)
+    (result,) = run(of_case(case), values)
+    given = [admit(each) for each in (dice.normal(size=np.shape(result)), result, *values)]
+    for index in [at for at, value in enumerate(values) if is_float(value)]:
+        wanted = by_rule(case, index, Tape(), *map(Known, given))
+        if wanted is not None:
+            made = by_nodes(partial(by_rule, case, index), given, type_of(wanted.value))
+            assert made is not None and same(made[0], wanted.value)
+
+
+def by_rule(case: Case, index: int, do: Any, *given: Any) -> Any:
+    return OPS[case.op].gradient(do, index, *given, **case.attributes)  # type: ignore[misc]
+
+
+def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> Any:
+    """What a program gives that a function of nodes makes."""
+
+    def body(*operands: Any) -> Any:
+        return function(Nodes(), *operands)
+
+    leaves = tuple(leaf(type_of(each)) for each in given)
+    parameters = tuple((f"x{number}", each) for number, each in enumerate(leaves))
+    program, _ = Trace(Symbol).program(Source(body, parameters, leaf(result)), leaves)
+    assert program_problems(program) == []
+    return evaluate(program, given).results
+
+
+def test_third_order() -> None:
+    """And so on: of products, quotients, powers and functions of one number."""
+
+    def function(tape: Tape, x: Known, y: Known) -> list[Known]:
+        return [tape("sin", tape("multiply", tape("pow", x, y), tape("tanh", tape("divide", y, x))))]
+
+    twice = reverse(reverse(function, 2), 3)
+    assert gap(twice, [1.3, 0.7, 1.0, 0.3, -0.4], [1.0, -0.5, 0.3, 0.8, 0.2], np.random.default_rng(0)) < 1e-8
+
+
+SMOOTH = ("sin", "tanh", "atan", "asinh", "add", "multiply", "hypot", "logaddexp", "subtract", "atan2")
+
+
+@given(st.lists(st.tuples(st.sampled_from(SMOOTH), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5))
+def test_programs(steps: list[tuple[str, int, int]]) -> None:
+    """The adjoints of values that are used several times are added, at second order too."""
+
+    def function(tape: Tape, *values: Known) -> list[Known]:
+        known = list(values)
+        for op, one, other in steps:
+            operands = [known[at % len(known)] for at in (one, other)[: OPS[op].arity]]
+            known.append(tape(op, *operands))
+        return known[2:]
+
+    dice = np.random.default_rng(0)
+    values = [np.array([0.7, -1.1]), 1.6]
+    directions = [dice.normal(size=2), dice.normal()]
+    weights = [dice.normal(size=np.shape(each)) for each in run(function, values)]
+    assert gap(function, values, directions, dice) < 1e-7
+    assert gap(reverse(function, 2), [*values, *weights], [*directions, *weights], dice) < 1e-6
+
+
+def test_every_op_of_floats_has_a_rule() -> None:
+    """What makes floats of floats has a rule, which is tried here, or says that it has no slope; what makes none has
+    none. There are no exceptions."""
+    makes: dict[str, bool] = dict.fromkeys(OPS, False)
+    for name, every in signatures(ARRAYS, arrays=True).items():
+        for types, given_ in every:
+            is_float_made = OPS[name].types(*types, **dict(given_)).dtype.kind == "f"
+            makes[name] |= is_float_made and any(type_.dtype.kind == "f" for type_ in types)
+    assert {name for name, row in OPS.items() if row.gradient is not None} == {name for name in makes if makes[name]}
+    assert {case.op for case in CASES} == {name for name in makes if makes[name]} - set(FLAT)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_no_slope(name: str) -> None:
+    """What does not change, but where it jumps, gives its operands no adjoint."""
+    x = np.array([[1.5]]) if name == "slogdet_sign" else 1.5
+    operands = [x] * (OPS[name].arity or 1)
+    rule = OPS[name].gradient
+    assert rule is not None and all(
+        rule(Tape(), at, *map(Known, [x, x, *operands])) is None for at in range(len(operands))
+    )
+
+
+def test_conversions() -> None:
+    """Between floats an adjoint is converted back; integers and bools have none. Operands of two dtypes have adjoints
+    of their own."""
+    x, y = np.array([1.5, 2.5], np.float32), np.array([0.5, 3.0])
+    rule = OPS["astype"].gradient
+    assert rule is not None and rule(Tape(), 0, Known(1.0), Known(2), Known(2.5), dtype=dtypes.int64) is None
+    for op, g in (("multiply", y), ("pow", y), ("maximum", y), ("atan2", y), ("matmul", 1.0)):
+        back = run(reverse(lambda tape, *values, op=op: [tape(op, *values)], 2), [x, y, g])
+        assert [type_of(each).dtype for each in back] == [dtypes.float32, dtypes.float64]
+    (alone,) = run(reverse(lambda tape, x: [tape("astype", x, dtype=dtypes.float64)], 1), [x, y])
+    assert type_of(alone) == type_of(x)
+
+
+BROKEN: dict[str, Gradient] = {
+    "multiply": slopes(lambda x, y, z: y, lambda x, y, z: y),
+    "divide": slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -1.0 / y),
+    "pow": slopes(lambda x, y, z: x.pow(y - 1.0), lambda x, y, z: z * x.log()),
+    "tanh": slopes(lambda x, z: 1.0 - z),
+    "atan2": slopes(*[lambda y, x, z: x / (x * x + y * y)] * 2),
+    "where": adjoints(None, *[lambda g, z, c, x, y: c.where(g, 0.0)] * 2),
+    "prod": adjoints(lambda g, z, x, axis, keepdims: zero(x) + z * g),
+    "max": adjoints(lambda g, z, x, axis, keepdims: zero(x) + g),
+    "cumulative_sum": adjoints(lambda g, z, x, axis: g.cumulative_sum(axis=axis)),
+    "sort": adjoints(lambda g, z, x, axis, descending: g),
+    "roll": adjoints(lambda g, z, x, shift, axis: g.roll(shift=shift, axis=axis)),
+    "scatter": adjoints(lambda g, z, x, v, *at: g, lambda g, z, x, v, *at: g.gather(*at).sum_like(v), None),
+    "inv": adjoints(lambda g, z, x: -(z @ g @ z)),
+    "qr_r": adjoints(lambda g, z, x, mode: x.qr_q(mode=mode) @ g),
+}
+"""Rules that are wrong: a slope of another operand, a kink forgotten, an order not reversed."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_rules_are_found(name: str) -> None:
+    """A rule that is wrong breaks the law, on some case of its op."""
+    assert is_found(name, BROKEN[name])
+
+
+OFF: dict[str, Callable[[Tape, Known], Known | None]] = {
+    "a factor is missing": lambda tape, made: tape("multiply", made, 2.0),
+    "the sign is wrong": lambda tape, made: tape("negative", made),
+    "an operand is forgotten": lambda tape, made: None,
+}
+
+
+@pytest.mark.parametrize("wrong", OFF)
+@pytest.mark.parametrize("name", dict.fromkeys(case.op for case in CASES))
+def test_rules_that_are_off_are_found(name: str, wrong: str) -> None:
+    """So does every rule that is off for one of its operands."""
+    rule, asked = OPS[name].gradient, set[int]()
+
+    def off(at: int) -> Gradient:
+        def gradient(tape: Any, index: int, *values: Any, **attributes: Any) -> Any:
+            made = rule(tape, index, *values, **attributes)  # type: ignore[misc]
+            asked.update([index] if made is not None else [])
+            return OFF[wrong](tape, made) if index == at and made is not None else made
+
+        return gradient
+
+    is_found(name, off(-1))
+    assert asked and all(is_found(name, off(at)) for at in tuple(asked))
+
+
+def is_found(name: str, gradient: Gradient) -> bool:
+    rows = {**OPS, name: replace(OPS[name], gradient=gradient)}
+    return any(fails(case, rows) for case in CASES if case.op == name)
+
+
+def fails(case: Case, rows: Mapping[str, Op]) -> bool:
+    """Whether the law, or the type of an adjoint, is broken."""
+    try:
+        return first_order(case, 1, rows=rows) > 1e-6
+    except (AssertionError, tl.Invalid):
+        return True

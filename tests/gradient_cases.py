@@ -1,0 +1,178 @@
+"""What the gradient rules are tried on: for each row operands of several shapes, where its results are smooth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tagloom.core import dtypes
+from tagloom.core.op import OPS
+
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Case:
+    """An op, its operands (the shape of what is drawn, or a value), and attributes; `kind` is what floats are drawn."""
+
+    op: str
+    operands: tuple[Any, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    kind: str = "distinct"
+
+    def __str__(self) -> str:
+        shapes = [each if type(each) is tuple else np.asarray(each).tolist() for each in self.operands]
+        return f"{self.op} {shapes} {self.attributes or ''} {self.kind}"
+
+    def values(self, dice: Random) -> list[Any]:
+        """Of no two operands an element of the one is one of the other."""
+        drawn = [DRAWN[self.kind](dice, each) if type(each) is tuple else None for each in self.operands]
+        given = [None if type(each) is tuple else np.asarray(each)[()] for each in self.operands]
+        apart = 0.05 * (self.kind == "distinct")
+        return [x if y is None else y + at * apart for at, (x, y) in enumerate(zip(given, drawn, strict=True))]
+
+    def direction(self, dice: Random, value: Any) -> Any:
+        """Which way an operand is moved: of symmetric matrices to symmetric ones."""
+        made = dice.normal(size=np.shape(value))
+        return made + np.swapaxes(made, -1, -2) if self.kind == "definite" else made
+
+
+def distinct(dice: Random, shape: tuple[int, ...]) -> Any:
+    """Numbers between -2.5 and 2.5, none of which is near another one, a whole one or a half."""
+    count = int(np.prod(shape))
+    return np.reshape(dice.permutation(np.arange(-24, 25, 2) / 10 - 0.07)[:count], shape)[()]
+
+
+def square(dice: Random, shape: tuple[int, ...]) -> Any:
+    """Matrices whose singular values are apart, and that are far from singular."""
+    made = dice.normal(size=shape) / 8
+    return made + np.eye(*shape[-2:]) * (1.0 + np.arange(shape[-1]))
+
+
+def definite(dice: Random, shape: tuple[int, ...]) -> Any:
+    made = dice.normal(size=shape) / 8
+    return made + np.swapaxes(made, -1, -2) + np.eye(shape[-1]) * (2.0 + np.arange(shape[-1]))
+
+
+DRAWN: dict[str, Any] = {
+    "distinct": distinct,
+    "positive": lambda dice, shape: np.abs(distinct(dice, shape)) + 0.1,
+    "inside": lambda dice, shape: distinct(dice, shape) / 4,
+    "above": lambda dice, shape: np.abs(distinct(dice, shape)) + 1.2,
+    "square": square,
+    "definite": definite,
+}
+DOMAINS = {
+    **dict.fromkeys(("sqrt", "log", "log2", "log10", "pow"), "positive"),
+    **dict.fromkeys(("asin", "acos", "atanh", "log1p", "tan"), "inside"),
+    **dict.fromkeys(("acosh", "divide"), "above"),
+}
+FLAT = ("floor_divide", "floor", "ceil", "trunc", "round", "sign", "nextafter", "slogdet_sign")
+"""Ops whose results stay the same as far as they do not jump, or are said to: `nextafter` is for who asks of bits."""
+PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (2,)), ((1,), (0,))]
+MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
+
+
+def by_elements() -> Iterator[Case]:
+    for row in OPS.values():
+        kind = DOMAINS.get(row.name, "distinct")
+        if row.scalar is None or row.gradient is None or row.name in (*FLAT, "remainder", "where", "astype"):
+            continue
+        if row.arity == 1:
+            yield from (Case(row.name, (shape,), kind=kind) for shape in ((), (3,), (2, 0), (2, 3)))
+        else:
+            yield from (Case(row.name, pair, kind=kind) for pair in PAIRS)
+    yield Case("remainder", (np.array([7.3, -2.2, 5.1]), np.array([[2.0, 1.5, -1.4], [-3.1, 0.9, 0.7]])))
+    yield Case("astype", ((3,),), {"dtype": dtypes.float64})
+    yield from (Case("where", (MASK, *pair)) for pair in (((3,), (3,)), ((), (2, 1)), ((1, 1), (1,))))
+    yield Case("where", (True, (), ()))
+
+
+def reductions() -> Iterator[Case]:
+    for op in ("sum", "prod", "max", "min"):
+        for shape, axis in (((), None), ((4,), 0), ((2, 3), None), ((2, 3), -1), ((2, 3, 2), (2, 0)), ((2, 2), ())):
+            yield from (Case(op, (shape,), {"axis": axis, "keepdims": keepdims}) for keepdims in (False, True))
+        yield Case(op, ((0, 3),), {"axis": 1, "keepdims": False})
+    yield from (Case(op, ((0, 3),), {"axis": 0, "keepdims": False}) for op in ("sum", "prod"))
+    yield from (
+        Case("sum_like", pair) for pair in (((2, 3), (3,)), ((2, 3), (2, 1)), ((3,), ()), ((), ()), ((0, 2), (1, 1)))
+    )
+    for op in ("cumulative_sum", "cumulative_prod"):
+        yield from (
+            Case(op, (shape,), {"axis": axis}) for shape, axis in (((4,), 0), ((2, 3), 0), ((2, 3), -1), ((0, 2), 0))
+        )
+    for shape, axis in (((5,), 0), ((3, 2), 0), ((2, 3), -1), ((0,), 0)):
+        yield from (Case("sort", (shape,), {"axis": axis, "descending": way}) for way in (False, True))
+
+
+def in_shape() -> Iterator[Case]:
+    yield from (Case("broadcast_to", (shape,), {"shape": (2, 3)}) for shape in ((), (3,), (2, 1), (2, 3)))
+    yield from (Case("broadcast_like", pair) for pair in PAIRS)
+    yield from (Case("reshape", (shape,), {"shape": (3, -1)}) for shape in ((6,), (2, 3), (0,)))
+    yield from (Case("reshape_like", pair) for pair in (((6,), (2, 3)), ((), (1,)), ((1, 1), ()), ((2, 0), (0,))))
+    yield from (Case("permute_dims", ((2, 3, 2),), {"axes": axes}) for axes in ((2, 0, 1), (0, -1, 1)))
+    yield from (Case("squeeze", ((1, 3, 1),), {"axis": axis}) for axis in (0, (0, -1), ()))
+    yield from (
+        Case("roll", ((2, 3),), {"shift": s, "axis": a}) for s, a in (((1,), (1,)), (2, None), ((1, -1), (0, 1)))
+    )
+    yield from (Case("concat", ((2, 2), (1, 2), (0, 2)), {"axis": axis}) for axis in (0, -2))
+    yield Case("concat", ((2, 2), (2, 1), (2, 3)), {"axis": 1})
+    yield from (Case("windows", ((5,),), {"shape": (3,), "strides": (step,)}) for step in (1, 2))
+    yield Case("windows", ((2, 3, 4),), {"shape": (2, 3), "strides": (1, 1)})
+
+
+def indexed() -> Iterator[Case]:
+    keys = ("0", "-1, 1", "1:, None", "::-1, ::2", "..., 0", "None, 2:1", ":")
+    yield from (Case("index", ((2, 3),), {"key": key}) for key in keys)
+    yield from (Case("scatter_index", ((2, 3), ()), {"key": key}) for key in keys)
+    yield Case("scatter_index", ((2, 3), (2, 1)), {"key": ":, 1:"})
+    yield from (Case("take", ((3, 3), at), {"axis": axis}) for at in (1, [0, 0], PICK) for axis in (0, 1, -1))
+    yield Case("take_along_axis", ((2, 3), [[1, 1, -1, 0]]), {"axis": 1})
+    yield Case("take_along_axis", ((1, 3), PICK), {"axis": -1})
+    for places in ((2,), ([0, 1, 0],), (PICK,), ([0, 1], [1, 1]), (1, 2), ([[0], [1]], [0, 2])):
+        shape = np.broadcast_shapes(*map(np.shape, places)) + (3, 3)[len(places) :]
+        yield Case("gather", ((3, 3), *places))
+        for op in ("scatter", "scatter_add"):
+            yield from (Case(op, ((3, 3), given, *places)) for given in (shape, ()))
+    yield from (Case("boolean_mask", ((3, 2), mask)) for mask in (MASK, ~MASK & MASK, [[True, False]] * 3))
+    yield from (Case("repeat", ((2, 3), times), {"axis": axis}) for times, axis in ((2, 0), ([1, 0, 2], 1), (0, -1)))
+    yield from (Case("unique_values", (shape,)) for shape in ((3,), (2, 2), (0,)))
+    yield from (Case("diagonal", ((2, 3, 4),), {"offset": offset}) for offset in (0, 1, -2, 5))
+    yield Case("arange", (0.3, 2.0, 0.5))
+
+
+def of_matrices() -> Iterator[Case]:
+    for pair in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((2, 0), (0, 2)), ((2, 2, 3), (3, 2))):
+        yield Case("matmul", pair)
+    yield from (Case("matmul", pair) for pair in (((2, 1, 2, 2), (2, 2, 1)), ((3,), (2, 3, 2)), ((2, 2, 3), (3,))))
+    for shape in ((1, 1), (3, 3), (2, 2, 2)):
+        yield from (Case(op, (shape,), kind="square") for op in ("det", "slogdet_logabsdet", "inv"))
+        yield from (Case("cholesky", (shape,), {"upper": upper}, "definite") for upper in (False, True))
+        yield from (Case(op, (shape,), kind="definite") for op in ("eigvalsh", "eigh_vectors"))
+        for op in ("qr_q", "qr_r"):
+            yield from (Case(op, (shape,), {"mode": mode}, "square") for mode in ("reduced", "complete"))
+        yield Case("svdvals", (shape,), kind="square")
+        for op in ("svd_u", "svd_vh"):
+            yield from (Case(op, (shape,), {"full_matrices": full}, "square") for full in (False, True))
+    yield from (Case(op, ((4, 2),), {"mode": "reduced"}, "square") for op in ("qr_q", "qr_r"))
+    for shape in ((4, 2), (2, 3)):
+        yield Case("svdvals", (shape,), kind="square")
+        yield from (Case(op, (shape,), {"full_matrices": False}, "square") for op in ("svd_u", "svd_vh"))
+
+
+def equations() -> Iterator[Case]:
+    """Of a matrix that is given here, so that it is far from singular; and of what it is multiplied by."""
+    one = np.array([[2.0, 0.3], [-0.4, 1.0]])
+    for a, b in (
+        (one, (2,)),
+        (one, (2, 3)),
+        (np.stack([one, one.T]), (2,)),
+        (np.stack([one, one.T]), (2, 1)),
+        (one, (3, 2, 1)),
+    ):
+        yield Case("solve", (a, b))
+
+
+CASES = [*by_elements(), *reductions(), *in_shape(), *indexed(), *of_matrices(), *equations()]

@@ -1,0 +1,94 @@
+"""A small reverse pass over what has been computed so far: what tests call the gradient rules of ops with.
+
+A tape is a `do` of rules that computes by the kernels of the table, and records. The pass records, too, so that what it
+computes can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tagloom.core import dtypes
+from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import admit
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A value that rules are given; each is one of its own."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Record:
+    row: Op
+    operands: tuple[Known, ...]
+    attributes: dict[str, Any]
+    result: Known
+
+
+def as_it_is(type_: Type) -> Type:
+    return type_
+
+
+def open_sizes(type_: Type) -> Type:
+    """With every size left to the run."""
+    return Type(type_.dtype, None if type_.shape is None else tuple(None for _ in type_.shape))
+
+
+class Tape:
+    """`said` is how much of types rules are told; `rows` are the ops, with their rules."""
+
+    def __init__(self, said: Callable[[Type], Type] = as_it_is, rows: Mapping[str, Op] = OPS) -> None:
+        self.said, self.rows, self.records = said, rows, list[Record]()
+
+    def type(self, operand: Known) -> Type:
+        return self.said(type_of(operand.value))
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Known:
+        row, given = self.rows[op], _adapted(self.rows[op], operands)
+        values, more = [each.value for each in given], tuple(attributes.items())
+        message = trap_message(row, tuple(values), more)
+        assert message is None, f"{op} traps: {message}"
+        types = list(map(type_of, values))
+        made = Known(kernel(row, types, row.types(*types, **attributes), more)(*values))
+        self.records.append(Record(row, tuple(given), attributes, made))
+        return made
+
+
+def _adapted(row: Op, operands: Sequence[Any]) -> list[Known]:
+    """Python's numbers take the dtype of what they meet."""
+    alike = range(len(operands))[slice(*row.alike)]
+    met = next((type_of(operands[at].value).dtype for at in alike if isinstance(operands[at], Known)), dtypes.int64)
+    return [
+        each if isinstance(each, Known) else Known(admit(each, Type(met) if at in alike else None))
+        for at, each in enumerate(operands)
+    ]
+
+
+def pullback(tape: Tape, results: Sequence[Known], adjoints: Sequence[Known], of: Sequence[Known]) -> list[Known]:
+    """The adjoints of values by those of results: of what results do not depend on, 0."""
+    found, past = {id(each): g for each, g in zip(results, adjoints, strict=True)}, list(tape.records)
+    concerned = set(map(id, of))
+    for record in past:
+        if concerned & set(map(id, record.operands)):
+            concerned.add(id(record.result))
+    for record in reversed(past):
+        g = found.get(id(record.result))
+        for index, operand in enumerate(record.operands if g is not None else ()):
+            if id(operand) not in concerned or np.asarray(operand.value).dtype.kind != "f":
+                continue
+            assert record.row.gradient is not None, f"{record.row.name} has no rule"
+            made = record.row.gradient(tape, index, g, record.result, *record.operands, **record.attributes)
+            if made is None:
+                continue
+            if record.row.scalar is not None:
+                made = tape("sum_like", made, operand)
+            assert type_of(made.value) == type_of(operand.value), f"the adjoint of operand {index} of {record.row}"
+            found[id(operand)] = tape("add", found[id(operand)], made) if id(operand) in found else made
+    return [found.get(id(each)) or tape("multiply_no_nan", each, 0.0) for each in of]
