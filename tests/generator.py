@@ -54,6 +54,7 @@ PALETTES: tuple[tuple[Type, ...], ...] = (
 """What a program has besides the SCALARS and VECTOR: every dtype is in one of them."""
 
 _SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
+_MODERATE = [0.5, 1.25, -0.75, 0.3, -1.6, 2.2, 0.9, -0.2]
 _INTEGERS = [0, 1, 2, -1, 3, 7, -5, 100, 2**62, -(2**63)]
 
 
@@ -64,9 +65,11 @@ def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
 
 
 @functools.cache
-def values(type_: Type) -> st.SearchStrategy[Any]:
-    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3."""
-    scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in _numbers(type_.dtype)])
+def values(type_: Type, moderate: bool = False) -> st.SearchStrategy[Any]:
+    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3. Moderate floats are
+    no special ones, and are far from where ops have corners."""
+    numbers = _MODERATE if moderate and type_.dtype.kind == "f" else _numbers(type_.dtype)
+    scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in numbers])
     if type_.is_scalar:
         return scalars
     open_ = st.sampled_from((3, 3, 3, 3, 1, 2))
@@ -117,6 +120,7 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
 _WIDE = (*(8, 7, 9) * 4, 1)
 _LONG = (*(24, 20, 30) * 4, 1)
 """Fuel for helpers that call twice, and once: a few hundred firings."""
+_SMOOTH = ("add", "subtract", "multiply", "divide", "sin", "tanh", "exp", "sqrt", "atan2", "where", "sum", "matmul")
 _DIVISORS = ("floor_divide", "remainder", "pow")
 _COUNTS = {"arange": (0, 1, 2), "repeat": (1,)}
 """Operands that say how many elements are made: few."""
@@ -153,6 +157,13 @@ class Writer:
     exact: bool = False
     """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
     order."""
+    floats: bool = False
+    """Whether most is of floats, moderate ones, that depend on one another: what can be differentiated."""
+
+    @property
+    def favoured(self) -> tuple[Type, ...]:
+        """What is drawn besides `scalars`, or besides `types`, of which there are more: floats."""
+        return (FLOAT,) * 9 * self.floats
 
     @property
     def scalars(self) -> tuple[Type, ...]:
@@ -170,7 +181,7 @@ class Writer:
         known = [value for value in scope if _type(value) == type_][-4:]
         if known and self.draw(st.integers(0, 5)):
             return known[::-1][self.pick(*range(len(known)))]
-        return self.draw(values(_closed(type_)))
+        return self.draw(values(_closed(type_), self.floats))
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
         """Some values, made by one node or by one structure."""
@@ -195,7 +206,7 @@ class Writer:
     def op(self, scope: list[Any]) -> Any:
         known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
         inexact = [name for name in known if OPS[name].bound] if self.exact else []
-        name = self.pick(*known, *inexact * 3)
+        name = self.pick(*known, *inexact * 3, *[each for each in _SMOOTH if each in known] * 9 * self.floats)
         types, attributes = self.pick(*known[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
         if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
@@ -280,7 +291,7 @@ class Writer:
     def helper(self, position: int) -> Source:
         """A recursive function of its fuel and some parameters."""
         types = self.parameters()
-        results = tuple(self.draw(st.lists(_sampled(*self.scalars), min_size=1, max_size=2)))
+        results = tuple(self.draw(st.lists(_sampled(*self.favoured, *self.scalars), min_size=1, max_size=2)))
         name = "fg"[position]
         shape = self.pick("calls", "loop", "call")
         self.branching = max(self.branching, 1 if shape == "call" else 2)
@@ -317,11 +328,13 @@ class Writer:
 
     def parameters(self) -> list[Type]:
         """The types of a helper's parameters, but for its fuel."""
-        return self.draw(st.lists(_sampled(*self.scalars), max_size=2))  # type: ignore[no-any-return]
+        return self.draw(st.lists(_sampled(*self.favoured, *self.scalars), max_size=2))  # type: ignore[no-any-return]
 
     def main(self) -> tuple[Source, tuple[Type, ...]]:
-        types = tuple(self.draw(st.lists(_sampled(*self.types), max_size=3)))
-        results: list[Type] = self.draw(st.lists(_sampled(*self.types), min_size=1, max_size=2))
+        floats = [FLOAT] * self.floats
+        types = (*floats, *self.draw(st.lists(_sampled(*self.favoured, *self.types), max_size=3 - self.floats)))
+        few = st.lists(_sampled(*self.types), min_size=1 - self.floats, max_size=2 - self.floats)
+        results: list[Type] = [*floats, *self.draw(few)]
 
         def body(*parameters: Any) -> tuple[Any, ...]:
             self.calls_left, self.loops_left = 3, 3
@@ -340,13 +353,13 @@ class Writer:
 
 
 @st.composite
-def cases(draw: Any, *, exact: bool = False, arrays: bool = False) -> Case:
+def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool = False) -> Case:
     """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
-    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays)
+    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
-    return Case(program, [draw(values(type_)) for type_ in types])
+    return Case(program, [draw(values(type_, floats)) for type_ in types])
 
 
 def whole(value: Any, type_: Type) -> Any:

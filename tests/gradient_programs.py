@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from generator import Case
+from tagloom.core import dtypes
 from tagloom.core.derive.resolve import resolve
+from tagloom.core.evaluate import evaluate
 from tagloom.core.program import PULLED, Function, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
@@ -59,3 +61,44 @@ def total(case: Case, results: Any) -> float:
     """What the adjoints are the derivative of: the weighted sum of all floats that a program returns."""
     floats = [each for each, type_ in zip(results, case.program.main.results, strict=True) if _is_float(type_)]
     return float(sum(weight * np.sum(each) for weight, each in zip(weights(case.program), floats, strict=True)))
+
+
+def slope(case: Case, step: float) -> float | None:
+    """The derivative of `total` along a direction, by a difference; None where a program does not return finite numbers
+    on both sides."""
+    ends = []
+    for side in (step, -step):
+        moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
+        said = evaluate(case.program, moved, max_steps=20_000)
+        if said.results is None or not np.isfinite(found := total(case, said.results)):
+            return None
+        ends.append(found)
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def _moved(value: Any, by: float) -> Any:
+    return value + by if isinstance(value, float) or np.asarray(value).dtype == np.float64 else value
+
+
+def along(case: Case, adjoints: list[Any]) -> float:
+    """The same derivative, by the adjoints of all floats among the arguments."""
+    floats = [(at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)]
+    pairs = zip(floats, adjoints, strict=True)
+    wide = [(at, adjoint) for (at, type_), adjoint in pairs if type_.dtype is dtypes.float64]
+    return float(sum((1 + 0.1 * at) * np.sum(adjoint) for at, adjoint in wide))
+
+
+def inexact(case: Case, derived: Case) -> str | None:
+    """How the adjoints of a program differ from differences, where these say the same for two steps; "" where they do
+    not differ, None where it cannot be told."""
+    slopes = [slope(case, step) for step in (1e-4, 1e-5, 1e-6)]
+    if None in slopes or max(slopes) - min(slopes) > 1e-4 * (1e-3 + max(map(abs, slopes))):  # type: ignore[type-var,operator,arg-type]
+        return None
+    said = evaluate(derived.program, derived.arguments)
+    if said.results is None:
+        return f"the program returns, and its derivative is {said.status} {said.trap}"
+    adjoints = list(said.results[len(case.program.main.results) :])
+    found, wanted = along(case, adjoints), slopes[1]
+    if abs(found - wanted) > 1e-3 * (1e-2 + abs(wanted)):  # type: ignore[operator,arg-type]
+        return f"adjoints {adjoints} say {found}, differences {slopes}"
+    return ""
