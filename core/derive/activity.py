@@ -199,6 +199,8 @@ class Activity:
         members = [each for phase in area.phases for each in phase.nodes if area.root.get(each.name) is root]
         for inner in area.inner[root.name]:
             self.leave(inner, number, wanted)
+            if root.op == "while_loop":  # of no trips, what goes in comes out
+                self.add(inner.useful, [inner.phases[number].parameters[at].name for at in wanted])
             for phase in reversed(range(number + 1)):
                 self.backwards(inner, phase)
                 used = [at for at, each in enumerate(inner.phases[phase].parameters) if each.name in inner.useful]
