@@ -33,7 +33,8 @@ Values: TypeAlias = tuple[Value, ...]
 
 class Frame:
     """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
-    frames of the calls, branches and iterations below it that have a further phase. `key` is what its tag's would be."""
+    frames of the calls, branches and iterations below it that have a further phase. `key` is what that of its tag would
+    be."""
 
     __slots__ = ("below", "function", "key", "values")
 

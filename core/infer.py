@@ -38,7 +38,9 @@ def fill(program: Program) -> Program:
     Results of functions are a fixed point: from the bottom up by `join`, so that it ends.
     """
     results = dict(_results(program))
-    return replace(program, functions=tuple(_Walk(results, each, pullbacks(program)).filled(each) for each in program.functions))
+    return replace(
+        program, functions=tuple(_Walk(results, each, pullbacks(program)).filled(each) for each in program.functions)
+    )
 
 
 def made(program: Program) -> Iterator[list[Type]]:
@@ -46,7 +48,9 @@ def made(program: Program) -> Iterator[list[Type]]:
     other types as they are."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
-        yield from ([type_ or STAND_IN for type_ in types] for types in _Walk(results, function, pullbacks(program)).made)
+        yield from (
+            [type_ or STAND_IN for type_ in types] for types in _Walk(results, function, pullbacks(program)).made
+        )
 
 
 def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
@@ -61,7 +65,9 @@ def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
     waiting, further = dict.fromkeys(reversed(open_)), pullbacks(program)
     while waiting:
         name, _ = waiting.popitem()
-        leaving = [widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name], further).leaving, strict=True)]
+        leaving = [
+            widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name], further).leaving, strict=True)
+        ]
         if leaving != found[name]:
             found[name] = leaving
             waiting.update(dict.fromkeys(callers[name]))
@@ -123,9 +129,10 @@ class _Walk:
 
     def following(self, node: Node, later: list[list[list[Known]]]) -> None:
         """Keep what pullbacks of a node make, phase by phase."""
-        name, made = node.results[0].name if node.results else "", []
+        name = node.results[0].name if node.results else ""
+        made: list[list[Known]] = []
         if node.op == "call":
-            made = list(map(list, self.pullbacks.get(dict(node.attributes).get("function", ""), ())))
+            made = list(map(list, self.pullbacks.get(str(dict(node.attributes).get("function")), ())))
         elif node.op == "cond" and len(later) == 2:
             made = [[widened(one, other) for one, other in zip_longest(*pair)] for pair in zip(*later, strict=False)]
         elif node.op == "while_loop" and len(node.regions) == 2:

@@ -130,7 +130,10 @@ class Places:
                 ]
             case "reenter":
                 assert node.site is not None
-                if self.graph.nodes[self.source(number, 1).node].site != node.site or self.source(number, 1).output != 1:
+                if (
+                    self.graph.nodes[self.source(number, 1).node].site != node.site
+                    or self.source(number, 1).output != 1
+                ):
                     return [self.astray(node, self.source(number, 1))]
                 outputs = [self.going(node.site, False)]
             case _:
@@ -148,8 +151,8 @@ class Places:
         return []
 
     def begun(self, node: Node) -> bool:
-        """Whether all arguments of a call, or variables of a loop, are known to be sent, of this phase and those before:
-        what comes out of it may depend on each of them."""
+        """Whether all arguments of a call, or variables of a loop, are known to be sent, of this phase and those
+        before: what comes out of it may depend on each of them."""
         assert node.site is not None
         numbers = [n for op in ("call", "enter", "reenter") for n in self.by_site.get((op, node.site), ())]
         sent = [Source(n, 0) in self.of for n in numbers if self.graph.nodes[n].phase <= node.phase]
@@ -296,7 +299,9 @@ class Places:
                     continue
                 other = self.source(merge, 1 - edges[0].port)
                 if self.of[other] != self.going(site, True):
-                    yield self.overlap(self.graph.nodes[merge], "both sides of the condition", [other], [self.of[other]])
+                    yield self.overlap(
+                        self.graph.nodes[merge], "both sides of the condition", [other], [self.of[other]]
+                    )
 
     def unreturned(self, number: int) -> Invalid:
         node = self.graph.nodes[number]

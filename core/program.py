@@ -12,9 +12,9 @@ pullback    a...       attribute `of`: a cond, while_loop, call or pullback, of 
 A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
 are unique in their function, so that function and name identify a node, and for calls and loops a site.
 
-A region may have a further phase, its `pullback`: a region that sees all that the first has, and whose parameters and
-results come and go when a `pullback` of the node says so (docs/gradients.md). Of a function it is the body that has one,
-of a cond both branches, of a loop what it does.
+A region may have a further phase, its `pullback`: a region that sees all that the first has, and whose parameters
+and results come and go when a `pullback` of the node says so (docs/gradients.md). Of a function it is the body that has
+one, of a cond both branches, of a loop what it does.
 """
 
 from __future__ import annotations

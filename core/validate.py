@@ -10,9 +10,9 @@ V6  A call names a function of the program and gives it its arguments; its resul
     A function returns as many results as it says, of these types. The entry is a function that neither takes nor
     returns handles of cells.
 
-V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in a
-    phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what the
-    phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one.
+V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in
+    a phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what
+    the phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one.
 
 The rules of graphs, V7 to V16, are in `validate_graph`.
 """
@@ -190,7 +190,7 @@ class _Checker:
                     got=f"{said_types(operands)} -> {said_types(_types(node.results))}",
                     hint="it takes the parameters of the phase, and has its results",
                 )
-            following = begun
+            following: _Begun | None = begun
         else:
             following = self.begun(node, where)
         if following is not None and following.left:
@@ -217,7 +217,7 @@ class _Checker:
             types = [_parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
             return _Begun(where, [(each, each) for each in types])
         if node.op == "cond" and len(node.regions) == 2:
-            then, otherwise = ([*region.phases()][1:] for region in node.regions)
+            then = [*node.regions[0].phases()][1:]
             yielded = zip(*(_yielded(region)[1:] for region in node.regions), strict=False)
             made = [_joined(one or [], other or []) for one, other in yielded]
             return _Begun(where, list(zip(map(_parameter_types, then), made, strict=False)))

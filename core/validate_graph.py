@@ -22,9 +22,9 @@ from .errors import Invalid, counted
 from .graph import Edge, Graph, Node
 from .place import Places
 from .problem import problem
+from .program import PHASE
 from .tag import ENVIRONMENT
 from .types import Type
-from .program import PHASE
 from .validate_both import attributes, bounds, handles, phases
 from .value import Literal
 

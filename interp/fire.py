@@ -72,7 +72,10 @@ def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, 
     found = (_rule(graph, number, types[number], results.get(number), seed) for number in range(len(graph.nodes)))
     if bound is None:
         return tuple(found)
-    return tuple(replace(rule, bound=bound) if rule.node.op == "next_iteration" and not rule.node.phase else rule for rule in found)
+    return tuple(
+        replace(rule, bound=bound) if rule.node.op == "next_iteration" and not rule.node.phase else rule
+        for rule in found
+    )
 
 
 def _port_types(graph: Graph) -> list[list[Type]]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.display import Drawn
 from ..core.derive.resolve import resolve
+from ..core.display import Drawn
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.concrete import all_like

@@ -119,8 +119,8 @@ class PORT(IntEnum):
     B = 4
     C = 5
     LINK = 6
-    """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it is;
-    of a reenter or back, the word of its own frame that was told. Else 0."""
+    """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it
+    is; of a reenter or back, the word of its own frame that was told. Else 0."""
     UNUSED = 7
     """Rows are of 8 words, a line of the processor's cache."""
 

@@ -66,8 +66,8 @@ def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
 
 @functools.cache
 def values(type_: Type, moderate: bool = False) -> st.SearchStrategy[Any]:
-    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3. Moderate floats are
-    no special ones, and are far from where ops have corners."""
+    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3. Moderate floats
+    are no special ones, and are far from where ops have corners."""
     numbers = _MODERATE if moderate and type_.dtype.kind == "f" else _numbers(type_.dtype)
     scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in numbers])
     if type_.is_scalar:

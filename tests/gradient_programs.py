@@ -82,7 +82,9 @@ def _moved(value: Any, by: float) -> Any:
 
 def along(case: Case, adjoints: list[Any]) -> float:
     """The same derivative, by the adjoints of all floats among the arguments."""
-    floats = [(at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)]
+    floats = [
+        (at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)
+    ]
     pairs = zip(floats, adjoints, strict=True)
     wide = [(at, adjoint) for (at, type_), adjoint in pairs if type_.dtype is dtypes.float64]
     return float(sum((1 + 0.1 * at) * np.sum(adjoint) for at, adjoint in wide))

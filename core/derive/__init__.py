@@ -1,1 +1,1 @@
-"""Differentiation: programs with pullbacks of plain functions become programs of split functions (docs/gradients.md)."""
+"""Differentiation: pullbacks of plain functions become those of split functions (docs/gradients.md)."""

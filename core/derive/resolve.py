@@ -1,9 +1,11 @@
-"""Resolving: where a program takes pullbacks of calls of plain functions, these calls become calls of split variants."""
+"""Resolving: where pullbacks are taken of calls of plain functions, these become calls of split variants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ..errors import Invalid
 from ..program import PULLED, Function, Node, Operand, Program, Region, Var
@@ -34,9 +36,9 @@ def _asked(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
     """The calls of plain functions, with the pullbacks that are taken of them."""
     calls = {node.name: node for node in region.walk() if node.op == "call"}
     for node in region.walk():
-        if node.op == "pullback" and (call := calls.get(node.attribute(PULLED))) is not None:
-            if program[call.attribute("function")].body.pullback is None:
-                yield call, node
+        call = calls.get(node.attribute(PULLED)) if node.op == "pullback" else None
+        if call is not None and program[call.attribute("function")].body.pullback is None:
+            yield call, node
 
 
 def _ready(program: Program, asking: set[str]) -> list[str]:
@@ -124,7 +126,7 @@ def _used(region: Region) -> set[str]:
 
 
 def _is_zero(value: Operand) -> bool:
-    return not isinstance(value, str) and bool((value.value == 0).all() if hasattr(value.value, "all") else value.value == 0)
+    return not isinstance(value, str) and not np.any(value.value)  # type: ignore[arg-type]  # no handle
 
 
 class _Site:
@@ -161,7 +163,9 @@ class _Site:
         callee = node.attribute("function")
         is_differentiated = self.positions(node)[0] and self.positions(node)[1]
         name = self.names[callee] if is_differentiated else callee
-        return replace(node, attributes=tuple((key, name if key == "function" else said) for key, said in node.attributes))
+        return replace(
+            node, attributes=tuple((key, name if key == "function" else said) for key, said in node.attributes)
+        )
 
     def positions(self, call: Node) -> tuple[list[int], list[int]]:
         callee = call.attribute("function")

@@ -1,8 +1,8 @@
 """Reversing: the phases of a region, and behind them as many that run its adjoints back.
 
-What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the first, a
-phase whose parameters are the adjoints of that phase's active results, and whose results are those of its active
-parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, the last first.
+What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the
+first, a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
+active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, the last first.
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ class Reverser:
             return sorted(self.activity.parameters[name]), sorted(self.activity.results[name])
         inner = area.inner[root.name]
         taken = [
-            at for at in range(len(operands_of(root))) if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
+            at
+            for at in range(len(operands_of(root)))
+            if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
         ]
         taken = taken or first_float(inner[0].phases[0].parameters)
         if root.op == "while_loop":

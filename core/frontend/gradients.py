@@ -1,6 +1,6 @@
 """Gradients in a trace: calls whose pullbacks are taken.
 
-Owns writing `d... = pullback c a...` behind a call of a plain function; `derive.resolve` makes a split function of that.
+Owns writing `d... = pullback c a...` behind a call of a plain function, of which `derive.resolve` makes a split one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _pulled(
                 raise Invalid(said, rule="D3", where=here(), required=value.type, got=got)
             inputs.append(region.operand(operand))
     taken = [flatten(argument) for argument in arguments]
-    names = [name for (name, _), (_, each) in zip(source.arguments, taken, strict=True) for name in leaf_names(each, name)]
+    names = [
+        name for (name, _), (_, each) in zip(source.arguments, taken, strict=True) for name in leaf_names(each, name)
+    ]
     operands = [to_operand(leaf) for leaves, _ in taken for leaf in leaves]
     floats = [(name, operand) for name, operand in zip(names, operands, strict=True) if is_float(operand.type)]
     if not (inputs and floats):
@@ -85,7 +87,9 @@ def is_float(type_: Type) -> bool:
     return type_.dtype.kind == "f"
 
 
-def traced_gradient(region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int]) -> tuple[Any, Any]:
+def traced_gradient(
+    region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int]
+) -> tuple[Any, Any]:
     """The one float that a call returns, and its gradient by the arguments at these places."""
     value, pullback = traced_vjp(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None

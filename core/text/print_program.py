@@ -17,7 +17,7 @@ func fac(n: int64) -> int64 {
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 
 from ..infer import made
@@ -80,9 +80,7 @@ def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> No
         raise unwritable(f"more than {MOST_NESTED} nested regions", node.op)
     page.add(f"{head} {{", node.location)
     words = REGIONS.get(node.op, ())
-    known = words if len(words) == len(node.regions) else repeat("region")
-    phases = ((word, list(region.phases())) for word, region in zip(known, node.regions, strict=False))
-    for word, region in ((name, phase) for word, each in phases for name, phase in zip(_named(word), each, strict=False)):
+    for word, region in _phases(node, words if len(words) == len(node.regions) else repeat("region")):
         opening = f"{indent}  {word}({_parameters(region)}) {{"
         if region.nodes:
             page.add(opening)
@@ -93,9 +91,10 @@ def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> No
     page.add(f"{indent}}}")
 
 
-def _named(word: str) -> Iterator[str]:
-    """What the phases of a region are called."""
-    return chain([word], repeat("pullback"))
+def _phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
+    """The regions of a node with their phases, and what each is called."""
+    for word, region in zip(words, node.regions, strict=False):
+        yield from zip(chain([word], repeat("pullback")), region.phases(), strict=False)
 
 
 def _targets(node: Node, inferred: Sequence[Type]) -> str:

@@ -28,7 +28,9 @@ def function(given: syntax.Function, lines: Lines) -> Function:
 
 def _returned(phase: syntax.Phase) -> tuple[Type, ...]:
     if phase.results is None:
-        raise Fault("a pullback says what it returns", phase.body.word.spot, required="-> and types, behind the brackets")
+        raise Fault(
+            "a pullback says what it returns", phase.body.word.spot, required="-> and types, behind the brackets"
+        )
     return tuple(map(type_, phase.results))
 
 
