@@ -20,16 +20,16 @@ The rules of graphs, V7 to V16, are in `validate_graph`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from . import dtypes, hints
-from .act import ROWS, resource_of, stands_in
+from .act import ROWS, stands_in
 from .errors import Invalid, counted
 from .problem import problem
-from .program import PULLED, STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
 from .types import Type
 from .validate_both import attributes, bounds, handles, structured
+from .validate_phases import Begun, Phases, fits, parameter_types, type_in, types_of, yielded_by
 from .value import Literal
 
 _BOOL = Type(dtypes.bool)
@@ -48,6 +48,7 @@ def program_problems(program: Program, functions: Iterable[Function] | None = No
 class _Checker:
     def __init__(self, program: Program) -> None:
         self.functions = {function.name: function for function in program.functions}
+        self.phases = Phases(self.functions)
         self.subject = program
         self.names: set[str] = set()
         """What has a name in the function that is looked at, wherever it is."""
@@ -64,7 +65,7 @@ class _Checker:
             )
         else:
             entry = self.functions[self.subject.entry]
-            types = (*_types(entry.body.parameters), *entry.results)
+            types = (*types_of(entry.body.parameters), *entry.results)
             yield from handles("V6", entry.name, _place_of(entry), types)
         named = [(function.name, _place_of(function)) for function in functions]
         yield from _duplicates(named, "functions")
@@ -89,9 +90,9 @@ class _Checker:
                 hint="each phase says what it returns: pullback(dy: float64) -> float64 { ... }",
             )
             return
-        for number, returned in enumerate(_yielded(body)):
+        for number, returned in enumerate(yielded_by(body)):
             said = function.returns(number)
-            if returned is not None and not _fits(said, returned):
+            if returned is not None and not fits(said, returned):
                 yield problem(
                     "V6",
                     f"{function.name} returns something else than it says",
@@ -104,7 +105,7 @@ class _Checker:
     def region(self, region: Region, where: object) -> Iterator[Invalid]:
         """What is wrong in the phases of a region, which stands at `where`."""
         known: dict[str, Type] = {}
-        open_: dict[str, _Begun] = {}
+        open_: dict[str, Begun] = {}
         for number, phase in enumerate(region.phases()):
             yield from self.phase(phase, known, open_, number, where)
         for name, begun in open_.items():
@@ -118,7 +119,7 @@ class _Checker:
             )
 
     def phase(
-        self, region: Region, known: dict[str, Type], open_: dict[str, _Begun], number: int, where: object
+        self, region: Region, known: dict[str, Type], open_: dict[str, Begun], number: int, where: object
     ) -> Iterator[Invalid]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
@@ -129,9 +130,9 @@ class _Checker:
             if missing:
                 yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
             else:
-                operands = [_type(operand, known) for operand in node.inputs]
+                operands = [type_in(operand, known) for operand in node.inputs]
                 yield from self.node(node, operands, place)
-                yield from self.begins(node, operands, open_, number, place)
+                yield from self.phases.begins(node, operands, open_, number, place)
             known.update(node.results)
         missing = [name for name in region.results if isinstance(name, str) and name not in known]
         if missing:
@@ -161,67 +162,6 @@ class _Checker:
             yield from getattr(self, node.op)(node, operands, where)
         else:
             yield from self.ordinary(node, operands, where)
-
-    def begins(
-        self, node: Node, operands: list[Type], open_: dict[str, _Begun], number: int, where: object
-    ) -> Iterator[Invalid]:
-        """V17: what a node leaves open, or goes on with."""
-        if not node.results:
-            return
-        if node.op == "pullback":
-            begun = open_.pop(str(dict(node.attributes).get(PULLED)), None)
-            if begun is None:
-                yield problem(
-                    "V17",
-                    "a pullback of what has no further phase",
-                    where,
-                    required=", ".join(open_) or "a call, cond or loop of this region that has one",
-                    got=dict(node.attributes).get(PULLED),
-                    hint="each phase is begun once, behind the one before, in the same region",
-                )
-                return
-            taken, made = begun.next()
-            if not _fits(taken, operands) or made != _types(node.results):
-                yield problem(
-                    "V17",
-                    "a pullback takes or makes something else than its phase",
-                    where,
-                    required=f"{said_types(taken)} -> {said_types(made)}",
-                    got=f"{said_types(operands)} -> {said_types(_types(node.results))}",
-                    hint="it takes the parameters of the phase, and has its results",
-                )
-            following: _Begun | None = begun
-        else:
-            following = self.begun(node, where)
-        if following is not None and following.left:
-            open_[node.name] = following
-        if number and node.op in ROWS and resource_of(node.op):
-            yield problem(
-                "V17",
-                f"{node.op} stands in a further phase",
-                where,
-                required="ops without effects",
-                got=node.op,
-                hint="an effect happens in the first phase",
-            )
-
-    def begun(self, node: Node, where: object) -> _Begun | None:
-        """The phases of a node that are still to come: what each takes and makes."""
-        if node.op == "call":
-            callee = self.functions.get(str(dict(node.attributes).get("function")))
-            if callee is None:
-                return None
-            phases = list(callee.body.phases())[1:]
-            return _Begun(where, list(zip(map(_parameter_types, phases), map(list, callee.pullbacks), strict=False)))
-        if node.op == "while_loop" and len(node.regions) == 2:
-            types = [_parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
-            return _Begun(where, [(each, each) for each in types])
-        if node.op == "cond" and len(node.regions) == 2:
-            then = [*node.regions[0].phases()][1:]
-            yielded = zip(*(_yielded(region)[1:] for region in node.regions), strict=False)
-            made = [_joined(one or [], other or []) for one, other in yielded]
-            return _Begun(where, list(zip(map(_parameter_types, then), made, strict=False)))
-        return None
 
     def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         row = ROWS[node.op]
@@ -261,23 +201,23 @@ class _Checker:
             what = "the predicate of cond is not one bool"
             yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE)
             return
-        apart = [region for region in node.regions if not _fits(_types(region.parameters), operands[1:])]
+        apart = [region for region in node.regions if not fits(types_of(region.parameters), operands[1:])]
         if apart:
             yield problem(
                 "V5",
                 "a branch does not take what cond passes",
                 where,
-                required=_types(apart[0].parameters),
+                required=types_of(apart[0].parameters),
                 got=operands[1:],
                 hint="the operands behind the predicate are those of both branches, in their order",
             )
             return
         for region in node.regions:
             yield from self.region(region, where)
-        one, other = map(_yielded, node.regions)
+        one, other = map(yielded_by, node.regions)
         if one[0] is not None and other[0] is not None:
             yield from self.joined(node, one[0], other[0], where)
-        yield from self.phases_alike(node, one[1:], other[1:], where)
+        yield from self.phases.alike(node, one[1:], other[1:], where)
 
     def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
         """The results of a cond are the joins of what its branches yield."""
@@ -302,42 +242,23 @@ class _Checker:
                 hint=hints.ASTYPE,
             )
         made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
-        if not apart and made != _types(node.results):
+        if not apart and made != types_of(node.results):
             yield problem(
                 "V5",
                 "the results of cond are not what its branches yield",
                 where,
                 required=made,
-                got=_types(node.results),
+                got=types_of(node.results),
                 hint=hints.INFERRED,
-            )
-
-    def phases_alike(
-        self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
-    ) -> Iterator[Invalid]:
-        """V17: both branches have the same phases."""
-        then, otherwise = (list(map(_parameter_types, [*region.phases()][1:])) for region in node.regions)
-        fits = then == otherwise and all(
-            mine is None or theirs is None or (len(mine) == len(theirs) and None not in map(Type.join, mine, theirs))
-            for mine, theirs in zip(one, other, strict=False)
-        )
-        if not fits:
-            yield problem(
-                "V17",
-                "the branches do not have the same phases",
-                where,
-                required="as many, that take the same types, and make types that join",
-                got=f"{counted(len(then), 'pullback')} and {counted(len(otherwise), 'pullback')}",
-                hint="the pullback of a cond is that of the branch that it took",
             )
 
     def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         condition, body = node.regions
         sides = {
             "from outside": operands,
-            "in while": _types(condition.parameters),
-            "in do": _types(body.parameters),
-            "as results": _types(node.results),
+            "in while": types_of(condition.parameters),
+            "in do": types_of(body.parameters),
+            "as results": types_of(node.results),
         }
         if len({len(types) for types in sides.values()}) > 1:
             yield problem(
@@ -361,7 +282,7 @@ class _Checker:
         if condition.pullback is not None:
             hint = "of a loop it is what it does that has one"
             yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
-        yielded = _yielded(condition)[0]
+        yielded = yielded_by(condition)[0]
         if yielded is not None and yielded != [_BOOL]:
             yield problem(
                 "V5",
@@ -376,8 +297,8 @@ class _Checker:
         """What `do` yields are the next variables."""
         yield from self.region(body, where)
         for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
-            made, taken = _yielded(body)[number], _parameter_types(phase)
-            if made is not None and not _fits(taken, made):
+            made, taken = yielded_by(body)[number], parameter_types(phase)
+            if made is not None and not fits(taken, made):
                 yield problem(
                     "V17",
                     "a phase of a loop makes something else than it takes",
@@ -386,7 +307,7 @@ class _Checker:
                     got=made,
                     hint="what it makes of one iteration it takes for the next",
                 )
-        yielded, wanted = _yielded(body)[0], _types(body.parameters)
+        yielded, wanted = yielded_by(body)[0], types_of(body.parameters)
         if yielded is not None and len(yielded) != len(wanted):
             yield problem(
                 "V5",
@@ -427,8 +348,8 @@ class _Checker:
             )
             return
         callee = self.functions[name]
-        parameters = _types(callee.body.parameters)
-        if not _fits(parameters, operands):
+        parameters = types_of(callee.body.parameters)
+        if not fits(parameters, operands):
             yield problem(
                 "V6",
                 f"the arguments of {name} do not fit",
@@ -437,38 +358,15 @@ class _Checker:
                 got=operands,
                 hint=f"{name} takes {counted(len(parameters), 'argument')}; astype converts",
             )
-        if list(callee.results) != _types(node.results):
+        if list(callee.results) != types_of(node.results):
             yield problem(
                 "V6",
                 f"the results of {name} do not fit",
                 where,
                 required=callee.results,
-                got=_types(node.results),
+                got=types_of(node.results),
                 hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
             )
-
-
-@dataclass
-class _Begun:
-    """The phases that are still to come of a call, cond or loop at `where`: what each takes and makes."""
-
-    where: object
-    left: list[tuple[list[Type], list[Type]]]
-
-    def next(self) -> tuple[list[Type], list[Type]]:
-        return self.left.pop(0)
-
-
-def _joined(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
-    return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=False)]
-
-
-def _parameter_types(region: Region) -> list[Type]:
-    return _types(region.parameters)
-
-
-def said_types(types: Sequence[Type]) -> str:
-    return ", ".join(map(str, types)) or "nothing"
 
 
 def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
@@ -517,25 +415,6 @@ def _origin(region: Region, place: int, where: object) -> object:
     return made[-1] if made else where
 
 
-def _types(variables: Sequence[Var]) -> list[Type]:
-    return [variable.type for variable in variables]
-
-
-def _type(operand: Operand, known: dict[str, Type]) -> Type:
-    return operand.type if isinstance(operand, Literal) else known[operand]
-
-
-def _yielded(region: Region) -> list[list[Type] | None]:
-    """The types of what each phase of a region yields, or None where it yields a name it does not define."""
-    known: dict[str, Type] = {}
-    found: list[list[Type] | None] = []
-    for phase in region.phases():
-        known |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
-        are_known = all(not isinstance(result, str) or result in known for result in phase.results)
-        found.append([_type(result, known) for result in phase.results] if are_known else None)
-    return found
-
-
 def _names(region: Region, place: object) -> list[tuple[str, object]]:
     """The parameters of a region, and the nodes in it that are called as one of them."""
     names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
@@ -552,7 +431,3 @@ def _duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Inva
             message = f"two {what} have one name"
             hint = "give one of them another name"
             yield problem("V2", message, where, required="unique names", got=name, hint=hint)
-
-
-def _fits(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
-    return len(wanted) == len(found) and all(w.admits(f) for w, f in zip(wanted, found, strict=True))

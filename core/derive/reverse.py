@@ -2,7 +2,7 @@
 
 What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the
 first, a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
-active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, the last first.
+active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, last first.
 """
 
 from __future__ import annotations
