@@ -114,6 +114,19 @@ def test_sums(dtype: dtypes.DType) -> None:
         assert same(made, admit(wanted.astype(result.dtype.numpy)))
 
 
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
+def test_sums_like_others(dtype: dtypes.DType) -> None:
+    """Sums along the axes along which another array is spread are within the row's bound of the exact ones."""
+    x, row = drawn((40, 3), dtype), OPS["sum_like"]
+    for other in (np.zeros(3), np.zeros((40, 1)), np.zeros((1, 1)), 0.0, np.zeros((40, 3))):
+        made, bound = np.asarray(tl.sum_like(x, other)), row.bound(x, other)  # type: ignore[misc]
+        assert made.shape == np.shape(bound) == np.shape(other)
+        for at in np.ndindex(made.shape):
+            place = tuple(slice(None) if size == 1 else k for k, size in zip(at, made.shape, strict=True))
+            exact = sum(map(Fraction, np.ravel(x[(..., *place)]).tolist()))
+            assert abs(Fraction(made[at].item()) - exact) <= Fraction(float(bound[at]))
+
+
 @pytest.mark.parametrize("axis", [2, -3, True, "a", 1.0])
 def test_axes_that_are_none(axis: Any) -> None:
     """V4: an axis is one that the array has, and an integer."""

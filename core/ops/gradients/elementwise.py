@@ -34,11 +34,12 @@ def _turned(y: Term, x: Term) -> Term:
 
 
 def _in_length(x: Term, z: Term) -> Term:
+    """The share of x in a length, 0 where that is 0."""
     return x / z.equal(0.0).where(1.0, z)
 
 
 def _kept(y: Term, g: Term) -> Term:
-    """Slope y of a product that is 0 where y is 0, of an infinite adjoint, too."""
+    """The slope is y; where that is 0 the product is, whatever x, and an infinite adjoint adds nothing either."""
     return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
 
 

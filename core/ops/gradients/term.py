@@ -20,11 +20,11 @@ Adjoint: TypeAlias = Callable[..., Any]
 """The adjoint of one operand: of that of the result, the result, and all operands, which are terms; attributes by
 keyword."""
 Slope: TypeAlias = Callable[..., Any]
-"""By how much the result changes for each of what one operand does: of all operands, and the result."""
+"""By how much the result changes where one operand does: of all operands, and the result."""
 
 
 class Term:
-    """A value of the machine that a rule is for."""
+    """A value, and what makes ops of it."""
 
     __slots__ = ("do", "value")
 

@@ -188,6 +188,21 @@ def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> An
     return evaluate(program, given).results
 
 
+@each_case
+def test_axes_that_nobody_knows(case: Case) -> None:
+    """Where an op does without knowing how many axes its operands have, its rule does, too; but for products of
+    matrices."""
+    do, types = Types(), [Type(type_of(admit(value)).dtype, None) for value in case.values(np.random.default_rng(4))]
+    try:
+        result = do(case.op, *types, **case.attributes)
+    except tl.Invalid:
+        return
+    for index, type_ in enumerate(types) if case.op != "matmul" else ():
+        if type_.dtype.kind == "f":
+            made = OPS[case.op].gradient(do, index, result, result, *types, **case.attributes)  # type: ignore[misc]
+            assert made is None or made == type_
+
+
 def test_third_order() -> None:
     """And so on: of products, quotients, powers and functions of one number."""
 
