@@ -234,7 +234,9 @@ class Reverser:
                 given = of.adjoints[node.name], node.name, *node.inputs
                 made = rule(writer, at, *given, **dict(node.attributes))
                 if made is not None:
-                    self.contribute(of, operand, self.summed(made, operand, writer), writer)
+                    broadcast = OPS[node.op].scalar is not None
+                    made = self.summed(made, operand, writer) if broadcast else made
+                    self.contribute(of, operand, made, writer)
 
     def summed(self, adjoint: Operand, operand: Operand, writer: Writer) -> Operand:
         """What an op that broadcasts gives, summed to the shape of its operand."""
