@@ -1,7 +1,8 @@
 """Bounds on the iterations of a loop that run at once.
 
-S16 Where a loop has a bound k, what a next_iteration sends into iteration j is held while iteration j-k is busy: while
-    a token lies or waits under its tag or below it, parked gets included, tokens held for itself not. The event after
+S16 Where a loop has a bound k, what a next_iteration of its first phase sends into iteration j is held while iteration
+    j-k is busy: while a token lies or waits under its tag or below it, parked gets included, tokens held for itself
+    not, nor those bound for nodes of the reverse pass. The event after
     which that iteration is not busy releases what is held for it, behind the flight; under `waves`, the event that
     ends the wave.
 """
@@ -29,9 +30,11 @@ def is_held(state: State, rule: Rule, record: Record) -> bool:
     return busy > rule.needs if before == tag else busy > 0
 
 
-def released(state: State, record: Record, consumed: int, target: Tag | None) -> tuple[tuple[int, Token], ...]:
-    """What an event releases that consumes so many tokens of a record, and sends some to `target`; each with the number
-    of the step that held it, in that order."""
+def released(state: State, record: Record, rule: Rule | None, sent: tuple[Token, ...]) -> tuple[tuple[int, Token], ...]:
+    """What an event releases that fires by this rule, if it does, and sends these; each with the number of the step
+    that held it, in that order."""
+    consumed = rule.needs * rule.counts if rule else 0
+    target = sent[0].tag if sent and sent[0].node >= 0 and state.counted(sent) else None
     idle = set(_idle(state, record, consumed, target))
     if not state.clocked:
         found = [entry for tag in idle for entry in state.held.get(_following(state, tag) or tag, ())]

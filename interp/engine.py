@@ -23,9 +23,11 @@ from ..core.act import resource_of
 from ..core.errors import Usage
 from ..core.frontend.structure import Structure
 from ..core.graph import Graph
+from ..core.later import later_nodes
 from ..core.program import Program
 from ..core.world import World
 from .alarm import held_off
+from .fire import bounds
 from .keep import Keep, keeping, log_path
 from .measure import Meter
 from .outcome import Outcome, ending
@@ -152,6 +154,8 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
     name = options.schedule
     if not isinstance(name, str) or (name not in CLOSED and seed_of(name) is None):
         return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
+    if bounds(subject.graph, options.k) and later_nodes(subject.graph):
+        return "where iterations are bounded it does not tell tokens of the reverse pass from others"
     return None
 
 

@@ -23,6 +23,7 @@ from ..core.act import ACTS, resource_of
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
 from ..core.infer import STAND_IN
+from ..core.later import later_nodes
 from ..core.op import OPS, kernel, trap_message, traps_on
 from ..core.program import BOUND
 from ..core.tag import ROOT, Site, Tag
@@ -46,7 +47,8 @@ class Rule:
     where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `arrives` says that
     what it sends is an argument or loop variable of another activation, `leaves` that its firing takes a result out
     of its own. `acts` says what it does on cells or the world instead of computing, and `bound` how many iterations of
-    its loop run at once. `watched` says that it may take long, or more than the machine.
+    its loop run at once. `watched` says that it may take long, or more than the machine. `counts` says whether tokens
+    bound for it make an iteration busy (S16).
     """
 
     node: Node
@@ -62,14 +64,19 @@ class Rule:
     acts: Acting | None
     bound: int | None
     watched: bool
+    counts: bool = True
 
 
 def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
     """The rule of every node, by number; `seed` is that of random numbers, and `bound`, where it is there, takes the
     place of the bounds that loops have."""
     results = {number: position for position, number in enumerate(graph.results)}
-    types = _port_types(graph)
-    found = (_rule(graph, number, types[number], results.get(number), seed) for number in range(len(graph.nodes)))
+    types, later = _port_types(graph), later_nodes(graph)
+    found = (
+        replace(rule, counts=False) if number in later else rule
+        for number in range(len(graph.nodes))
+        for rule in [_rule(graph, number, types[number], results.get(number), seed)]
+    )
     if bound is None:
         return tuple(found)
     return tuple(

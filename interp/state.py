@@ -158,7 +158,7 @@ class State:
             self.cells.apply(event, rule.node.op)
             self.flight.extend(woken)
         if self.bounds:
-            self._count_busy(event, rule.needs, 1)
+            self._count_busy(event, rule, 1)
             self._release(released)
         for finished in closed:
             self._close(finished.tag)
@@ -189,7 +189,7 @@ class State:
             if rule.acts is not None:
                 self.cells.revert(event, rule.node.op)
             if self.bounds:
-                self._count_busy(event, rule.needs, -1)
+                self._count_busy(event, rule, -1)
             if sent:
                 self._unsend(sent, rule.arrives and sent[0].tag is not tag.parent, held)
             if trap is not None:
@@ -267,11 +267,15 @@ class State:
         else:
             del self.held[tag]
 
-    def _count_busy(self, event: Event, needs: int, by: int) -> None:
+    def _count_busy(self, event: Event, rule: Rule, by: int) -> None:
         """What a firing makes busy, and what it leaves."""
         if event.sent and event.sent[0].node >= 0 and not event.held:
-            self.busier(event.sent[0].tag, by * len(event.sent))
-        self.busier(event.token.tag, -by * needs)
+            self.busier(event.sent[0].tag, by * self.counted(event.sent))
+        self.busier(event.token.tag, -by * rule.needs * rule.counts)
+
+    def counted(self, sent: tuple[Token, ...]) -> int:
+        """How many of these tokens make the iteration busy that they are in: not those bound for the reverse pass."""
+        return sum(self.rules[token.node].counts for token in sent)
 
     def busier(self, at: Tag | None, by: int) -> None:
         """Count more tokens, or fewer, that are not held in an activation, and it in those around it."""

@@ -48,7 +48,7 @@ def step(state: State, position: int) -> Event:
     if not state.bounds:
         return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
     held = is_held(state, rule, record)
-    release = released(state, record, rule.needs, sent[0].tag if sent else None) if state.held else ()
+    release = released(state, record, rule, sent) if state.held else ()
     return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, held, release)
 
 
@@ -59,7 +59,7 @@ def completes(state: State, token: Token) -> bool:
 
 def _stays(state: State, record: Record, token: Token, position: int, parked: Cell | None) -> Event:
     """A token that makes nothing fire: it waits for partners, or for a cell."""
-    release = released(state, record, 0, None) if state.held else ()
+    release = released(state, record, None, ()) if state.held else ()
     return Event(token, position, None, (), (), None, (), state.ahead == 1, parked, (), False, release)
 
 

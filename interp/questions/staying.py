@@ -147,9 +147,11 @@ class Staying:
             if record is None:
                 continue
             for node, ports in record.waiting.items():
-                yield Arrival(node, next(iter(ports)), tag), "waits"
+                if self.state.rules[node].counts:
+                    yield Arrival(node, next(iter(ports)), tag), "waits"
             for token in self.moving.get(tag, ()):
-                yield token, "sent"
+                if self.state.rules[token.node].counts:
+                    yield token, "sent"
             for _, held in self.state.held.get(tag, ()) if tag != top else ():
                 yield Arrival(*held[:3]), "sent"
             ahead += record.children.values()

@@ -130,7 +130,7 @@ def _add(state: State, token: Token) -> None:
     state.flight.append(token)
     state.ahead = state.ahead or 1
     if state.bounds:
-        state.busier(token.tag, 1)
+        state.busier(token.tag, state.counted((token,)))
 
 
 def _place(state: State, wanted: Place | Named) -> Place:

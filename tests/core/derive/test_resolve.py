@@ -1,0 +1,289 @@
+"""Gradients of programs: values, counts of firings, and nothing left over, under every schedule."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from laws import SCHEDULES, cleanliness, firings, results
+from tagloom.interp.function import Function
+
+FEW = ("fifo", "lifo", "random:1", "random:2")
+
+
+def run(function: Function, *arguments: Any, k: int | None = None) -> Any:
+    """The value, where every schedule gives it, the same firings and no residue; and the number of firings."""
+    ideal = function.run(*arguments, engine="reference", keep="events", k=k)
+    assert list(cleanliness(ideal)) == []
+    for schedule in FEW:
+        other = function.run(*arguments, engine="reference", schedule=schedule, keep="events", k=k)
+        assert list(cleanliness(other)) == []
+        assert (results(other), firings(other)) == (results(ideal), firings(ideal)), schedule
+    return ideal.value, ideal.firings
+
+
+@tl.function
+def factorial(n: tl.float64) -> tl.float64:
+    return tl.cond(n <= 0.5, lambda: 1.0, lambda: n * factorial(n - 1.0))
+
+
+@tl.function
+def power(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * x), 0, 1.0)[1]
+
+
+def test_factorial() -> None:
+    """d fac(5.0) = 154 (thesis of Kostopoulou): one activation forwards and backwards."""
+
+    @tl.function
+    def fac(n: tl.float64) -> tl.float64:
+        return tl.cond(n <= 1.0, lambda: 1.0, lambda: n * fac(n - 1.0))
+
+    assert run(tl.grad(fac), 5.0) == (154.0, 85)
+    assert 4.0 - 0.01 * tl.grad(lambda v: fac(v + 1.0))(4.0) == pytest.approx(2.46)
+
+
+def test_of_any_order() -> None:
+    """The derivatives of x**3, one after another."""
+    found, derivative = [], tl.function(lambda x: power(x, 3))
+    for _ in range(4):
+        derivative = tl.grad(derivative)
+        found.append(run(derivative, 2.0)[0])
+    assert found == [12.0, 12.0, 6.0, 0.0]
+
+
+def test_a_loop_constant() -> None:
+    """x is read in every iteration: its adjoints add up."""
+    assert run(tl.grad(power), 2.0, 3) == (12.0, 103)
+
+
+def test_no_trips() -> None:
+    """What goes in comes out: the adjoint goes the same way."""
+    passing = tl.function(lambda x, n: tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * y), 0, x)[1])
+    assert run(tl.grad(passing), 3.0, 0)[0] == 1.0
+    assert run(tl.grad(passing), 3.0, 1)[0] == 6.0
+    assert run(tl.grad(power), 3.0, 0)[0] == 0.0
+
+
+def test_loops_in_loops() -> None:
+    """sum over i < 3, j < i of x**j."""
+
+    def inner(x: Any, i: Any) -> Any:
+        return tl.while_loop(lambda j, s, p: j < i, lambda j, s, p: (j + 1, s + p, p * x), 0, 0.0, 1.0)[1]
+
+    @tl.function
+    def double(x: tl.float64) -> tl.float64:
+        return tl.while_loop(lambda i, _: i < 4, lambda i, s: (i + 1, s + inner(x, i)), 0, 0.0)[1]
+
+    assert run(double, 2.0)[0] == 1 + 3 + 7
+    assert run(tl.grad(double), 2.0)[0] == 0 + 1 + 5
+    assert run(tl.grad(tl.grad(double)), 2.0)[0] == 2.0
+
+
+def test_a_loop_under_a_cond() -> None:
+    chosen = tl.function(lambda x: tl.cond(x > 0.0, lambda: power(x, 3), lambda: -x))
+    assert run(tl.grad(chosen), 2.0)[0] == 12.0
+    assert run(tl.grad(chosen), -2.0)[0] == -1.0
+
+
+def test_a_cond_in_a_loop() -> None:
+    """Early exits and branches that are taken in turn."""
+
+    @tl.function
+    def turns(x: tl.float64) -> tl.float64:
+        def body(k: Any, y: Any) -> Any:
+            return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: y + x)
+
+        return tl.while_loop(lambda k, y: (k < 5) & (y < 1e6), body, 0, 1.0)[1]
+
+    assert run(turns, 3.0)[0] == ((3 + 3) * 3 + 3) * 3
+    assert run(tl.grad(turns), 3.0)[0] == 6 * 3**2 + 2 * 3  # of 2 * x**3 + x**2
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_bounded_iterations(k: int) -> None:
+    """What waits for adjoints keeps no iteration busy (S16)."""
+    assert run(tl.grad(power), 2.0, 6, k=k)[0] == 6 * 2.0**5
+
+
+def test_one_of_two_calls() -> None:
+    """Only one call is differentiated: the other stays one of the plain function, and leaves nothing over."""
+
+    @tl.function
+    def both(x: tl.float64) -> tl.float64:
+        derivative = tl.vjp(factorial, x)[1](1.0)[0]
+        return factorial(x + 1.0) + derivative
+
+    slope = tl.grad(factorial)(3.0)
+    assert run(both, 3.0)[0] == 24.0 + slope
+    assert {function.name for function in both.program.functions} == {"both", "factorial", "factorial_split"}
+
+
+def test_two_pullbacks_of_one_call() -> None:
+    """The rows of a Jacobian: the second is computed again."""
+
+    @tl.function
+    def polar(x: tl.float64, y: tl.float64) -> tuple[tl.float64, tl.float64]:
+        return tl.hypot(x, y), tl.atan2(y, x)
+
+    @tl.function
+    def jacobian(x: tl.float64, y: tl.float64) -> Any:
+        _, pullback = tl.vjp(polar, x, y)
+        return *pullback((1.0, 0.0)), *pullback((0.0, 1.0))
+
+    found, _ = run(jacobian, 3.0, 4.0)
+    assert found == pytest.approx((0.6, 0.8, -0.16, 0.12))
+
+
+def test_a_pullback_in_a_branch() -> None:
+    """What is pulled back elsewhere than where the call stands is computed there."""
+
+    @tl.function
+    def sometimes(x: tl.float64) -> tl.float64:
+        value, pullback = tl.vjp(lambda y: y * y, x)
+        return tl.cond(x > 0.0, lambda: pullback(1.0)[0], lambda: value)
+
+    assert run(sometimes, 3.0)[0] == 6.0
+    assert run(sometimes, -3.0)[0] == 9.0
+
+
+def test_the_untaken_branch() -> None:
+    """sqrt has an infinite slope at 0, in a branch that is not taken, and in an element that is not."""
+    guarded = tl.function(lambda x: tl.cond(x > 0.0, lambda: tl.sqrt(x), lambda: 0.0))
+    assert run(tl.grad(guarded), 0.0)[0] == 0.0
+    where = tl.function(lambda x: tl.where(x > 0.0, tl.sqrt(x), 0.0))
+    assert run(tl.grad(where), 0.0)[0] == 0.0
+    unused = tl.function(lambda x: tl.cond(x < 1.0, lambda: (tl.sqrt(x), x), lambda: (x, x))[1])
+    assert run(tl.grad(unused), 0.0)[0] == 1.0
+
+
+def test_mutual_recursion() -> None:
+    """even(n) = n * odd(n-1), odd(n) = n + even(n-1)."""
+
+    @tl.function
+    def even(n: tl.float64) -> tl.float64:
+        return tl.cond(n <= 0.0, lambda: 1.0, lambda: n * odd(n - 1.0))
+
+    @tl.function
+    def odd(n: tl.float64) -> tl.float64:
+        return tl.cond(n <= 0.0, lambda: 2.0, lambda: n + even(n - 1.0))
+
+    # even(4) = 4 * (3 + 2 * (1 + even(0)))
+    assert run(even, 4.0)[0] == 4 * (3 + 2 * (1 + 1))
+    x = 4.0
+    wanted = (x - 1 + (x - 2) * (x - 3 + 1)) + x * (1 + (x - 3 + 1) + (x - 2))
+    assert run(tl.grad(even), 4.0)[0] == wanted
+
+
+def test_arguments_and_results_that_nothing_depends_on() -> None:
+    """Their adjoints are zeros of their shapes."""
+    function = tl.function(lambda x, y, n: (x * 2.0, n))
+    value, pullback = tl.vjp(function, 2.0, np.ones((2, 3)), 7)
+    dx, dy, dn = pullback((1.0, 0))
+    assert (value, dx, dn) == ((4.0, 7), 2.0, None)
+    assert dy.shape == (2, 3) and not dy.any()
+
+
+def test_arrays_that_broadcast() -> None:
+    """Adjoints have the shapes of their values."""
+
+    @tl.function
+    def loss(w: tl.Array[tl.float64, 3, 1], x: tl.Array[tl.float64, None], b: tl.float64) -> tl.float64:
+        return tl.sum(tl.tanh(w * x + b))
+
+    w, x = np.array([[0.1], [0.2], [0.3]]), np.array([1.0, -2.0])
+    dw, dx, db = tl.grad(loss, (0, 1, 2))(w, x, 0.5)
+    slope = 1 - np.tanh(w * x + 0.5) ** 2
+    np.testing.assert_allclose(dw, (slope * x).sum(1, keepdims=True))
+    np.testing.assert_allclose(dx, (slope * w).sum(0))
+    assert db == pytest.approx(slope.sum())
+
+
+def test_nested_arguments() -> None:
+    """A gradient nests as its argument does."""
+    loss = tl.function(lambda p: tl.sum(p["w"] * p["w"]) * p["b"][0])
+    gradient = tl.grad(loss)({"w": np.array([1.0, 2.0]), "b": (3.0,)})
+    np.testing.assert_allclose(gradient["w"], [6.0, 12.0])
+    assert gradient["b"] == (5.0,)
+
+
+def test_a_balanced_tree_is_differentiated_in_parallel() -> None:
+    """The critical path of the gradient grows with the depth of a tree of calls, and not with its size."""
+
+    @tl.function
+    def tree(depth: tl.int64, x: tl.float64) -> tl.float64:
+        return tl.cond(depth <= 0, lambda: tl.sin(x), lambda: tree(depth - 1, x * 0.5) * tree(depth - 1, x + 0.1))
+
+    derivative = tl.grad(tree, 1)
+    found = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
+    paths = [outcome.stats.critical_path for outcome in found]
+    assert len({after - before for before, after in pairwise(paths)}) == 1
+    assert found[-1].firings > 15 * found[0].firings
+    assert found[-1].stats.parallelism > 6 * found[0].stats.parallelism
+
+
+def test_deep_recursion() -> None:
+    """Depth is bounded by memory, and not by Python's stack."""
+    deep = tl.function(lambda x: factorial(x) * 0.0 + x)
+    assert tl.grad(deep).run(3000.0, engine="reference").status == "Returned"
+
+
+def test_a_tree_of_values_multiplied() -> None:
+    """tree_prod: base^(n+1) times the product of n values, over a heap of 7; its derivative by formula."""
+
+    @tl.function
+    def tree_prod(base: tl.float64, values: tl.Array[tl.float64, 7], at: tl.int64) -> tl.float64:
+        def below() -> Any:
+            left, right = tree_prod(base, values, 2 * at), tree_prod(base, values, 2 * at + 1)
+            return left * right * tl.take(values, at - 1)
+
+        return tl.cond(at > 7, lambda: base, below)
+
+    values = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])
+    value, slope = tl.value_and_grad(tree_prod)(1.1, values, 1)
+    assert value == pytest.approx(1.1**8 * math.prod(values))
+    assert slope == pytest.approx(8 * 1.1**7 * math.prod(values))
+
+
+def test_what_has_no_gradient_is_refused() -> None:
+    """The error says rule, line and hint."""
+    with pytest.raises(tl.Invalid, match="is no float, and has no gradient"):
+        tl.grad(power, 1)(2.0, 3)
+    with pytest.raises(tl.Invalid, match="returns something else than one float"):
+        tl.grad(lambda x: (x, x))(1.0)
+    with pytest.raises(tl.Usage, match="argnums of grad names no argument"):
+        tl.grad(power, 2)
+    with pytest.raises(tl.Invalid, match="an adjoint nests as the result does"):
+        tl.vjp(lambda x: (x, x), 1.0)[1](1.0)
+
+    @tl.function
+    def endless(x: tl.float64) -> tl.float64:
+        return tl.cond(x < 1.0, lambda: x, lambda: tl.vjp(endless, x / 2.0)[1](1.0)[0])
+
+    with pytest.raises(tl.Invalid, match="whose order has no end") as raised:
+        endless(4.0)
+    assert raised.value.rule == "D2"
+
+
+@pytest.mark.parametrize("engine", ["fast", "auto"])
+def test_engines_agree(engine: str) -> None:
+    """The engines that have tokens fire as often."""
+    again = tl.grad(tl.grad(power))
+    for function, arguments in ((tl.grad(factorial), (5.0,)), (tl.grad(power), (2.0, 5)), (again, (2.0, 5))):
+        meant = function.run(*arguments, engine="reference")
+        found = function.run(*arguments, engine=engine)
+        assert (found.results, found.firings) == (meant.results, meant.firings)
+        assert found.residue == ()
+
+
+def test_schedules_are_many() -> None:
+    assert len(SCHEDULES) > 20
+    derivative = tl.grad(power)
+    ideal = derivative.run(1.1, 4, engine="reference", keep="events")
+    for schedule in SCHEDULES:
+        other = derivative.run(1.1, 4, engine="reference", schedule=schedule, keep="events")
+        assert (results(other), firings(other)) == (results(ideal), firings(ideal)), schedule

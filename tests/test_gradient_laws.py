@@ -1,0 +1,78 @@
+"""The laws hold for gradients of generated programs, and the gradients are right."""
+
+from __future__ import annotations
+
+import pytest
+from generator import Case, cases
+from gradient_programs import differentiated, inexact
+from hypothesis import assume, given, settings
+from laws import violations
+from tagloom.core.errors import Invalid
+from tagloom.core.validate import program_problems
+
+FEW = ("fifo", "lifo", "random:1", "random:2")
+
+
+def wrong(case: Case, order: int = 1) -> list[str]:
+    """What is wrong with the derivative of a program: with the graph, the runs, and the numbers."""
+    before = case if order == 1 else differentiated(case, order - 1)
+    derived = differentiated(case, order)
+    assert before is not None and derived is not None
+    found = [str(problem) for problem in program_problems(derived.program)]
+    if not found:
+        found = list(violations(derived, schedules=FEW))
+    return found or [said for said in [inexact(before, derived)] if said]
+
+
+@settings(max_examples=40)
+@given(cases(floats=True))
+def test_gradients_of_generated_programs(case: Case) -> None:
+    """Machine equals evaluator, under every schedule with the same firings; nothing is left over; and adjoints are what
+    differences say, where these say anything."""
+    assert wrong(case) == []
+
+
+@settings(max_examples=15)
+@given(cases(floats=True))
+def test_second_derivatives_of_generated_programs(case: Case) -> None:
+    """The same, of programs that are differentiated twice."""
+    assert wrong(case, 2) == []
+
+
+@settings(max_examples=25)
+@given(cases(floats=True, arrays=True))
+def test_gradients_of_programs_of_arrays(case: Case) -> None:
+    """The same, of programs that take arrays apart and put them together."""
+    try:
+        assert wrong(case) == []
+    except Invalid as error:
+        assume(error.rule != "D1")
+        raise
+
+
+@pytest.mark.heavy
+@settings(max_examples=200)
+@given(cases(floats=True, arrays=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_generated_programs(case: Case) -> None:
+    """The same, of more programs than a person waits for, of the first order and the second."""
+    try:
+        assert wrong(case) == wrong(case, 2) == []
+    except Invalid as error:
+        assume(error.rule != "D1")
+        raise
+
+
+def test_differences_say_something() -> None:
+    """Of most programs they can tell whether the adjoints are right."""
+    told = []
+
+    @settings(max_examples=60, database=None, derandomize=True)
+    @given(cases(floats=True))
+    def draw(case: Case) -> None:
+        derived = differentiated(case)
+        assert derived is not None
+        told.append(inexact(case, derived) is not None)
+
+    draw()
+    assert sum(told) > 0.5 * len(told)
