@@ -19,18 +19,18 @@ The rules of graphs, V7 to V16, are in `validate_graph`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from . import dtypes, hints
 from .act import ROWS, stands_in
 from .errors import Invalid, counted
 from .problem import problem
-from .program import STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .program import STRUCTURED, Function, Node, Program, Region
 from .types import Type
 from .validate_both import attributes, bounds, handles, structured
 from .validate_phases import Begun, Phases, fits, parameter_types, type_in, types_of, yielded_by
-from .value import Literal
+from .validate_words import apart_in, duplicates, names_in, origin_of, place_at, place_of, steady, untaken
 
 _BOOL = Type(dtypes.bool)
 _REGIONS = {"cond": 2, "while_loop": 2}
@@ -66,18 +66,18 @@ class _Checker:
         else:
             entry = self.functions[self.subject.entry]
             types = (*types_of(entry.body.parameters), *entry.results)
-            yield from handles("V6", entry.name, _place_of(entry), types)
-        named = [(function.name, _place_of(function)) for function in functions]
-        yield from _duplicates(named, "functions")
+            yield from handles("V6", entry.name, place_of(entry), types)
+        named = [(function.name, place_of(function)) for function in functions]
+        yield from duplicates(named, "functions")
         for function in functions:
             yield from self.function(function)
 
     def function(self, function: Function) -> Iterator[Invalid]:
-        body, place = function.body, _place_of(function)
+        body, place = function.body, place_of(function)
         named = [(parameter.name, place) for phase in body.phases() for parameter in phase.parameters]
-        named += [(result.name, _place(node)) for node in body.walk() for result in node.results]
+        named += [(result.name, place_at(node)) for node in body.walk() for result in node.results]
         self.names = {name for name, _ in named}
-        yield from _duplicates(named, "values")
+        yield from duplicates(named, "values")
         yield from self.region(body, place)
         phases = list(body.phases())
         if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.subject.entry):
@@ -123,9 +123,9 @@ class _Checker:
     ) -> Iterator[Invalid]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
-            place = _place(node)
+            place = place_at(node)
             for inner in node.regions:
-                yield from _duplicates(_names(inner, place), "values")
+                yield from duplicates(names_in(inner, place), "values")
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
                 yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
@@ -183,7 +183,7 @@ class _Checker:
         try:
             made = row.types(*operands, **dict(node.attributes))
         except Invalid as error:
-            yield _untaken(error, node, operands, where)
+            yield untaken(error, node, operands, where)
             return
         if made != node.results[0].type:
             yield problem(
@@ -270,7 +270,7 @@ class _Checker:
                 hint=hints.example("while_loop"),
             )
             return
-        apart = list(_apart(body.parameters, sides, where))
+        apart = list(apart_in(body.parameters, sides, where))
         yield from apart
         yield from bounds("V3", where, node.attributes)
         if not apart:
@@ -287,7 +287,7 @@ class _Checker:
             yield problem(
                 "V5",
                 "the condition of while_loop is not one bool",
-                _origin(condition, 0, where),
+                origin_of(condition, 0, where),
                 required=_BOOL,
                 got=yielded,
                 hint=hints.COMPARE,
@@ -320,14 +320,14 @@ class _Checker:
             return
         for place, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
             if not type_.admits(found):
-                origin, start = _origin(body, place, where), node.inputs[place]
+                origin, start = origin_of(body, place, where), node.inputs[place]
                 yield problem(
                     "V5",
                     f"loop variable {name} changes its type",
                     origin,
                     required=f"{type_} ({where})",
                     got=f"{found} ({origin})",
-                    hint=_steady(type_, found, start),
+                    hint=steady(type_, found, start),
                 )
 
     def pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
@@ -367,67 +367,3 @@ class _Checker:
                 got=types_of(node.results),
                 hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
             )
-
-
-def _untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
-    """V4: what the rule of an op says of operands that it does not take."""
-    literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
-    hint = hints.fitting(ROWS[node.op], operands, literals, node.attributes)
-    required = error.required or "operands that the op takes"
-    message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
-    return problem("V4", message, where, required=required, got=got, hint=hint)
-
-
-def _steady(type_: Type, found: Type, start: Operand) -> str:
-    """How a loop variable of one type, of which the next value would be another, can keep its type."""
-    if type_.dtype is found.dtype:
-        return "start it with an open size, as a parameter x: float64[?] has"
-    better = hints.rewritten(start, found.dtype) if isinstance(start, Literal) else None
-    return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
-
-
-def _apart(variables: Sequence[Var], sides: dict[str, list[Type]], where: object) -> Iterator[Invalid]:
-    """V5: the variables of a loop that have not one type in all its parts."""
-    for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
-        if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
-            yield problem(
-                "V5",
-                f"loop variable {name} has more than one type",
-                where,
-                required="one type",
-                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *inside], strict=True)),
-                hint="write that of the operand in both regions, or convert the operand with astype",
-            )
-
-
-def _place(node: Node) -> object:
-    return node.location or (node.name if node.results else node.op)
-
-
-def _place_of(function: Function) -> object:
-    return function.location or function.name
-
-
-def _origin(region: Region, place: int, where: object) -> object:
-    """Where what a region yields at a place is made: at a node of it, or at `where`."""
-    name = region.results[place] if place < len(region.results) else None
-    made = [_place(node) for node in region.nodes if any(result.name == name for result in node.results)]
-    return made[-1] if made else where
-
-
-def _names(region: Region, place: object) -> list[tuple[str, object]]:
-    """The parameters of a region, and the nodes in it that are called as one of them."""
-    names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
-    made = [(result.name, _place(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
-    return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
-
-
-def _duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
-    """V2: each name that stands for two things, where it is given the second time."""
-    seen: dict[str, int] = {}
-    for name, where in named:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 2:
-            message = f"two {what} have one name"
-            hint = "give one of them another name"
-            yield problem("V2", message, where, required="unique names", got=name, hint=hint)

@@ -133,7 +133,7 @@ def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(KNOWN, st.sampled_from(SCHEDULES))
 def test_it_agrees_on_many_generated_programs(case: Generated, schedule: str) -> None:
     """The same, on more programs than a person waits for."""

@@ -203,7 +203,7 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.heavy
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_many_graphs_can_be_drawn(graph: Any) -> None:
     """In little room, and in enough."""
@@ -212,7 +212,7 @@ def test_many_graphs_can_be_drawn(graph: Any) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases())
 def test_generated_programs_can_be_drawn(case: Case) -> None:
     """Their graphs, and their structured forms."""
