@@ -206,6 +206,8 @@ class _Evaluator:
             self.cells[handle] = {}
             return handle
         handle, *operands = inputs  # type: ignore[assignment]
+        if node.op == "cell_zeros":
+            return cells.zeros(handle, element_type(Type(handle.dtype)))
         held = self.cells[handle]
         if node.op == "collect":
             if len(held) < handle.size:

@@ -57,7 +57,7 @@ _ATTRIBUTES = {
     "strides": "strides=[1, 1]",
     "upper": "upper=false",
 }
-_ON_CELLS = ("put", "store", "get", "collect")
+_ON_CELLS = ("put", "store", "get", "collect", "cell_zeros")
 ASTYPE = "convert one with astype"
 COMPARE = "a comparison makes a bool, as in `p = greater x, 0`"
 INFERRED = "leave the type out: it is inferred"

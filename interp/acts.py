@@ -119,6 +119,15 @@ def _collect(number: int, node: Node) -> Acting:
     return act
 
 
+def _cell_zeros(number: int, node: Node) -> Acting:
+    """S13, of the handle alone."""
+
+    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+        return Act(((0, cells.zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
+
+    return act
+
+
 def _print(number: int, node: Node) -> Acting:
     text = dict(node.attributes)["text"]
 
@@ -149,6 +158,7 @@ _ACTING: dict[str, Callable[[int, Node], Acting]] = {
     "store": _store,
     "get": _get,
     "collect": _collect,
+    "cell_zeros": _cell_zeros,
     "print": _print,
     "callback": _callback,
 }

@@ -165,7 +165,7 @@ _KINDS: dict[str, Kind] = {
     "enter": "enter",
     "exit": "exit",
     "next_iteration": "next_iteration",
-    **dict.fromkeys(("cells", "put", "store", "get", "collect"), "cells"),
+    **dict.fromkeys(("cells", "put", "store", "get", "collect", "cell_zeros"), "cells"),
     **dict.fromkeys((row.name for row in ACTS.values() if row.resource), "effect"),
     **dict.fromkeys((row.name for row in ACTS.values() if row.draw), "random"),
     "breakpoint": "breakpoint",

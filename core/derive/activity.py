@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..act import ACTS
 from ..program import PULLED, Function, Node, Operand, Program, Region, Var
+from ..types import HandleType, Type, element_type
 
 
 @dataclass(eq=False)
@@ -56,7 +57,18 @@ def operands_of(node: Node) -> tuple[Operand, ...]:
 
 
 def is_float(variable: Var) -> bool:
-    return variable.type.dtype.kind == "f"
+    """Whether values of its type have adjoints: floats, and handles of cells of floats."""
+    return adjoint_type(variable.type) is not None
+
+
+def adjoint_type(type_: Type) -> Type | None:
+    """The type of the adjoint of a value; that of cells is an array of the adjoints of them all."""
+    if not isinstance(type_.dtype, HandleType):
+        return type_ if type_.dtype.kind == "f" else None
+    element = element_type(type_)
+    if element.dtype.kind != "f":
+        return None
+    return Type(element.dtype, None if element.shape is None else (None, *element.shape))
 
 
 def first_float(variables: Sequence[Var]) -> list[int]:

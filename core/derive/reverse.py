@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from ..act import row_of
 from ..errors import Invalid
-from ..op import OPS
+from ..op import OPS, Op
 from ..program import PULLED, Function, Location, Node, Operand, Region, Var
-from ..types import Type
+from ..types import HandleType, Type
 from ..value import Literal, literal
-from .activity import Activity, Area, first_float, is_active_chain, operands_of
+from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, operands_of
+
+Contributions: TypeAlias = list[tuple[Operand, Operand]]
+"""Of some operands, what is added to their adjoints."""
 
 
 class Writer:
@@ -29,8 +33,9 @@ class Writer:
         self.location: Location | None = None
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Operand:
-        row = OPS[op]
-        strong = [self.type(each).dtype for each in operands[slice(*row.alike)] if isinstance(each, str | Literal)]
+        row = row_of(op)
+        alike = operands[slice(*row.alike)] if isinstance(row, Op) else ()
+        strong = [self.type(each).dtype for each in alike if isinstance(each, str | Literal)]
         given = [self.operand(each, strong[0] if strong else None) for each in operands]
         made = row.types(*map(self.type, given), **attributes)
         name = self.fresh(op)
@@ -65,6 +70,31 @@ class Writer:
     def adjoint(self, of: str) -> str:
         """A name for the adjoint of a value."""
         return self.fresh(of if of.startswith("d_") else f"d_{of}")
+
+
+def _put(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
+    that of this cell."""
+    handle, index, value = inputs
+    return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
+
+
+def _get(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    """The adjoint of what is got is that of one cell; those of several gets add up."""
+    handle, index = inputs
+    return [(handle, do("scatter_add", do("cell_zeros", handle), adjoint, index))]
+
+
+def _collect(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    return [(inputs[0], adjoint)]
+
+
+CELLS: dict[str, Callable[[Writer, Operand, Sequence[Operand]], Contributions]] = {
+    "put": _put,
+    "get": _get,
+    "collect": _collect,
+}
+"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on."""
 
 
 @dataclass
@@ -181,7 +211,8 @@ class Reverser:
         variables = []
         for at in range(len(phase.results)) if number else of.results:
             result = phase.results[at]
-            variable = Var(writer.adjoint(result if isinstance(result, str) else "result"), of.given[number][at])
+            given = adjoint_type(of.given[number][at]) or of.given[number][at]
+            variable = Var(writer.adjoint(result if isinstance(result, str) else "result"), given)
             variables.append(variable)
             writer.know([variable])
             self.contribute(of, result, variable.name, writer)
@@ -206,11 +237,15 @@ class Reverser:
         if name in of.adjoints:
             return of.adjoints[name]
         type_ = writer.type(name)
+        if isinstance(type_.dtype, HandleType):
+            return writer("cell_zeros", name)
         zero = literal(0.0, Type(type_.dtype))
         return zero if type_.is_scalar else writer("broadcast_like", zero, name)
 
     def fitting(self, adjoint: Operand, variable: Var, writer: Writer) -> Operand:
         """The adjoint with the shape of its value, as far as types know."""
+        if isinstance(variable.type.dtype, HandleType):
+            return adjoint
         return adjoint if variable.type.admits(writer.type(adjoint)) else writer("sum_like", adjoint, variable.name)
 
     def node(self, of: Reversal, node: Node, writer: Writer) -> None:
@@ -220,6 +255,10 @@ class Reverser:
                 self.chain(of, node, writer)
             return
         if node.name not in of.adjoints or not any(map(of.area.is_active, node.inputs)):
+            return
+        if node.op in CELLS:
+            for operand, made in CELLS[node.op](writer, of.adjoints[node.name], node.inputs):
+                self.contribute(of, operand, made, writer)
             return
         rule = OPS[node.op].gradient if node.op in OPS else None
         if rule is None:
@@ -267,7 +306,8 @@ class Reverser:
             region = list(self.activity.program[root.attribute("function")].body.phases())[number]
         else:
             region = of.area.inner[root.name][0].phases[number]
-        return [region.parameters[at].type for at in taken]
+        types = [region.parameters[at].type for at in taken]
+        return [adjoint_type(type_) or type_ for type_ in types]
 
     def name_of(self, operand: Operand, writer: Writer) -> str:
         return writer.adjoint(operand if isinstance(operand, str) else "literal")

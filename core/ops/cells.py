@@ -48,6 +48,14 @@ def _put(handle: Type, index: Type, value: Type) -> Type:
     return handle
 
 
+def _zeros(handle: Type) -> Type:
+    made = _collected(handle)
+    if made.shape is None or None in made.shape[1:]:
+        hint = "give cells a type with known sizes, as in tl.cells(n, tl.Array[tl.float64, 3])"
+        raise Invalid("the elements have sizes that are not known", required="known sizes", got=handle, hint=hint)
+    return made
+
+
 def _collected(handle: Type) -> Type:
     element = element_type(handle)
     if element.shape is not None and len(element.shape) >= MOST_AXES:
@@ -84,6 +92,12 @@ get = act(
     types=_indexed,
     doc="The value of cell `i`; while the cell is empty the get is parked there. Traps outside of 0 to n - 1.",
 )
+cell_zeros = act(
+    "cell_zeros",
+    arity=1,
+    types=_zeros,
+    doc="As many zeros as there are cells, of the type of an element: the adjoint of cells of which nothing depends.",
+)
 collect = act(
     "collect",
     arity=1,
@@ -117,6 +131,14 @@ def shapes_trap(values: Sequence[Value]) -> str | None:
     if len(shapes) > 1:
         return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
     return f"an array has at most {MOST_AXES} axes" if shapes and len(shapes[0]) >= MOST_AXES else None
+
+
+def zeros(handle: Handle, element: Type) -> Value:
+    """What `cell_zeros` makes; raises MemoryError as `stacked` does."""
+    shape = (handle.size, *(size or 0 for size in element.shape or ()))
+    if math.prod(filter(None, shape)) > MOST_ELEMENTS:
+        raise MemoryError(f"an array of shape {shape}")
+    return normal(np.zeros(shape, element.dtype.numpy), Type(element.dtype, shape))
 
 
 def stacked(values: Sequence[Value], element: Type) -> Value:
