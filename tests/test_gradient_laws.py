@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from act_laws import violations as act_violations
+from acts_generator import act_cases
 from generator import Case, cases
 from gradient_programs import differentiated, inexact
 from hypothesis import assume, given, settings
@@ -48,6 +50,15 @@ def test_gradients_of_programs_of_arrays(case: Case) -> None:
     except Invalid as error:
         assume(error.rule != "D1")
         raise
+
+
+@settings(max_examples=60)
+@given(act_cases())
+def test_gradients_of_programs_with_acts(case: Case) -> None:
+    """With cells, effects, random numbers and bounds on iterations, too."""
+    derived = differentiated(case)
+    if derived is not None:
+        assert list(act_violations(derived)) == []
 
 
 @pytest.mark.heavy

@@ -287,3 +287,32 @@ def test_schedules_are_many() -> None:
     for schedule in SCHEDULES:
         other = derivative.run(1.1, 4, engine="reference", schedule=schedule, keep="events")
         assert (results(other), firings(other)) == (results(ideal), firings(ideal)), schedule
+
+
+def test_cells() -> None:
+    """What is put goes back to what was put; several gets of a cell add up."""
+
+    @tl.function
+    def through(x: tl.float64) -> tl.float64:
+        held = tl.put(tl.cells(3, tl.float64), 0, x * x)
+        held = tl.put(held, 1, tl.get(held, 0) * x)
+        held = tl.put(held, 2, tl.get(held, 1) * tl.get(held, 0))
+        return tl.get(held, 2) + tl.get(held, 0)
+
+    first = tl.grad(through)
+    assert run(first, 2.0)[0] == 5 * 2**4 + 2 * 2
+    assert run(tl.grad(first), 2.0)[0] == 20 * 2**3 + 2
+    unread = tl.function(lambda x: (tl.put(tl.cells(2, tl.float64), 0, x), x)[1])
+    assert run(tl.grad(unread), 2.0)[0] == 1.0
+
+
+def test_map_scan_and_foldl() -> None:
+    """They are loops, of which map and scan put what they make into cells."""
+    x = np.array([0.1, 0.2, 0.3, 0.4])
+    mapped = tl.function(lambda x: tl.sum(tl.map(lambda each: tl.sin(each) * each, x)))
+    np.testing.assert_allclose(tl.grad(mapped)(x), np.cos(x) * x + np.sin(x))
+    products = tl.function(lambda x: tl.sum(tl.scan(lambda p, each: (p * each, p * each), 1.0, x)[1]))
+    wanted = [sum(np.prod(np.delete(x[: n + 1], at)) for n in range(at, 4)) for at in range(4)]
+    np.testing.assert_allclose(tl.grad(products)(x), wanted)
+    folded = tl.function(lambda x: tl.foldl(lambda p, each: p * each, 1.0, x))
+    np.testing.assert_allclose(tl.grad(folded)(x), np.prod(x) / x)
