@@ -33,7 +33,7 @@ class Subject(NamedTuple):
 
 SUBJECTS = {
     "machine": Subject(
-        ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py"),
+        ("interp/step.py", "interp/state.py", "interp/fire.py", "core/lower.py", "core/loops.py"),
         (
             *("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
             *("tests/interp/test_bounds.py", "tests/interp/test_cells.py", "tests/interp/test_effects.py"),
@@ -57,6 +57,10 @@ SUBJECTS = {
             for name in ("queries", "origin", "contexts", "why", "staying", "verdict", "causes", "difference")
         ),
         ("tests/interp/questions",),
+    ),
+    "gradients": Subject(
+        ("core/derive/activity.py", "core/derive/reverse.py", "core/derive/resolve.py", "core/loops.py", "core/later.py"),
+        ("tests/core/derive", "tests/test_gradient_laws.py"),
     ),
     "breakpoints": Subject(
         tuple(f"interp/breakpoints/{name}.py" for name in ("expression", "values", "tag_pattern", "breakpoint")),
