@@ -84,7 +84,7 @@ def test_what_routes_and_what_acts() -> None:
         for name in {**CONTROL, **ACTS}
     }
     passing = {"merge": "PASS", "breakpoint": "PASS", "enter": "CALL", "next_iteration": "NEXT"}
-    alike = {name: name.upper() for name in ("switch", "call", "return", "exit")}
+    alike = {name: name.upper() for name in ("switch", "call", "return", "exit", "reenter", "back")}
     assert codes == {**dict.fromkeys(ACTS, "LEAVE"), **passing, **alike}
 
 
