@@ -1,6 +1,6 @@
 """A view of a flat graph: each function a cluster, each loop a cluster inside the one that it stands in.
 
-A loop's gates (enter, next_iteration, exit) stand in its cluster. Layout follows the tokens of one activation, from
+A loop's gates (enter, next_iteration, exit, reenter, back) stand in its cluster. Layout follows the tokens of one activation, from
 top to bottom: edges that start another one (a next iteration, a call of the same function) are laid out as if they
 ran the other way. A function stands below those that call it, and beside those that it calls back.
 """
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ..core.act import ACTS, resource_of
 from ..core.graph import Edge, Graph, Source
 from ..core.tag import ENVIRONMENT, Site
-from .nest import Nesting
+from ..core.nest import Nesting
 from .style import kind_of
 from .view import Cluster, Link, View
 from .words import Words, titled
@@ -20,6 +20,7 @@ from .words import Words, titled
 _LABELS = {
     "switch": ("T", "F"),
     "exit": ("", "trips"),
+    "back": ("", "out"),
     **{row.name: ("", "") for row in ACTS.values() if row.resource},
 }
 """What is written at the outputs of ops with several."""
@@ -32,7 +33,7 @@ def graph_view(graph: Graph) -> View:
     """The view of a graph, valid or not: each node once, each edge once, the same text every time.
 
     Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... An arrow is data,
-    predicate, trigger, order, call or back.
+    predicate, trigger, order, call, back or before.
     """
     view = View(graph.name)
     for position, (name, output) in enumerate(graph.arguments):
@@ -75,7 +76,7 @@ def _cluster(view: View, clusters: dict[_Place, Cluster], place: _Place) -> Clus
 def _entries(graph: Graph) -> set[int]:
     """The merges through which values come into a function or a loop; those of one stand side by side."""
     entering = [output for _, output in graph.arguments]
-    entering += [output for node in graph.nodes if node.op in ("call", "enter") for output in node.outputs]
+    entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
     fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
     return {number for number in fed if graph.nodes[number].op == "merge"}
 
@@ -96,9 +97,9 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: S
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
     said = _label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
     turned = free = False
-    if link in ("call", "back"):
+    if link in ("call", "back", "before"):
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
-        turned = link == "back" or maker.function == taker.function
+        turned = link != "call" or maker.function == taker.function
         free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
     view.arrow(tail, head, link, *said, port=edge.port, turned=turned, free=free)
 
@@ -113,6 +114,8 @@ def _link(graph: Graph, source: Source, edge: Edge) -> Link:
         return "order" if resource_of(taker.op) else "trigger"
     if made_by == "next_iteration":
         return "back"
+    if made_by == "back" and source.output == 0:
+        return "before"
     if made_by and (made_by == "call" or (taker.op == "return" and taker.site != ENVIRONMENT)):
         return "call"
     if resource_of(made_by) and source.output == 1:

@@ -67,6 +67,10 @@ class Words:
                 return f"next {self._variable(number)}", ""
             case "exit":
                 return f"exit {self._operand(number, 0)}", node.name
+            case "reenter":
+                return f"reenter {self._variable(number)}", ""
+            case "back":
+                return f"back {self._operand(number, 0)}", node.name
         operands = [self._operand(number, port) for port in range(len(node.ports) - node.triggered)]
         return formula(node.op, operands, node.attributes), node.name
 
