@@ -100,7 +100,9 @@ def meant(word: str, known: Collection[str], op: str = "") -> str | None:
 def op_meant(op: str, functions: Collection[str] | None) -> str:
     """What an op that does not exist was to be; a graph has no functions."""
     if functions is None and op in STRUCTURED:
-        return f"{op} is an op of programs; graphs have switch and merge, enter and exit, reenter and back, call and return"
+        return (
+            f"{op} is an op of programs; graphs have switch and merge, call and return, enter, exit, reenter and back"
+        )
     if functions is not None and op in CONTROL:
         return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
     if op in ROWS:

@@ -1,7 +1,7 @@
 """Which loop each node of a graph stands in, and which loop each loop stands in.
 
 Read off the edges alone, in the order in which tokens would come, so that it has an answer for graphs that break
-the rules too. A loop holds its gates (enter, next_iteration, exit, and of adjoints reenter and back) and whatever lives between them.
+the rules too. A loop holds its gates (enter, next_iteration, exit; reenter and back) and whatever lives between them.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
             _, phase = visit
             sender = first.get((tag.site, phase), -1)
             iteration = -tag.iteration if phase % 2 else tag.iteration
-            tag, below = tag.parent, visit
-            visit = tag, phases[sender]
-            inside[visit].append((sender, iteration, below))
+            around = tag.parent, phases[sender]
+            inside[around].append((sender, iteration, visit))
+            tag, visit = tag.parent, around
     ranks: dict[Place, int] = {}
     ahead: list[tuple[_Visit, int | None]] = [(root, None) for root in reversed(roots)]
     while ahead:

@@ -103,7 +103,7 @@ LOOKS: dict[Kind, Look] = {
     "exit": Look("house", VERMILLION, "X"),
     "next_iteration": Look("parallelogram", VERMILLION, "N"),
     "reenter": Look("invhouse", VERMILLION, "e", "filled,dashed"),
-    "back": Look("larrow", VERMILLION, "b"),
+    "back": Look("parallelogram", VERMILLION, "b", "filled,dashed"),
     "pullback": Look("house", PURPLE, "p", "filled,dashed"),
     "cells": Look("cylinder", GREEN, "I"),
     "effect": Look("cds", ORANGE, "!"),
@@ -118,7 +118,8 @@ LOOKS: dict[Kind, Look] = {
     "unknown": Look("box", BLACK, "u", "dashed"),
 }
 """The look of each kind of box. A house that points down sends tokens into another activation, one that points up
-sends them back out; one that is dashed does so with adjoints; a merge is narrow below, where it has one output, and a switch above, where it has one value.
+sends them back out; what is dashed does so with adjoints. A merge is narrow below, where it has one output, and a
+switch above, where it has one value.
 What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
 
 LINES: dict[Link, Line] = {

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
-    "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result", "activation",
-    "iteration", "folded", "folded_loop", "unknown",
+    "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result",
+    "activation", "iteration", "folded", "folded_loop", "unknown",
 ]  # fmt: skip
 """What a box is, as far as looks go."""
 
