@@ -24,16 +24,14 @@ def numbered(beginning: str, of: str, taken: Collection[str]) -> str:
     return name
 
 
-def told(name: str, known: Collection[str]) -> str | None:
-    """What a name is of, among names that are known; None where it tells nothing.
+def told(beginning: str, name: str, known: Collection[str]) -> str | None:
+    """What a name that begins so is of, among names that are known; None where it tells nothing.
 
-    >>> told("d_x", {"x"}), told("back_add_1", {"add"}), told("back_add_1", {"add", "add_1"}), told("data", {"ata"})
-    ('x', 'add', 'add_1', None)
+    >>> told("d_", "d_x", {"x"}), told("d_", "d_x_1", {"x"}), told("d_", "d_x_1", {"x", "x_1"}), told("d_", "x", {"x"})
+    ('x', 'x', 'x_1', None)
     """
-    for beginning in (BACK, ADJOINT):
-        of = name.removeprefix(beginning)
-        if of != name:
-            number = of.rpartition("_")
-            shorter = number[0] if number[2].isdigit() else ""
-            return of if of in known else shorter if shorter in known else None
-    return None
+    of = name.removeprefix(beginning)
+    if of == name:
+        return None
+    shorter, _, number = of.rpartition("_")
+    return of if of in known else shorter if shorter in known and number.isdigit() else None
