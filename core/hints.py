@@ -33,6 +33,9 @@ _EXAMPLES = {
     "enter": "e = enter[f.loop] a",
     "next_iteration": "n = next_iteration[f.loop] a",
     "exit": "x = exit[f.loop] a",
+    "reenter": "r = reenter[f.loop] a, x:1, phase=1",
+    "back": "b = back[f.loop] a, phase=1",
+    "pullback": "dx = pullback y dy",
     "print": 'p = print a, text="a is {}"',
     "callback": 'y = callback a, function="f", returns=float64',
     "breakpoint": "b = breakpoint p",
@@ -97,9 +100,11 @@ def meant(word: str, known: Collection[str], op: str = "") -> str | None:
 def op_meant(op: str, functions: Collection[str] | None) -> str:
     """What an op that does not exist was to be; a graph has no functions."""
     if functions is None and op in STRUCTURED:
-        return f"{op} is an op of programs; graphs have switch and merge, enter and exit, call and return"
+        return (
+            f"{op} is an op of programs; graphs have switch and merge, call and return, enter, exit, reenter and back"
+        )
     if functions is not None and op in CONTROL:
-        return f"{op} is an op of graphs; programs have cond, while_loop and call"
+        return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
     if op in ROWS:
         return "a graph has `store a, i, v`, without an output" if op == "put" else "a program has `b = put a, i, v`"
     if functions is not None and op in functions:

@@ -327,7 +327,7 @@ def _callers(graph: Graph) -> dict[Site, str]:
         if node.op == "call"
         else f"{node.site} ({node.where})"
         for node in graph.nodes
-        if node.site is not None and node.op in ("call", "enter")
+        if node.site is not None and node.op in ("call", "enter") and not node.phase
     }
 
 

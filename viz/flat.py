@@ -1,8 +1,9 @@
-"""A view of a flat graph: each function a cluster, each loop a cluster inside the one that it stands in.
+"""A view of a flat graph: each function a cluster, each loop a cluster inside the one that it stands in, and what runs
+back through one of them a cluster in it.
 
-A loop's gates (enter, next_iteration, exit) stand in its cluster. Layout follows the tokens of one activation, from
-top to bottom: edges that start another one (a next iteration, a call of the same function) are laid out as if they
-ran the other way. A function stands below those that call it, and beside those that it calls back.
+A loop's gates (enter, next_iteration, exit, reenter, back) stand in its cluster. Layout follows the tokens of one
+activation, from top to bottom: edges that start another one (a next iteration, a call of the same function) are laid
+out as if they ran the other way. A function stands below those that call it, and beside those that it calls back.
 """
 
 from __future__ import annotations
@@ -11,28 +12,29 @@ from typing import TypeAlias
 
 from ..core.act import ACTS, resource_of
 from ..core.graph import Edge, Graph, Source
+from ..core.phases import Home, Phases
 from ..core.tag import ENVIRONMENT, Site
-from .nest import Nesting
 from .style import kind_of
 from .view import Cluster, Link, View
-from .words import Words, titled
+from .words import Words, phase_title, titled
 
 _LABELS = {
     "switch": ("T", "F"),
     "exit": ("", "trips"),
+    "back": ("", "out"),
     **{row.name: ("", "") for row in ACTS.values() if row.resource},
 }
 """What is written at the outputs of ops with several."""
 
-_Place: TypeAlias = tuple[str, tuple[Site, ...]]
-"""A function, and the loops around a node in it, outermost first."""
+_Place: TypeAlias = tuple[tuple[Home, int], ...]
+"""A function, and the loops around a node in it, outermost first; and of each the phase of what is inside it."""
 
 
 def graph_view(graph: Graph) -> View:
     """The view of a graph, valid or not: each node once, each edge once, the same text every time.
 
     Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... An arrow is data,
-    predicate, trigger, order, call or back.
+    predicate, trigger, order, call, back or before.
     """
     view = View(graph.name)
     for position, (name, output) in enumerate(graph.arguments):
@@ -48,11 +50,15 @@ def graph_view(graph: Graph) -> View:
 
 
 def _draw_nodes(view: View, graph: Graph) -> None:
-    nesting, words, entries = Nesting(graph), Words(graph), _entries(graph)
+    phases, words, entries = Phases(graph), Words(graph), _entries(graph)
+    begins = {node.site: number for number, node in reversed([*enumerate(graph.nodes)]) if node.op == "enter"}
     clusters: dict[_Place, Cluster] = {}
     for number, node in enumerate(graph.nodes):
-        loops = tuple(loop for loop in nesting.around(nesting.of(number)) if loop.function == node.function)
-        cluster = _cluster(view, clusters, (node.function, loops))
+        loops = [loop for loop in phases.nesting.around(phases.nesting.of(number)) if loop.function == node.function]
+        homes: list[Home] = [node.function, *loops]
+        inner = [begins.get(loop, number) for loop in loops]
+        place = tuple((home, phases.at(home, at)) for home, at in zip(homes, [*inner, number], strict=True))
+        cluster = _cluster(view, clusters, place)
         where = f" ({node.location})" if node.location else ""
         cluster.box(f"n{number}", kind_of(node.op), *words.of(number), f"{node}: {node.op}{where}")
         if number in entries:
@@ -60,22 +66,25 @@ def _draw_nodes(view: View, graph: Graph) -> None:
 
 
 def _cluster(view: View, clusters: dict[_Place, Cluster], place: _Place) -> Cluster:
-    """The cluster of a function, or of a loop in it; made, inside the one around it, where it is not there yet."""
+    """The cluster of a function, of a loop in it, or of a phase of one of them; made, inside the one around it, where
+    it is not there yet."""
     if place not in clusters:
-        function, loops = place
-        if loops:
-            around = _cluster(view, clusters, (function, loops[:-1]))
-            title = titled("while", loops[-1].name)
-            clusters[place] = around.cluster("loop", title, f"loop {loops[-1]}", str(loops[-1]))
+        *around, (home, phase) = place
+        if phase:
+            outer, title = _cluster(view, clusters, (*around, (home, 0))), phase_title(phase)
+            clusters[place] = outer.cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
+        elif isinstance(home, Site):
+            outer = _cluster(view, clusters, tuple(around))
+            clusters[place] = outer.cluster("loop", titled("while", home.name), f"loop {home}", str(home))
         else:
-            clusters[place] = view.outside.cluster("function", function, f"function {function}", function)
+            clusters[place] = view.outside.cluster("function", home, f"function {home}", home)
     return clusters[place]
 
 
 def _entries(graph: Graph) -> set[int]:
     """The merges through which values come into a function or a loop; those of one stand side by side."""
     entering = [output for _, output in graph.arguments]
-    entering += [output for node in graph.nodes if node.op in ("call", "enter") for output in node.outputs]
+    entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
     fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
     return {number for number in fed if graph.nodes[number].op == "merge"}
 
@@ -96,9 +105,9 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: S
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
     said = _label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
     turned = free = False
-    if link in ("call", "back"):
+    if link in ("call", "back", "before"):
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
-        turned = link == "back" or maker.function == taker.function
+        turned = link != "call" or maker.function == taker.function
         free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
     view.arrow(tail, head, link, *said, port=edge.port, turned=turned, free=free)
 
@@ -113,6 +122,8 @@ def _link(graph: Graph, source: Source, edge: Edge) -> Link:
         return "order" if resource_of(taker.op) else "trigger"
     if made_by == "next_iteration":
         return "back"
+    if made_by == "back" and source.output == 0:
+        return "before"
     if made_by and (made_by == "call" or (taker.op == "return" and taker.site != ENVIRONMENT)):
         return "call"
     if resource_of(made_by) and source.output == 1:

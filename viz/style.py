@@ -102,6 +102,9 @@ LOOKS: dict[Kind, Look] = {
     "enter": Look("invhouse", VERMILLION, "E"),
     "exit": Look("house", VERMILLION, "X"),
     "next_iteration": Look("parallelogram", VERMILLION, "N"),
+    "reenter": Look("invhouse", VERMILLION, "e", "filled,dashed"),
+    "back": Look("parallelogram", VERMILLION, "b", "filled,dashed"),
+    "pullback": Look("house", PURPLE, "p", "filled,dashed"),
     "cells": Look("cylinder", GREEN, "I"),
     "effect": Look("cds", ORANGE, "!"),
     "random": Look("box3d", SKY, "%"),
@@ -115,7 +118,8 @@ LOOKS: dict[Kind, Look] = {
     "unknown": Look("box", BLACK, "u", "dashed"),
 }
 """The look of each kind of box. A house that points down sends tokens into another activation, one that points up
-sends them back out; a merge is narrow below, where it has one output, and a switch above, where it has one value.
+sends them back out; what is dashed does so with adjoints. A merge is narrow below, where it has one output, and a
+switch above, where it has one value.
 What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
 
 LINES: dict[Link, Line] = {
@@ -125,6 +129,7 @@ LINES: dict[Link, Line] = {
     "order": Line("dashed", "vee", ORANGE),
     "call": Line("dashed", "normal", PURPLE),
     "back": Line("bold", "normal", VERMILLION),
+    "before": Line("bold", "vee", VERMILLION),
     "control": Line("dashed", "odot", BLUE),
     "cell": Line("dashed", "dot", GREEN),
     "below": Line("solid", "none", GREY),
@@ -137,6 +142,7 @@ FRAMES: dict[Enclosure, Frame] = {
     "part": Frame("dashed,rounded", VERMILLION),
     "cond": Frame("solid", ORANGE),
     "branch": Frame("dashed", ORANGE),
+    "pullback": Frame("dashed,rounded", PURPLE, "\u2202 "),
 }
 """The look of each kind of cluster."""
 
@@ -165,6 +171,9 @@ _KINDS: dict[str, Kind] = {
     "enter": "enter",
     "exit": "exit",
     "next_iteration": "next_iteration",
+    "reenter": "reenter",
+    "back": "back",
+    "pullback": "pullback",
     **dict.fromkeys(("cells", "put", "store", "get", "collect", "cell_zeros"), "cells"),
     **dict.fromkeys((row.name for row in ACTS.values() if row.resource), "effect"),
     **dict.fromkeys((row.name for row in ACTS.values() if row.draw), "random"),

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..core.errors import counted
 from ..core.graph import Graph
+from ..core.phases import Phases
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value
 from ..interp.event import Event, Token
 from .collapse import LARGEST
 from .moment import brief
 from .view import Badge, Kind, View
-from .words import short
+from .words import phase_title, short
 
 SIBLINGS = 12
 """So many activations stand below one, where there are too many for all."""
@@ -56,11 +57,54 @@ def _first(tags: Sequence[Tag], most: int) -> list[Tag]:
     return list(kept)
 
 
+class Gates:
+    """Which tokens come into activations and go out of them, and in which phase of these (docs/gradients.md)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        has_phases = any(node.phase for node in graph.nodes)
+        phases = Phases(graph) if has_phases else None
+        self._phases = [0 if phases is None else phases.of(number) for number in range(len(graph.nodes))]
+        fed = (edge.node for node in graph.nodes if node.op == "reenter" for edge in node.outputs[0].edges)
+        self._adjoints = set(fed)
+        """The merges that have the adjoint of a loop variable in each iteration."""
+
+    def phase(self, number: int) -> int:
+        """The phase that a merge, which something came to, or a return belongs to."""
+        node = self._graph.nodes[number]
+        return node.phase if node.op == "return" else self._phases[number]
+
+    def coming(self, event: Event) -> Iterable[Token]:
+        """The tokens that a firing sends as arguments and loop variables, or that have come as adjoints of these."""
+        number = event.token.node
+        if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
+            return event.sent
+        return (event.token,) if number in self._adjoints else ()
+
+    def said(self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]) -> Iterator[tuple[str, str]]:
+        """For each phase of a call what came in and what went out: `3.0`, `6.0`, and `` where nothing has come."""
+        takes, makes = ([(self.phase(node), value) for node, value in each] for each in (given, came))
+        for phase in dict.fromkeys([0, *sorted(phase for phase, _ in takes)]):
+            said = (", ".join(brief(value) for at, value in each if at == phase) for each in (takes, makes))
+            yield next(said), next(said)
+
+
+def called_so(name: str, phases: Iterable[tuple[str, str]]) -> str:
+    """A call in all its phases.
+
+    >>> called_so("square", [("3.0", "9.0"), ("1.0", "6.0")]), called_so("f", [("2", "")])
+    ('square(3.0) = 9.0, pullback(1.0) = 6.0', 'f(2)')
+    """
+    titled = ((phase_title(at) if at else name, said) for at, said in enumerate(phases))
+    return ", ".join(f"{title}({taken}) = {made}" if made else f"{title}({taken})" for title, (taken, made) in titled)
+
+
 class Tree:
     """What a run says of its activations."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event]) -> None:
         self.graph = graph
+        self.gates = Gates(graph)
         self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
         self.firings: Counter[Tag] = Counter()
         self.closed: set[Tag] = set()
@@ -80,34 +124,35 @@ class Tree:
         if event.fired:
             tag, node = event.token.tag, self.graph.nodes[event.token.node]
             self.firings[tag] += 1
-            for token in self._opening(event):
+            for token in self.gates.coming(event):
                 self.given.setdefault(token.tag, {})[token.node] = token.value
             if node.op == "return" and event.outputs:
                 self.came.setdefault(tag, {})[event.token.node] = event.outputs[0][1]
         self.closed.update(closed.tag for closed in event.closed)
-
-    def _opening(self, event: Event) -> Iterator[Token]:
-        """The tokens that a firing sent into another activation that it opens, or that are its arguments."""
-        if self.graph.nodes[event.token.node].op in ("call", "enter", "next_iteration"):
-            yield from event.sent
 
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         if tag.site.kind == "loop":
             given = ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in self._given(tag))
             return f"{tag.last}: {given}"
-        gave = self.gave(tag)
-        return f"{self.called(tag)} = {gave}" if gave else self.called(tag)
+        return called_so(self._callee(tag), self._phases(tag))
 
     def called(self, tag: Tag) -> str:
         """A call, without what came of it: `fib(3)`; an iteration as in its title."""
         if tag.site.kind == "loop":
             return self.title(tag)
-        return f"{self.callees.get(tag.site, '?')}({', '.join(brief(value) for _, value in self._given(tag))})"
+        taken, _ = next(iter(self._phases(tag)))
+        return f"{self._callee(tag)}({taken})"
 
     def gave(self, tag: Tag) -> str:
-        """The results of a call; empty where none have come."""
-        return ", ".join(brief(value) for _, value in sorted(self.came.get(tag, {}).items()))
+        """The results of a call, and of its further phases; empty where none have come."""
+        return self.title(tag).removeprefix(self.called(tag)).removeprefix(" = ").removeprefix(", ")
+
+    def _callee(self, tag: Tag) -> str:
+        return self.callees.get(tag.site, "?")
+
+    def _phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
+        return self.gates.said(self._given(tag), sorted(self.came.get(tag, {}).items()))
 
     def about(self, tag: Tag) -> str:
         firings = counted(self.firings[tag], "firing")

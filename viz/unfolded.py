@@ -137,6 +137,8 @@ class _Unfolding:
             return "call"
         if op == "next_iteration":
             return "back"
+        if op == "back" and self.events[sender].outputs[0][0] == 0:
+            return "before"
         return "predicate" if node.op == "switch" and port == 1 else "data"
 
     def cluster(self, tag: Tag) -> Cluster:

@@ -15,16 +15,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Kind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
-    "next_iteration", "cells", "effect", "random", "breakpoint", "argument", "result", "activation", "iteration",
-    "folded", "folded_loop", "unknown",
+    "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result",
+    "activation", "iteration", "folded", "folded_loop", "unknown",
 ]  # fmt: skip
 """What a box is, as far as looks go."""
 
-Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "control", "cell", "below"]
+Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "before", "control", "cell", "below"]
 """What an arrow is, as far as looks go."""
 
-Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch"]
-"""What a cluster is, as far as looks go; a loop has parts, a cond branches."""
+Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback"]
+"""What a cluster is, as far as looks go; a loop has parts, a cond branches, and each of them may have pullbacks."""
 
 Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
 """What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a

@@ -67,6 +67,10 @@ class Words:
                 return f"next {self._variable(number)}", ""
             case "exit":
                 return f"exit {self._operand(number, 0)}", node.name
+            case "reenter":
+                return f"reenter {self._variable(number)}", ""
+            case "back":
+                return f"back {self._operand(number, 0)}", node.name
         operands = [self._operand(number, port) for port in range(len(node.ports) - node.triggered)]
         return formula(node.op, operands, node.attributes), node.name
 
@@ -87,14 +91,14 @@ class Words:
         return " | ".join(map(self._value, self._sources.get(Edge(number, port), ()))) or "?"
 
     def _value(self, source: Source) -> str:
-        """The name of a value, which it keeps in a switch and an enter."""
+        """The name of a value, which it keeps in a switch, an enter and a back."""
         seen = set()
         while source not in seen:
             seen.add(source)
             if source.node < 0:
                 return self._graph.arguments[source.output][0]
             node = self._graph.nodes[source.node]
-            if node.op not in ("switch", "enter") or not node.ports:
+            if node.op not in ("switch", "enter", "back") or not node.ports:
                 return short(node.name)
             if node.ports[0] is not None:
                 return str(node.ports[0])
@@ -113,3 +117,12 @@ def short(name: str) -> str:
 def titled(word: str, name: str) -> str:
     """A title of a cluster: `while i`, but `cond_1` alone says it all."""
     return name if name.startswith(word) else f"{word} {name}"
+
+
+def phase_title(phase: int) -> str:
+    """What a further phase is called: `pullback`, and from there on with how many there are.
+
+    >>> phase_title(1), phase_title(3)
+    ('pullback', 'pullback_3')
+    """
+    return "pullback" if phase == 1 else f"pullback_{phase}"

@@ -3,16 +3,21 @@
 What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the
 first, a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
 active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, last first.
+
+What goes back through a node n is called `back_n`, and the adjoint of a value v, or what it is so far, `d_v`; with a
+number behind it where there are several, such that `core.names` tells what it goes back through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ..act import row_of
 from ..errors import Invalid
+from ..names import ADJOINT, BACK, numbered
 from ..op import OPS, Op
 from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import HandleType, Type
@@ -24,10 +29,14 @@ Contributions: TypeAlias = list[tuple[Operand, Operand]]
 
 
 class Writer:
-    """Writes the nodes of a phase; what gradient rules call ops with. Names are those that the function has not."""
+    """Writes the nodes of a phase; what gradient rules call ops with. Names are those that the function has not.
+
+    `going` is the beginning of the names of nodes, and what they go back through.
+    """
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
+        self.going = BACK, ""
         self.types: dict[str, Type] = {}
         self.nodes: list[Node] = []
         self.location: Location | None = None
@@ -38,7 +47,7 @@ class Writer:
         strong = [self.type(each).dtype for each in alike if isinstance(each, str | Literal)]
         given = [self.operand(each, strong[0] if strong else None) for each in operands]
         made = row.types(*map(self.type, given), **attributes)
-        name = self.fresh(op)
+        name = self.fresh(*self.going)
         self.add(Node(op, tuple(given), (Var(name, made),), (), tuple(attributes.items()), self.location))
         return name
 
@@ -59,17 +68,21 @@ class Writer:
     def know(self, variables: Iterable[Var]) -> None:
         self.types.update((variable.name, variable.type) for variable in variables)
 
-    def fresh(self, wanted: str) -> str:
-        name, count = wanted, 0
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
+    def fresh(self, beginning: str, of: str) -> str:
+        name = numbered(beginning, of, self.taken)
         self.taken.add(name)
         return name
 
     def adjoint(self, of: str) -> str:
         """A name for the adjoint of a value."""
-        return self.fresh(of if of.startswith("d_") else f"d_{of}")
+        return self.fresh(ADJOINT, of)
+
+    @contextmanager
+    def toward(self, value: str) -> Iterator[None]:
+        """What is written meanwhile is the adjoint of a value."""
+        before, self.going = self.going, (ADJOINT, value)
+        yield
+        self.going = before
 
 
 def _put(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
@@ -217,7 +230,7 @@ class Reverser:
             writer.know([variable])
             self.contribute(of, result, variable.name, writer)
         for node in reversed(phase.nodes):
-            writer.location = node.location
+            writer.location, writer.going = node.location, (BACK, node.name)
             self.node(of, node, writer)
         chosen = phase.parameters if number else [phase.parameters[at] for at in of.parameters]
         writer.location = None
@@ -230,7 +243,8 @@ class Reverser:
         """Add to the adjoint of a value, where it has one."""
         if isinstance(operand, str) and of.area.is_active(operand):
             known = of.adjoints.get(operand)
-            of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
+            with writer.toward(operand):
+                of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
 
     def adjoint(self, of: Reversal, name: str, writer: Writer) -> Operand:
         """The adjoint of a value, all uses having been met; zero where there are none."""
@@ -238,15 +252,22 @@ class Reverser:
             return of.adjoints[name]
         type_ = writer.type(name)
         if isinstance(type_.dtype, HandleType):
-            return writer("cell_zeros", name)
+            with writer.toward(name):
+                return writer("cell_zeros", name)
         zero = literal(0.0, Type(type_.dtype))
-        return zero if type_.is_scalar else writer("broadcast_like", zero, name)
+        if type_.is_scalar:
+            return zero
+        with writer.toward(name):
+            return writer("broadcast_like", zero, name)
 
     def fitting(self, adjoint: Operand, variable: Var, writer: Writer) -> Operand:
         """The adjoint with the shape of its value, as far as types know."""
         if isinstance(variable.type.dtype, HandleType):
             return adjoint
-        return adjoint if variable.type.admits(writer.type(adjoint)) else writer("sum_like", adjoint, variable.name)
+        if variable.type.admits(writer.type(adjoint)):
+            return adjoint
+        with writer.toward(variable.name):
+            return writer("sum_like", adjoint, variable.name)
 
     def node(self, of: Reversal, node: Node, writer: Writer) -> None:
         """The adjoints of a node's operands, from those of its results."""
@@ -290,8 +311,7 @@ class Reverser:
         operands = operands_of(node)
         inputs = tuple(self.adjoint(of, node.results[at].name, writer) for at in given)
         types = self.made(of, root, number, taken)
-        names = [self.name_of(operands[at], writer) for at in taken]
-        results = tuple(Var(name, type_) for name, type_ in zip(names, types, strict=True))
+        results = tuple(Var(writer.fresh(BACK, node.name), type_) for type_ in types)
         writer.add(Node("pullback", inputs, results, (), ((PULLED, of.before[root.name]),), node.location))
         of.before[root.name] = results[0].name
         for at, result in zip(taken, results, strict=True):
@@ -308,9 +328,6 @@ class Reverser:
             region = of.area.inner[root.name][0].phases[number]
         types = [region.parameters[at].type for at in taken]
         return [adjoint_type(type_) or type_ for type_ in types]
-
-    def name_of(self, operand: Operand, writer: Writer) -> str:
-        return writer.adjoint(operand if isinstance(operand, str) else "literal")
 
 
 def _parameters(region: Region) -> set[str]:

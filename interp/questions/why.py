@@ -1,8 +1,9 @@
 """Why has this node not fired under this tag, and what could fire: questions at a moment of a run.
 
 The search goes upstream from the ports that have no token. Which node sends to a port, under which tag, is the rule of
-its op read backwards (S7 to S9): what `return` sends comes from the activation of the call, what `exit` sends from the
-last iteration of its loop or one that has not opened, all else from the same tag, its parent, or the iteration before.
+its op read backwards (S7 to S9, S17): what `return` sends comes from the activation of the call, what `exit` sends from
+the last iteration of its loop or one that has not opened, what `back` sends from the iteration after, or from the first
+one out of the loop; all else from the same tag, its parent, or the iteration before.
 It goes into no activation that has not opened; that one waits for any of the nodes that would open it. So it ends.
 
 It goes on through cells, to the stores that have been sent the number of the cell, and through bounds, to what keeps an
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from ...core.control import CONTROL
 from ...core.errors import TagloomError, Usage
-from ...core.graph import Edge
+from ...core.graph import Edge, Source
 from ...core.tag import Site, Tag
 from ..event import Cell, Token
 from ..state import State
@@ -212,7 +213,7 @@ class _Search:
         row, sources = self.nodes[node], self.index.sources.get(Edge(node, port), ())
         if row.op == "return" and row.site != tag.site:  # S10
             return Missing(port, (Unfed(tuple(sources)),))
-        reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream(source.node, tag)]
+        reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream(source, tag)]
         return Missing(port, tuple(reasons) or (Unfed(tuple(sources)),))
 
     def sent(self, token: Arrival, sender: Number) -> Reason:
@@ -248,9 +249,9 @@ class _Search:
             op, under = "next_iteration", tag.parent.child(tag.site, tag.iteration - 1)
         return tuple(self.absent(node, under) for node in self.openers.get((op, tag.site), ())) or (Unfed(()),)
 
-    def upstream(self, node: int, tag: Tag) -> Iterator[Reason]:
-        """Why this node has sent nothing that arrives under this tag; nothing where it never could."""
-        row = self.nodes[node]
+    def upstream(self, source: Source, tag: Tag) -> Iterator[Reason]:
+        """Why this output has sent nothing that arrives under this tag; nothing where it never could."""
+        node, row = source.node, self.nodes[source.node]
         match CONTROL[row.op].to if row.op in CONTROL else "same":
             case "same":
                 yield self.absent(node, tag)
@@ -258,11 +259,31 @@ class _Search:
                 yield self.absent(node, tag.parent)
             case "next" if tag.parent is not None and tag.site == row.site and tag.iteration:
                 yield self.absent(node, tag.parent.child(tag.site, tag.iteration - 1))
+            case "iteration" if tag.parent is not None and tag.site == row.site:
+                left = self.left_at(node, tag.parent)
+                if left is None or left == tag.iteration:
+                    yield self.absent(node, tag.parent)
+            case "before" if source.output and row.site is not None:
+                below = self.index.opened(tag.child(row.site))
+                yield Unopened(tag.child(row.site)) if below is None else self.absent(node, below)
+            case "before" if tag.parent is not None and tag.site == row.site and not source.output:
+                if not self.is_last(tag):
+                    yield self.absent(node, tag.parent.child(tag.site, tag.iteration + 1))
             case "parent" if row.site is not None and row.op == "return":
                 below = self.index.opened(tag.child(row.site))
                 yield Unopened(tag.child(row.site)) if below is None else self.absent(node, below)
             case "parent" if row.site is not None:
                 yield from self.leaving(node, tag, row.site)
+
+    def left_at(self, reenter: int, tag: Tag) -> int | None:
+        """The iteration that an adjoint comes back to, where it is known: that in which the exit fired."""
+        number = self.index.sender(reenter, 1, tag)
+        return None if number is None or number < 0 else self.index.events[number].token.tag.iteration
+
+    def is_last(self, tag: Tag) -> bool:
+        """Whether a loop is known to have been left in this iteration."""
+        exits = self.openers.get(("exit", tag.site), ())
+        return any(self.index.fired(number, tag) is not None for number in exits)
 
     def leaving(self, node: int, tag: Tag, site: Site) -> Iterator[Reason]:
         """Why this exit of a loop has sent nothing: it waits in the last iteration, or for the next one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
+import math
 import subprocess
 import sys
 from collections import Counter
@@ -164,6 +165,25 @@ def test_factorial_firings(n: int) -> None:
         "multiply": inner,
     }
     assert out.firings == 9 * inner + 7 == 9 * n - 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_gradient_firings(n: int) -> None:
+    """The gradient of fac at n takes n calls, as fac does, and 17n + 5 firings.
+
+    An inner call of the split fac fires 9 nodes forwards, as fac does, and 8 back: the merge of the adjoint that comes,
+    its switch, both products, the call that sends one down and the return that brings it up again, the sum, and the
+    merge of the branches. The last one fires 6 and 4: 0.0 is a literal there. 12 more are those of the two functions
+    around it, which are called once, and hand 5.0 and a trigger on.
+    """
+    gradient = load("gradient")
+    out = gradient.main.run(float(n))
+    inner = n - 1
+    assert out.value == sum(math.prod(k for k in range(2, n + 1) if k != left) for left in range(2, n + 1))
+    assert out.activations() == {"main": 1, "grad_fac": 1, "fac_split": n}
+    assert out.firings == (9 + 8) * inner + (6 + 4) + 12 == 17 * n + 5
+    ops = firings_by_op(out)
+    assert (ops["multiply"], ops["multiply_no_nan"], ops["add"], ops["identity"]) == (inner, 2 * inner, inner, 2)
 
 
 def test_one_body_however_many_calls() -> None:

@@ -13,6 +13,8 @@ _DOES = {
     "return": "sends it back to the caller (S8)",
     "exit": "sends it out of the loop (S8)",
     "next_iteration": "sends it to the next iteration (S9)",
+    "reenter": "sends it into the iteration of port 1 (S17)",
+    "back": "sends it to the iteration before, or out (S17)",
     "cells": "makes empty cells (S13)",
     "store": "fills a cell (S13)",
     "get": "reads a cell, once it is full (S13)",

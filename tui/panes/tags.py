@@ -10,6 +10,7 @@ from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.value import Value
 from ...viz.moment import brief
 from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
+from ...viz.tags import called_so
 from ...viz.words import short
 from ..session.known import Activation, Known
 from ..session.session import Session
@@ -83,15 +84,14 @@ class _Tree:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         given = self._given(found)
         if found.tag.site.kind == "loop":
-            return f"{found.tag.last}: {', '.join(f'{name} = {brief(value)}' for name, value in given)}"
-        called = f"{self.callees.get(found.tag.site, '?')}({', '.join(brief(value) for _, value in given)})"
-        came = [brief(value) for _, (at, value) in sorted(found.came.items()) if at <= self.position]
-        return f"{called} = {', '.join(came)}" if came else called
+            return f"{found.tag.last}: {', '.join(f'{self._name(node)} = {brief(value)}' for node, value in given)}"
+        came = [(node, value) for node, (at, value) in sorted(found.came.items()) if at <= self.position]
+        return called_so(self.callees.get(found.tag.site, "?"), self.known.gates.said(given, came))
 
-    def _given(self, found: Activation) -> list[tuple[str, Value]]:
+    def _given(self, found: Activation) -> list[tuple[int, Value]]:
         """What has come in, in the order of parameters; triggers are left out."""
         given = [(node, value) for node, (at, value) in sorted(found.given.items()) if at <= self.position]
-        if found.tag == ROOT:
-            return [("", value) for _, value in given]
-        named = [(short(self.graph.nodes[node].name), value) for node, value in given]
-        return [(name, value) for name, value in named if not name.startswith("trigger")]
+        return given if found.tag == ROOT else [each for each in given if not self._name(each[0]).startswith("trigger")]
+
+    def _name(self, node: int) -> str:
+        return short(self.graph.nodes[node].name)

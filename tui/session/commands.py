@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..begin import Options
 from .activations import around
+from .adjoint import there_and_back
 from .asking import asking
 from .command import Command
 from .comparing import comparing
@@ -21,6 +22,7 @@ from .watching import watching
 GROUPS = (
     moving,
     around,
+    there_and_back,
     looking,
     asking,
     watching,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...core.graph import Graph
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.breakpoints.expression import compile_condition
-from ...interp.event import Event
+from ...interp.event import Event, Token
 from ...interp.questions.ask import tag_of
 from ...interp.travel.collector import LONG, set_aside
 from ...interp.travel.history import History
+from ...viz.tags import Gates
 from .focus import Focus
-
-_OPENING = ("call", "enter", "next_iteration")
 
 
 @dataclass(slots=True)
@@ -46,6 +45,7 @@ class Known:
         """The numbers of the events that end a wave."""
         self.traps: list[int] = []
         self.in_wave = 0
+        self.gates = Gates(history.graph)
         self._matching: tuple[object, list[int], int] = (None, [], 0)
         visible = history.graph.arguments[history.graph.hidden :]
         pairs = zip(visible, history.arguments, strict=False)
@@ -64,10 +64,8 @@ class Known:
         if event.inputs is not None:
             self.in_wave += 1
             self.fired.setdefault(token.node, []).append(number)
-            op = graph.nodes[token.node].op
-            if op in _OPENING:
-                self._open(number, event)
-            elif op == "return" and event.outputs and token.tag in self.activations:
+            self._open(number, self.gates.coming(event))
+            if graph.nodes[token.node].op == "return" and event.outputs and token.tag in self.activations:
                 self.activations[token.tag].came[token.node] = (number + 1, event.outputs[0][1])
             if event.trap is not None:
                 self.traps.append(number)
@@ -79,8 +77,8 @@ class Known:
             self.wave_ends.append(number)
             self.in_wave = 0
 
-    def _open(self, number: int, event: Event) -> None:
-        for token in event.sent:
+    def _open(self, number: int, coming: Iterable[Token]) -> None:
+        for token in coming:
             found = self.activations.get(token.tag)
             if found is None:
                 found = self.activations[token.tag] = Activation(token.tag, number + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from ...interp.questions.adjoints import Adjoints
 from ...interp.travel.history import History
 from ..begin import Start
 from .known import Known
@@ -26,10 +27,12 @@ class Run:
     """What was changed there, in words."""
     stops: Stops = field(init=False)
     known: Known = field(init=False)
+    adjoints: Adjoints = field(init=False)
 
     def __post_init__(self) -> None:
         self.stops = Stops(self.history.graph)
         self.known = Known(self.history)
+        self.adjoints = Adjoints(self.history.graph)
 
     def firings(self, node: int) -> list[int]:
         """The numbers of the events at which a node has fired, up to the present position. An event is looked at once,

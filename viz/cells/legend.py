@@ -17,13 +17,16 @@ MEANINGS: dict[Link, str] = {
     "order": "order of effects",
     "call": "call, return",
     "back": "next iteration",
+    "before": "iteration before",
     "control": "decides",
     "cell": "through a cell",
     "below": "is below",
 }
 """What arrows mean."""
 
-_SHORTENED: tuple[Kind, ...] = ("merge", "switch", "call", "return", "enter", "exit", "next_iteration")
+_SHORTENED: tuple[Kind, ...] = (
+    "merge", "switch", "call", "return", "enter", "exit", "next_iteration", "reenter", "back", "pullback",
+)  # fmt: skip
 """Kinds of boxes that say what they are in words, if there is room."""
 
 _OBVIOUS: tuple[Kind, ...] = ("argument", "result")

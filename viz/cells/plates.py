@@ -30,6 +30,9 @@ ENDS: dict[Kind, tuple[str, str]] = {
     "enter": ("[", ">"),
     "exit": ("<", "]"),
     "next_iteration": ("/", "/"),
+    "reenter": ("[", ">"),
+    "back": ("\\", "\\"),
+    "pullback": ("<", "]"),
     "cells": ("((", "))"),
     "breakpoint": ("[[", "]]"),
 }

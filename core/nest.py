@@ -1,7 +1,7 @@
 """Which loop each node of a graph stands in, and which loop each loop stands in.
 
 Read off the edges alone, in the order in which tokens would come, so that it has an answer for graphs that break
-the rules too. A loop holds its gates (enter, next_iteration, exit) and whatever lives between them.
+the rules too. A loop holds its gates (enter, next_iteration, exit; reenter and back) and whatever lives between them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ..core.graph import Graph, Output
-from ..core.tag import Site
+from .graph import Graph, Output
+from .tag import Site
 
 Home: TypeAlias = Site | None
 """The innermost loop around something, or None for the body of a function."""
 
-GATES = ("enter", "next_iteration", "exit")
+GATES = ("enter", "next_iteration", "exit", "reenter", "back")
 """The ops that stand in the loop they are the gates of."""
 
 
@@ -63,10 +63,16 @@ class Nesting:
                 if node.site is not None and node.site not in self.around(home):
                     self._loops.setdefault(node.site, home)
                 lives = node.site
-            case "next_iteration":
+            case "next_iteration" | "reenter":
                 lives = node.site
             case "exit":
                 lives = self._loops.get(node.site) if node.site else home
+            case "back":
+                lives = node.site
+                out = self._loops.get(node.site) if node.site else home
+                yield from self._sent(node.outputs[1:], out)
+                yield from self._sent(node.outputs[:1], lives)
+                return
             case "call":
                 lives = None
                 yield from ((returned, home) for returned in self._returns.get(node.site, ()))

@@ -1,0 +1,37 @@
+"""Names of what runs back: which node a node of a pullback goes back through, or which value it has the adjoint of.
+
+Derivation writes them, and the debugger reads them; nothing else depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+BACK, ADJOINT = "back_", "d_"
+"""The beginnings of names: of what goes back through a node, and of the adjoint of a value."""
+
+
+def numbered(beginning: str, of: str, taken: Collection[str]) -> str:
+    """A name that is not taken, and that tells what it is of.
+
+    >>> numbered("d_", "x", {"x"}), numbered("d_", "x", {"x", "x_1", "d_x"})
+    ('d_x', 'd_x_2')
+    """
+    name, count = beginning + of, 0
+    while name in taken or (count and f"{of}_{count}" in taken):
+        count += 1
+        name = f"{beginning}{of}_{count}"
+    return name
+
+
+def told(beginning: str, name: str, known: Collection[str]) -> str | None:
+    """What a name that begins so is of, among names that are known; None where it tells nothing.
+
+    >>> told("d_", "d_x", {"x"}), told("d_", "d_x_1", {"x"}), told("d_", "d_x_1", {"x", "x_1"}), told("d_", "x", {"x"})
+    ('x', 'x', 'x_1', None)
+    """
+    of = name.removeprefix(beginning)
+    if of == name:
+        return None
+    shorter, _, number = of.rpartition("_")
+    return of if of in known else shorter if shorter in known and number.isdigit() else None

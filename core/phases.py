@@ -1,0 +1,57 @@
+"""Which phase of a function, or of a loop, each node of a graph belongs to: what runs forwards, and what runs back.
+
+Read off the numbers of nodes, which lowering makes phase by phase (L11): a phase of a function begins with its entry
+merges, one of a loop with its `reenter`, or where it goes forwards again, its `enter`.
+
+>>> [reverses(phase) for phase in range(1, 8)]
+[0, 1, 0, 3, 2, 1, 0]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TypeAlias
+
+from .graph import Graph
+from .nest import Nesting
+from .tag import Site
+
+Home: TypeAlias = str | Site
+"""A function by its name, or a loop by its site."""
+
+
+class Phases:
+    """The home of each node, and the phase of it that the node belongs to, the first being 0."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nesting = Nesting(graph)
+        self.homes: list[Home] = [self.nesting.of(n) or node.function for n, node in enumerate(graph.nodes)]
+        self._begun: dict[Home, list[tuple[int, int]]] = {}
+        first: dict[tuple[Home, int], int] = {}
+        for number, node in enumerate(graph.nodes):
+            if node.phase and node.op == "call":
+                for edge in node.outputs[0].edges:
+                    if 0 <= edge.node < len(graph.nodes):
+                        merge = graph.nodes[edge.node]
+                        key: tuple[Home, int] = (merge.function, node.phase)
+                        first[key] = min(edge.node, first.get(key, edge.node))
+            elif node.phase and node.op in ("reenter", "enter") and node.site is not None:
+                first.setdefault((node.site, node.phase), number)
+        for (home, phase), number in sorted(first.items(), key=lambda entry: entry[1]):
+            self._begun.setdefault(home, []).append((number, phase))
+
+    def at(self, home: Home, number: int) -> int:
+        """The phase of a function or loop that has begun where a node of it stands."""
+        begun = self._begun.get(home, [])
+        before = bisect_right(begun, number, key=lambda entry: entry[0])
+        return begun[before - 1][1] if before else 0
+
+    def of(self, number: int) -> int:
+        """The phase that a node belongs to."""
+        return self.at(self.homes[number], number)
+
+
+def reverses(phase: int) -> int:
+    """The phase that a further phase goes back through: each derivation adds to the phases there are as many again,
+    which go back through them from the last to the first."""
+    return (1 << phase.bit_length()) - 1 - phase
