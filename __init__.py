@@ -212,6 +212,7 @@ from .core.frontend.standard.statistics import (
     sum,
     var,
 )
+from .core.frontend.tape import Tape
 from .core.graph import Builder, Graph
 from .core.lower import lower
 from .core.program import Program
@@ -241,7 +242,7 @@ _display.slot.draw, _display.slot.play = _notebook.display, _notebook.play
 __all__ = [
     "Array", "Breakpoints", "Broken", "Builder", "Cells", "Crash", "Deadlock", "Disagreement", "Document", "EventLog",
     "Exhausted", "Function", "Graph", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord",
-    "Program", "Script", "TagloomError", "Trap", "Type", "Usage", "World", "__array_namespace_info__", "abs", "acos",
+    "Program", "Script", "TagloomError", "Tape", "Trap", "Type", "Usage", "World", "__array_namespace_info__", "abs", "acos",
     "acosh", "add", "all", "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype",
     "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",
