@@ -12,6 +12,8 @@ from ..core.errors import Usage, counted
 from ..core.frontend.annotation import Source
 from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
 from ..core.frontend.source import here
+from ..core.frontend.standard.common import type_of
+from ..core.frontend.standard.creation import zeros_like
 from ..core.frontend.structure import flatten, unflatten
 from ..core.frontend.tracing import current
 from .function import Function
@@ -88,6 +90,31 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
     return inner(*arguments), lambda adjoint: pulled_back(inner, arguments, adjoint)
+
+
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of a function, and how it changes where its arguments, `primals`, change by `tangents`: nested as the
+    value, None where that is no float. The tangent of an argument that is no float does not matter.
+
+    There is no forward mode behind it. A pullback is linear in the adjoint u, which it takes to J'u; so the pullback of
+    that takes tangents t to Jt, whatever u. It costs two reverse passes.
+
+    >>> import tagloom as tl
+    >>> jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.1))
+    (10.0, 5.2)
+    """
+    inner, region = _function(function), current()
+    value = inner(*primals)
+    inner.source.check_count(len(tangents))
+    leaves, structure = flatten(value)
+    back, floats = _pullback_of(inner), [is_float(type_of(leaf)) for leaf in leaves]
+    adjoint = [zeros_like(leaf) if has else leaf for leaf, has in zip(leaves, floats, strict=True)]
+    given = (*primals, unflatten(structure, adjoint))
+    parts = zip(flatten(tuple(primals))[0], flatten(tuple(tangents))[0], strict=True)
+    moved = tuple(tangent for primal, tangent in parts if is_float(type_of(primal)))
+    if region is not None:
+        return value, traced_vjp(region, back.source, given)[1](moved)[-1]
+    return value, pulled_back(back, given, moved)[-1]
 
 
 def pulled_back(function: Function, arguments: Sequence[Any], adjoint: Any) -> tuple[Any, ...]:
