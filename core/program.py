@@ -119,13 +119,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase."""
+    """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase.
+
+    While a program is differentiated, a function may have a `rule`: the name of the one that gives the adjoints of its
+    first parameters, instead of its own reverse pass (`derive.ruled`). In the end none has.
+    """
 
     name: str
     body: Region
     results: tuple[Type, ...]
     location: Location | None = None
     pullbacks: tuple[tuple[Type, ...], ...] = ()
+    rule: str | None = None
 
     def returns(self, phase: int) -> tuple[Type, ...]:
         """The types of the results of a phase, the first being 0."""
@@ -151,10 +156,10 @@ class Program(Drawn):
         return self[self.entry]
 
     def reachable(self) -> tuple[Function, ...]:
-        """The functions that a run may call, the entry first, then in order of their first call."""
+        """The functions that a run may call, the entry first, then in order of their first call; rules too."""
         order = [self.entry]
         for name in order:  # grows while it is walked
-            for node in self[name].body.walk():
-                if node.op == "call" and node.attribute("function") not in order:
-                    order.append(node.attribute("function"))
+            called = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
+            rule = self[name].rule
+            order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]
         return tuple(self[name] for name in order)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
+from ..core.act import ACTS
 from ..core.derive.resolve import resolve
 from ..core.display import Drawn
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.concrete import all_like
 from ..core.frontend.inference import Trace, call
+from ..core.frontend.recording import RECORDERS, record_call
 from ..core.frontend.source import here
 from ..core.frontend.structure import Form, Structure, leaf_names, unflatten
 from ..core.frontend.symbol import Symbol
@@ -41,6 +44,8 @@ class Traced:
     structure: Structure
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The Python functions that it calls, by the names that they have in it."""
+    constants: tuple[Any, ...] = ()
+    """The concrete arrays that it has as literals."""
 
 
 class Function(Drawn):
@@ -48,6 +53,9 @@ class Function(Drawn):
 
     Called inside another function's trace it becomes a call; called with concrete arguments it runs.
     """
+
+    pulled: ClassVar[Callable[[Function, Sequence[Any], Any], tuple[Any, ...]]]
+    """Set by `gradient`: the adjoints of arguments, by that of the result."""
 
     def __init__(self, python: Callable[..., Any], read: Callable[[Any], Source] = read_source) -> None:
         """`read` reads its parameters and annotations when they are first wanted."""
@@ -93,7 +101,18 @@ class Function(Drawn):
             raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
             raise outcome.error
-        return all_like(arguments, outcome.value)
+        result = all_like(arguments, outcome.value)
+        if RECORDERS.get():
+            self._record(arguments, result)
+        return result
+
+    def _record(self, arguments: Sequence[Any], result: Any) -> None:
+        """Tell the tapes under way of a call, whose reverse pass is a run of its own."""
+        traced = self.trace(*arguments)
+        nodes = (node for function in traced.program.functions for node in function.body.walk())
+        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
+        pullback = partial(Function.pulled, self, arguments)
+        record_call(self.name, arguments, result, pullback, constants=traced.constants, draws=draws)
 
     def run(
         self,
@@ -153,6 +172,10 @@ class Function(Drawn):
         self._check_unnamed(named)
         return self._trace(self._taken_apart(arguments)[1])
 
+    def forms(self, *arguments: Any) -> tuple[Form, ...]:
+        """How concrete arguments nest, and the types that they are traced with."""
+        return self._taken_apart(arguments)[1]
+
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:
             return type_of(argument)
@@ -211,7 +234,7 @@ class Function(Drawn):
             broken = graph_problems(graph)
             if broken:
                 raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-            self._traced[forms] = Traced(program, graph, structure, trace.callbacks)
+            self._traced[forms] = Traced(program, graph, structure, trace.callbacks, tuple(trace.constants))
         return self._traced[forms]
 
 

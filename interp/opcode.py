@@ -91,7 +91,7 @@ def _may_trap(arm: Arm) -> bool:
 
 
 def _arms(row: Op) -> Iterator[Arm]:
-    if row.name == "identity" or row.scalar is None:
+    if row.name in ("identity", "stop_gradient") or row.scalar is None:
         return
     if row.name == "astype":
         yield from _conversions()
@@ -160,7 +160,7 @@ def code_of(node: Node, types: Sequence[Type], is_result: bool) -> int:
 
 def _scalar_code(row: Op, operands: Sequence[DType], result: DType) -> int:
     match row.name:
-        case "identity":
+        case "identity" | "stop_gradient":
             return Code.PASS
         case "astype":
             return _conversion_code(operands[0], result)

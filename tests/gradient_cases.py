@@ -69,7 +69,7 @@ DOMAINS = {
     **dict.fromkeys(("asin", "acos", "atanh", "log1p", "tan"), "inside"),
     **dict.fromkeys(("acosh", "divide"), "above"),
 }
-FLAT = ("floor_divide", "floor", "ceil", "trunc", "round", "sign", "nextafter", "slogdet_sign")
+FLAT = ("floor_divide", "floor", "ceil", "trunc", "round", "sign", "nextafter", "slogdet_sign", "stop_gradient")
 """Ops whose results stay the same as far as they do not jump, or are said to: `nextafter` is for who asks of bits."""
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (2,)), ((1,), (0,))]
 MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])

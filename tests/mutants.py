@@ -59,7 +59,13 @@ SUBJECTS = {
         ("tests/interp/questions",),
     ),
     "gradients": Subject(
-        ("core/derive/activity.py", "core/derive/reverse.py", "core/derive/resolve.py", "core/loops.py", "core/later.py"),
+        (
+            "core/derive/activity.py",
+            "core/derive/reverse.py",
+            "core/derive/resolve.py",
+            "core/loops.py",
+            "core/later.py",
+        ),
         ("tests/core/derive", "tests/test_gradient_laws.py"),
     ),
     "breakpoints": Subject(

@@ -45,14 +45,15 @@ for row in """
     f: sqrt exp log sin cos tanh tan asin acos atan sinh cosh asinh acosh atanh expm1 log1p log2 log10 signbit
     f f: divide atan2 copysign | biu biu: bitwise_and bitwise_or bitwise_xor | biu: bitwise_invert | b: logical_not
     iuf: negative abs sum floor ceil trunc round sign isfinite isinf isnan | b b: logical_and logical_or logical_xor
-    iu iu: bitwise_left_shift bitwise_right_shift | iuf iuf: matmul | biuf: identity astype | biuf biuf: equal not_equal
-    b biuf biuf: where
+    iu iu: bitwise_left_shift bitwise_right_shift | iuf iuf: matmul | biuf: identity stop_gradient astype
+    biuf biuf: equal not_equal | b biuf biuf: where
 """.replace("\n", "|").split("|"):
     TAKES |= {name: row.partition(":")[0].split() for name in row.partition(":")[2].split()}
 
 OF_C = {name: of_c(name) for name in TAKES if name == "pow" or (TAKES[name][0] == "f" and hasattr(math, name))}
-OF_NUMPY = {name: getattr(np, name) for name in TAKES if name not in ("pow", "identity", "astype")}
-OF_NUMPY |= {"pow": lambda a, b: np.power(a, b + np.zeros_like(a)), "identity": np.copy}  # not one exponent for all
+OF_NUMPY = {name: getattr(np, name) for name in TAKES if name not in ("pow", "identity", "stop_gradient", "astype")}
+OF_NUMPY |= {"pow": lambda a, b: np.power(a, b + np.zeros_like(a))}  # not one exponent for all
+OF_NUMPY |= dict.fromkeys(("identity", "stop_gradient"), np.copy)
 OF_NUMPY |= {"minimum": lambda a, b: np.where((a <= b) | (a != a), a, b)}
 OF_NUMPY |= {"maximum": lambda a, b: np.where((a >= b) | (a != a), a, b)}
 TRAPS = {f"bitwise_{way}_shift": (lambda b: b < 0, "shift by a negative number") for way in ("left", "right")}

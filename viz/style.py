@@ -163,7 +163,7 @@ SIGNS: dict[Mark, Sign] = {
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), "comparison"),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not", "where"), "logic"),
-    "identity": "literal",
+    **dict.fromkeys(("identity", "stop_gradient"), "literal"),
     "merge": "merge",
     "switch": "switch",
     "call": "call",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..act import ACTS
 from ..program import PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type, element_type
+from .ruled import mattering, parts_of
 
 
 @dataclass(eq=False)
@@ -124,6 +125,8 @@ class Activity:
 
     def function(self, function: Function, area: Area) -> None:
         self.enter(area, 0, self.parameters[function.name])
+        if function.rule is not None:
+            self.add(area.useful, [variable.name for variable in parts_of(self.program, function).by])
         for phase in range(1, len(area.phases)):
             self.enter(area, phase, range(len(area.phases[phase].parameters)))
         for phase in range(len(area.phases)):
@@ -157,7 +160,7 @@ class Activity:
             root, number = area.chain(node)
             positions = [at for at, varies in enumerate(varied[len(node.inputs) - len(operands_of(node)) :]) if varies]
             if root.op == "call":
-                depends = any(varied) or any(each in area.varied for each in self.given(area, root, number))
+                depends = any(each in area.varied for each in self.given(area, root, number + 1))
                 found: Sequence[bool] = [depends] * len(node.results)
             else:
                 found = self.forwards_below(area, root, number, positions)
@@ -165,9 +168,20 @@ class Activity:
             self.add(area.varied, [result.name for result, varies in pairs if varies and is_float(result)])
 
     def given(self, area: Area, root: Node, number: int) -> list[Operand]:
-        """The operands of the phases of a call before this one."""
+        """The operands of the phases of a call before this one, as far as they matter."""
         members = [each for phase in area.phases for each in phase.nodes if area.root.get(each.name) is root]
-        return [operand for each in members if area.place[each.name] < number for operand in each.inputs]
+        counting = self.mattering(root)
+        return [
+            operand
+            for each in members
+            if area.place[each.name] < number
+            for at, operand in enumerate(each.inputs)
+            if at in counting or each is not root
+        ]
+
+    def mattering(self, call: Node) -> Sequence[int]:
+        """The positions of the operands of a call on which its results depend."""
+        return mattering(self.program, self.program[call.attribute("function")])
 
     def forwards_below(self, area: Area, root: Node, number: int, positions: list[int]) -> list[bool]:
         """Which results of a phase of a cond or loop vary, these operands of it varying."""
@@ -202,7 +216,7 @@ class Activity:
 
     def want_call(self, area: Area, root: Node) -> None:
         if is_active_chain(area, root):
-            varied = [at for at, operand in enumerate(root.inputs) if area.is_active(operand)]
+            varied = [at for at in self.mattering(root) if area.is_active(root.inputs[at])]
             useful = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
             self.want(root.attribute("function"), varied, useful)
 

@@ -13,6 +13,7 @@ from ..types import Type
 from ..value import literal
 from .activity import Activity, is_float
 from .reverse import Reverser, Writer
+from .ruled import without_rules
 
 MOST_PHASES = 64
 """Of one function: derivatives of the sixth order."""
@@ -28,7 +29,7 @@ def resolve(program: Program) -> Program:
     while True:
         asking = {function.name for function in program.functions if any(_asked(program, function.body))}
         if not asking:
-            return replace(program, functions=program.reachable())
+            return without_rules(program)
         program = _resolved(program, _ready(program, asking))
 
 

@@ -10,7 +10,7 @@ number behind it where there are several, such that `core.names` tells what it g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -22,7 +22,8 @@ from ..op import OPS, Op
 from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import HandleType, Type
 from ..value import Literal, literal
-from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, operands_of
+from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, is_float, operands_of
+from .ruled import parts_of
 
 Contributions: TypeAlias = list[tuple[Operand, Operand]]
 """Of some operands, what is added to their adjoints."""
@@ -128,6 +129,8 @@ class Reversal:
     adjoints: dict[str, Operand] = field(default_factory=dict)
     before: dict[str, str] = field(default_factory=dict)
     """By the name of a call's, cond's or loop's node, that of the node that began its last phase so far."""
+    ruled: Function | None = None
+    """The function whose body this is, if it has a rule."""
 
 
 class Reverser:
@@ -145,7 +148,8 @@ class Reverser:
         taken = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
         taken |= _parameters(body)
         returned = [function.returns(phase) for phase in range(len(area.phases))]
-        made = self.region(of := Reversal(area, parameters, results, returned), Writer(taken))
+        of = Reversal(area, parameters, results, returned, ruled=function if function.rule else None)
+        made = self.region(of, Writer(taken))
         returned += [tuple(of.left[phase]) for phase in reversed(range(len(area.phases)))]
         return replace(function, name=self.split(function.name), body=made, pullbacks=tuple(returned[1:]))
 
@@ -229,6 +233,8 @@ class Reverser:
             variables.append(variable)
             writer.know([variable])
             self.contribute(of, result, variable.name, writer)
+        if of.ruled is not None and not number:
+            self.rule(of, of.ruled, dict(zip(of.results, variables, strict=True)), writer)
         for node in reversed(phase.nodes):
             writer.location, writer.going = node.location, (BACK, node.name)
             self.node(of, node, writer)
@@ -239,6 +245,18 @@ class Reverser:
         made, writer.nodes = writer.nodes, outer
         return Region(tuple(variables), tuple(made), results)
 
+    def rule(self, of: Reversal, function: Function, given: Mapping[int, Var], writer: Writer) -> None:
+        """The adjoints by the rule of a function that has one, those of its active results being given."""
+        parts, rule = parts_of(self.activity.program, function), str(function.rule)
+        floats = [at for at, variable in enumerate(parts.made) if is_float(variable)]
+        adjoints = [given[at].name if at in given else self.zero(parts.made[at].name, writer) for at in floats]
+        closed = [variable.name for variable in parts.closed]
+        results = tuple(Var(writer.adjoint(variable.name), variable.type) for variable in parts.by)
+        call = Node("call", (*closed, *adjoints), results, (), (("function", rule),), function.location)
+        writer.add(call)
+        for variable, result in zip(parts.by, results, strict=True):
+            self.contribute(of, variable.name, result.name, writer)
+
     def contribute(self, of: Reversal, operand: Operand, adjoint: Operand, writer: Writer) -> None:
         """Add to the adjoint of a value, where it has one."""
         if isinstance(operand, str) and of.area.is_active(operand):
@@ -248,8 +266,9 @@ class Reverser:
 
     def adjoint(self, of: Reversal, name: str, writer: Writer) -> Operand:
         """The adjoint of a value, all uses having been met; zero where there are none."""
-        if name in of.adjoints:
-            return of.adjoints[name]
+        return of.adjoints[name] if name in of.adjoints else self.zero(name, writer)
+
+    def zero(self, name: str, writer: Writer) -> Operand:
         type_ = writer.type(name)
         if isinstance(type_.dtype, HandleType):
             with writer.toward(name):

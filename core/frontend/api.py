@@ -27,9 +27,10 @@ from .branch import (
     subregion,
     traced_branch,
 )
-from .concrete import like
+from .concrete import Concrete, like
 from .inference import at
 from .operators import Operators
+from .recording import RECORDERS, record_op
 from .source import here
 from .structure import LEAF, Structure, compared, flatten, leaf_names, unflatten
 from .symbol import Symbol
@@ -59,7 +60,11 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
             got=", ".join(at(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)),
             hint="return it from the function; only results leave",
         )
-    return like(operands, compute(op, [operand for operand in adapted if isinstance(operand, Literal)], attributes))
+    known = [operand for operand in adapted if isinstance(operand, Literal)]
+    made = like(operands, compute(op, known, attributes))
+    if RECORDERS.get() and isinstance(made, Concrete):
+        record_op(op, operands, known, attributes, made)
+    return made
 
 
 Operators.apply = staticmethod(apply)
@@ -236,12 +241,18 @@ def _predicate(value: Any, of: str) -> Traced | Literal:
 
 def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure) -> Any:
     """A variable is a concrete array, or NumPy's, where it starts as one or the body makes it one."""
-    values = [like([leaf], _admitted(leaf, None)) for leaf in leaves]
+    values = [_kept([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
         following = _following(structure, body(*unflatten(structure, values)), body)
         pairs = zip(following.leaves, values, strict=True)
-        values = [like([leaf, old], _admitted(leaf, type_of(old))) for leaf, old in pairs]
+        values = [_kept([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
     return unflatten(structure, values)
+
+
+def _kept(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
+    """A loop variable; a concrete array stays the very one that it is, which tapes know it by."""
+    admitted = _admitted(leaf, type_)
+    return leaf if isinstance(leaf, Concrete) else like(operands, admitted)
 
 
 def _admitted(value: object, type_: Type | None) -> Value:

@@ -117,7 +117,7 @@ def like(operands: Sequence[Any], value: Any) -> Any:
     """A value that was computed of these: a concrete array where one of them is, else a number of NumPy's where one is
     NumPy's, so that it keeps its dtype among Python's numbers."""
     if any(isinstance(each, Concrete) for each in operands):
-        return Concrete(literal(value))
+        return value if isinstance(value, Concrete) else Concrete(literal(value))
     is_numpy = type(value) in BY_PYTHON and any(isinstance(each, np.ndarray | np.generic) for each in operands)
     return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
 

@@ -97,3 +97,4 @@ bitwise_right_shift = _function("bitwise_right_shift")
 matmul = linalg.matmul
 where = _function("where")
 identity = _function("identity")
+stop_gradient = _function("stop_gradient")

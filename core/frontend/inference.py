@@ -23,6 +23,7 @@ from .annotation import Source
 from .source import definition, here
 from .structure import Form, Structure, compared, flatten, leaf_names, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number, weakness
+from .written import written
 
 MOST_FUNCTIONS = 1000
 """How many functions tracing finds in one program before it takes the program for an endless one."""
@@ -74,6 +75,8 @@ class Instance:
     """Whether its results were numbers that nothing wanted otherwise; their types stand, so that this ends."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
     """The Python functions that its latest trace calls; in the body they are named by their place here."""
+    made: list[Function] = field(default_factory=list)
+    """The functions that its latest trace made beside it, for custom gradients."""
 
     @property
     def where(self) -> Location:
@@ -111,6 +114,8 @@ class Trace:
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
         """The Python functions that the program calls, by the names that they have in it, when it is made."""
+        self.constants: list[Any] = []
+        """The concrete arrays that literals have been made of: tapes know such an array by being that one."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
@@ -134,7 +139,7 @@ class Trace:
                 hint=f"let a branch of tl.cond return without calling {name}",
             )
         assert entry.known is not None
-        return _written(functions, self.callbacks), entry.known.form.structure
+        return written(functions, self.callbacks), entry.known.form.structure
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
@@ -190,7 +195,7 @@ class Trace:
     def run(self, instance: Instance) -> None:
         """Trace the body of a function, on symbolic parameters."""
         instance.earlier, instance.used = tuple(instance.used or ()), {}
-        instance.error, instance.forgotten, instance.callbacks = None, False, []
+        instance.error, instance.forgotten, instance.callbacks, instance.made = None, False, [], []
         region = RegionTrace(instance, Names())
         weak = iter(instance.weak)
         for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):
@@ -319,44 +324,6 @@ def _numbers(known: Known, found: Known, position: int) -> Type:
 def at(what: object, line: Location | None) -> str:
     """A type or structure, and the line that it comes from."""
     return f"{what} ({line})" if line else str(what)
-
-
-def _written(instances: Sequence[Instance], callbacks: dict[str, Callable[..., Any]]) -> Program:
-    """The program of these functions, of which the first is the entry, named in this order; so are `callbacks`."""
-    names = Names()
-    final = {instance.name: names.fresh(instance.source.identifier) for instance in instances}
-    functions = []
-    for instance in instances:
-        assert instance.body is not None and instance.known is not None
-        called = {str(place): _callback(function, callbacks) for place, function in enumerate(instance.callbacks)}
-        body = _renamed(instance.body, final, called)
-        functions.append(Function(final[instance.name], body, instance.known.form.types, instance.where))
-    return Program(tuple(functions), functions[0].name)
-
-
-def _callback(function: Callable[..., Any], callbacks: dict[str, Callable[..., Any]]) -> str:
-    """The name of a Python function in the program: its own, or with a number where another one has that."""
-    wanted, count = getattr(function, "__name__", "callback"), 0
-    wanted = name = wanted if wanted.isidentifier() else "callback"
-    while callbacks.setdefault(name, function) is not function:
-        count += 1
-        name = f"{wanted}_{count}"
-    return name
-
-
-def _renamed(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
-    """A region whose calls name functions, and whose callbacks Python functions, as they are finally called."""
-    nodes = []
-    for node in region.nodes:
-        if node.op == "call":
-            node = replace(node, attributes=(("function", names[node.attribute("function")]),))
-        elif node.op == "callback":
-            (_, place), *more = node.attributes
-            node = replace(node, attributes=(("function", called[place]), *more))
-        elif node.regions:
-            node = replace(node, regions=tuple(_renamed(inner, names, called) for inner in node.regions))
-        nodes.append(node)
-    return replace(region, nodes=tuple(nodes))
 
 
 def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tuple[list[Value], Structure]:

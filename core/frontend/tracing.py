@@ -177,6 +177,9 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
         return symbolic
     known = getattr(value, "_tagloom_literal", None)
     if isinstance(known, Literal) and (wanted is None or wanted.admits(known.type)):
+        region = current()
+        if region is not None:
+            region.instance.trace.constants.append(value)
         return known
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(

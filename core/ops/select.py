@@ -34,6 +34,11 @@ def _same(x: Type) -> Type:
     return x
 
 
+def _computed(x: Type) -> Type:
+    _check_computable(x)
+    return x
+
+
 def _converted(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
         raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
@@ -90,6 +95,19 @@ identity = op(
 
 >>> tl.identity(3)
 3
+""",
+)
+stop_gradient = op(
+    "stop_gradient",
+    arity=1,
+    types=_computed,
+    numpy=lambda x: x,
+    scalar=lambda x: x,
+    gradient=RULES["stop_gradient"],
+    doc="""The value itself, taken for a constant where gradients are: nothing flows back through it.
+
+>>> tl.grad(lambda x: tl.stop_gradient(x) * x)(3.0)
+3.0
 """,
 )
 astype = op(

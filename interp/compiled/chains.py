@@ -205,7 +205,7 @@ def _joined(one: Shape, other: Shape) -> Shape:
 
 def _is_link(node: Node, given: Sequence[Type]) -> bool:
     """Whether each element of a node's array is computed from the operands' by itself, and has a value."""
-    if not _by_elements(node) or node.op == "identity" or node.results[0].type.is_scalar:
+    if not _by_elements(node) or node.op in ("identity", "stop_gradient") or node.results[0].type.is_scalar:
         return False
     result = Type(node.results[0].type.dtype)
     scalars = [Type(type_.dtype) for type_ in given]

@@ -226,7 +226,7 @@ class _Writer:
                     results = self.loop(node, texts)
                 case "call":
                     results = self.call(node, texts)
-                case "breakpoint" | "identity":
+                case "breakpoint" | "identity" | "stop_gradient":
                     results = texts
                 case _:
                     results = [self.compute(node, inputs, texts)]

@@ -6,9 +6,9 @@ import tagloom as tl
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.graph import Source
+from tagloom.core.nest import GATES, Home, Nesting
 from tagloom.core.place import Place, Places
 from tagloom.core.tag import ENVIRONMENT, Site
-from tagloom.core.nest import GATES, Home, Nesting
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 ROUND, OTHER = Site("g", "round", "loop"), Site("g", "other", "loop")

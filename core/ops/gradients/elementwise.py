@@ -94,5 +94,6 @@ RULES: Mapping[str, Gradient] = {
     # choosing and converting
     "where": adjoints(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
     "identity": adjoints(lambda g, z, x: g),
+    "stop_gradient": flat,
     "astype": adjoints(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
 }

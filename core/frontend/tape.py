@@ -1,0 +1,239 @@
+"""The tape: gradients of what has just run, by what was recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from ..errors import Invalid, Usage
+from ..types import Type
+from ..value import literal
+from .concrete import Concrete
+from .operators import Operators
+from .recording import RECORDERS, Record, filled_adjoint, is_float_array
+from .source import here
+from .structure import compared, flatten, leaf_names, unflatten
+from .tracing import current, to_operand
+
+
+class Tape:
+    """Records what runs at once, and runs its adjoints back.
+
+    Under `with tl.Tape() as tape`, every op and every call of a tl.function of which an operand is watched, or depends
+    on what is, is taken down. `tape.gradient` goes back through that by the same rules as `tl.grad`. What Python
+    decided meanwhile is not seen: branches and loops are recorded as what they did.
+
+    Values are known by identity: which array of tagloom's it is, and not what it holds. So Python's numbers and NumPy's
+    arrays cannot be watched; `tl.asarray` makes one of them that can, and what ops make of it is one again. What
+    `float(x)`, or a function of NumPy, makes of an array is a constant.
+
+    Tapes nest: an outer one records the ops of the inner one's reverse pass. One tape gives one gradient, and then
+    forgets all, unless it is `persistent`.
+
+    >>> import tagloom as tl
+    >>> x = tl.asarray(3.0)
+    >>> with Tape() as outer:
+    ...     outer.watch(x)
+    ...     with Tape() as tape:
+    ...         tape.watch(x)
+    ...         y = x * x
+    ...     slope = tape.gradient(y, x)
+    >>> slope, outer.gradient(slope, x)
+    (asarray(6., dtype=float64), asarray(2., dtype=float64))
+    """
+
+    def __init__(self, *, persistent: bool = False) -> None:
+        self.persistent = persistent
+        self._records: list[Record] = []
+        self._known: dict[Any, Concrete] = {}
+        """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
+        self._spent = False
+
+    def __repr__(self) -> str:
+        return f"<tape of {len(self._records)} steps{', recording' * self._is_recording}>"
+
+    def __enter__(self) -> Tape:
+        if current() is not None:
+            hint = "in a tl.function, tl.grad and tl.vjp give gradients"
+            raise Usage("a tape records what runs at once, and nothing runs while a function is traced", hint=hint)
+        if self._is_recording:
+            raise Usage("this tape is recording already", where=here())
+        if self._spent:
+            self.reset()
+        self._begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def watch(self, values: Any) -> None:
+        """Record what depends on these from now on: arrays of floats, nested at will.
+
+        Raises Usage for anything else: Python's numbers have no identity to be known by.
+        """
+        leaves, structure = flatten(values)
+        for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
+            if not is_float_array(leaf):
+                hint = "x = tl.asarray(3.0), and use that x"
+                if isinstance(leaf, Concrete):
+                    hint = "integers and bools have no adjoint; convert with tl.astype(x, tl.float64)"
+                elif isinstance(leaf, list | tuple):
+                    hint = "a list is an array; write a tuple of several"
+                raise Usage(
+                    f"a tape watches arrays of floats, by their identity, and {name} is none",
+                    where=here(),
+                    required="an array that tl.asarray has made, or an op",
+                    got=repr(leaf)[:80],
+                    hint=hint,
+                )
+        self._known.update((self._key(leaf), leaf) for leaf in leaves)
+
+    def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
+        """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
+
+        `target` may nest, and `adjoints` nest as it does. A source that the target does not depend on has zeros.
+
+        Raises Usage for a source that the tape does not know, since it was not watched or is another object, and for a
+        target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule.
+        """
+        if current() is not None:
+            raise Usage("a tape's gradient is not traced", where=here(), hint="call it outside of the tl.function")
+        if self._spent:
+            hint = "tl.Tape(persistent=True) gives as many as are asked for"
+            raise Usage("this tape has given its gradient, and has forgotten all", where=here(), hint=hint)
+        results, given = self._given(target, adjoints)
+        wanted, structure = flatten(sources)
+        self._check_known(leaf_names(structure, "source"), wanted)
+        records = list(self._records)
+        if not self.persistent:
+            self._end()
+            self.reset()
+            self._spent = True
+        found = self._pulled_back(records, results, given, wanted)
+        return unflatten(structure, [filled_adjoint(found.get(self._key(leaf)), leaf) for leaf in wanted])
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Under `with tape.stop_recording()` this tape takes nothing down."""
+        if not self._is_recording:
+            raise Usage("this tape is not recording", where=here())
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def reset(self) -> None:
+        """Forget all that was recorded and watched, as a new tape."""
+        self._records, self._known, self._spent = [], {}, False
+
+    def record(self, record: Record) -> None:
+        """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
+        if any(self._key(operand) in self._known for operand in record.operands):
+            made = [result for result in record.results if is_float_array(result)]
+            self._known.update((self._key(result), result) for result in made)
+            if made:
+                self._records.append(record)
+
+    def knows(self, value: Concrete) -> bool:
+        """Whether a value is watched, or depends on what is."""
+        return self._key(value) in self._known
+
+    @property
+    def _is_recording(self) -> bool:
+        return any(each is self for each in RECORDERS.get())
+
+    def _begin(self) -> None:
+        RECORDERS.set((*RECORDERS.get(), self))
+
+    def _end(self) -> None:
+        RECORDERS.set(tuple(each for each in RECORDERS.get() if each is not self))
+
+    def _key(self, value: Any) -> Any:
+        """What a value is known by."""
+        return id(value)
+
+    def _add(self, known: Any, more: Any) -> Any:
+        """Two contributions to one adjoint."""
+        return Operators.apply("add", known, more)
+
+    def _given(self, target: Any, adjoints: Any) -> tuple[list[Concrete], list[Any]]:
+        """The floats that are differentiated, and their adjoints."""
+        results, structure = flatten(target)
+        for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
+            if not isinstance(leaf, Concrete):
+                hint = "float(x), int(x) and functions of NumPy leave what tapes record"
+                required = "an array of tagloom's"
+                raise Usage(f"{name} was not recorded", where=here(), required=required, got=repr(leaf)[:80], hint=hint)
+        floats = [leaf for leaf in results if is_float_array(leaf)]
+        if adjoints is None:
+            if len(results) != 1 or not floats or floats[0].shape != ():
+                raise Invalid(
+                    "the gradient of something else than one float",
+                    rule="D3",
+                    where=here(),
+                    required="float64 or float32, of no axes",
+                    got=", ".join(str(leaf._type) for leaf in results),
+                    hint="give `adjoints`, nested as the target, as in tl.ones_like(y)",
+                )
+            return floats, [Concrete(literal(1.0, Type(floats[0].dtype)))]
+        given, form = flatten(adjoints)
+        if form != structure:
+            required, got = compared(structure, form)
+            raise Invalid("an adjoint nests as the result does", rule="D3", where=here(), required=required, got=got)
+        pairs = zip(given, results, strict=True)
+        return floats, [fitting_adjoint(leaf, result) for leaf, result in pairs if is_float_array(result)]
+
+    def _check_known(self, names: Sequence[str], sources: Sequence[Any]) -> None:
+        for name, leaf in zip(names, sources, strict=True):
+            if not isinstance(leaf, Concrete) or not self.knows(leaf):
+                hint = "tape.watch(x) comes first, and what is used and asked about is that very x"
+                if isinstance(leaf, list):
+                    hint = "a list is an array; write a tuple of several"
+                raise Usage(f"the tape does not know {name}", where=here(), got=repr(leaf)[:80], hint=hint)
+
+    def _pulled_back(
+        self, records: Sequence[Record], results: Iterable[Concrete], given: Iterable[Any], wanted: Sequence[Concrete]
+    ) -> dict[Any, Any]:
+        """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
+        sources = {self._key(leaf) for leaf in wanted}
+        concerned = set(sources)
+        for record in records:
+            if any(self._key(operand) in concerned for operand in record.operands):
+                concerned.update(map(self._key, record.results))
+        found: dict[Any, Any] = {}
+
+        def contribute(value: Concrete, adjoint: Any) -> None:
+            key = self._key(value)
+            if adjoint is not None and key in concerned:
+                found[key] = self._add(found[key], adjoint) if key in found else adjoint
+
+        for result, adjoint in zip(results, given, strict=True):
+            contribute(result, adjoint)
+        for record in reversed(records):
+            take: Callable[..., Any] = found.get if sources.intersection(map(self._key, record.results)) else found.pop
+            adjoints = [take(self._key(result), None) for result in record.results]
+            places = [at for at, each in enumerate(record.operands) if self._is_to_have(each, concerned)]
+            if any(adjoint is not None for adjoint in adjoints) and places:
+                for at, made in zip(places, record.pull(adjoints, places), strict=True):
+                    contribute(record.operands[at], made)
+        return found
+
+    def _is_to_have(self, operand: Concrete, concerned: set[Any]) -> bool:
+        return is_float_array(operand) and self._key(operand) in concerned
+
+
+def fitting_adjoint(adjoint: Any, of: Concrete) -> Any:
+    """An adjoint that was given, as an array of the type of its result; raises Invalid (D3) where it is of another."""
+    made = adjoint
+    if not isinstance(adjoint, Concrete):
+        made = Concrete(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
+    found = to_operand(made).type
+    if found != of._type:
+        said = "an adjoint has another type than its result"
+        raise Invalid(said, rule="D3", where=here(), required=of._type, got=found)
+    return made
