@@ -25,8 +25,9 @@ SOURCES = (
     "interp/acts.py",
     "interp/bounds.py",
     "core/frontend/__init__.py",
+    "core/derive/__init__.py",
 )
-RULE = r"([TVLSF]\d+)"
+RULE = r"([TVLSFD]\d+)"
 
 
 def plain(text: str) -> str:

@@ -1,1 +1,11 @@
-"""Differentiation: pullbacks of plain functions become those of split functions (docs/gradients.md)."""
+"""Differentiation: pullbacks of plain functions become those of split functions (docs/gradients.md).
+
+D1  What is differentiated has a rule: each op, on the way from an argument to a result, or a gradient of its own.
+D2  An order has an end: a function that takes the gradient of another is not called by that, and a function is
+    differentiated six times at most.
+D3  Gradients are by floats, and of one float of no axes; an adjoint nests as the result does, and is of its types.
+
+activity   which values an adjoint is wanted of
+reverse    the phases of a region, and behind them those that run its adjoints back
+resolve    the calls that this is done for
+"""
