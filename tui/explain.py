@@ -22,7 +22,22 @@ from ..interp.record import words
 from ..interp.reference import run_graph
 from .lessons import LESSONS, Lesson
 
-_KEEPERS = (tag, validate, validate_graph, place, lower, step, fire, state, outcome, cells, acts, bounds, frontend, derive)
+_KEEPERS = (
+    tag,
+    validate,
+    validate_graph,
+    place,
+    lower,
+    step,
+    fire,
+    state,
+    outcome,
+    cells,
+    acts,
+    bounds,
+    frontend,
+    derive,
+)
 _RULE = re.compile(r"^([TVLSFD][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
 
 
