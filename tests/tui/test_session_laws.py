@@ -23,6 +23,7 @@ from session_laws import (
     Replays,
     activation_violations,
     begun,
+    fork_violations,
     motion_violations,
     place_violations,
     reply_violations,
@@ -30,10 +31,13 @@ from session_laws import (
 )
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
+from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.session import forking, moving
+from tagloom.tui.session.activation import Activation
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.known import Known, Part
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
@@ -61,6 +65,13 @@ def test_runs_of_all_sorts(name: str) -> None:
     graph, arguments = RUNS[name]
     for seed in range(3):
         assert list(walk_violations(begun(graph, arguments, "waves", unchecked=True), seed)) == []
+
+
+@settings(max_examples=15)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_fork_knows_its_past(case: Case, schedule: str, seed: int) -> None:
+    """What forks of forks know of a past that they share, hits of breakpoints included, is what its events say."""
+    assert list(fork_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
 @settings(max_examples=15)
@@ -250,12 +261,36 @@ def change_the_run_itself(patch: MonkeyPatch) -> None:
     patch.setattr(forking, "_deliver", lambda session, wanted: session.history.deliver(wanted))
 
 
+def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
+    """A fork knows of activations what its parent did after it began."""
+    patch.setattr(Activation, "until", lambda self, position: self)
+
+
+def open_again(patch: MonkeyPatch) -> None:
+    """A fork takes activations that are open where it begins for new ones."""
+    patch.setattr(Part, "_is_new", lambda self, tag: True)
+
+
+def begin_a_wave(patch: MonkeyPatch) -> None:
+    """A fork counts the firings of the wave that goes on where it begins from zero."""
+    patch.setattr(Known, "_fired_in_wave", lambda self, position: 0)
+
+
+def keep_later_hits(patch: MonkeyPatch) -> None:
+    """A fork has the hits that its parent had after it began."""
+    patch.setattr(Breakpoints, "until", lambda self, step: self)
+
+
 WRONG: dict[Callable[[MonkeyPatch], None], str] = {
     stop_early: r"^from \d+, |passes over|stays at",
     stop_here: r"^from \d+, ",
     forget_the_run: "undo does not undo|does not do .* again",
     forget_where_runs_stood: "undo does not undo|does not do .* again",
     change_the_run_itself: "undo does not undo choose",
+    know_the_future_of_the_parent: "other activations .* are known",
+    open_again: "other activations .* are known",
+    begin_a_wave: "other waves .* are known",
+    keep_later_hits: "breakpoint .* hits",
 }
 """What the law says that is to notice each."""
 
@@ -264,6 +299,7 @@ def violations(seed: int) -> Iterator[str]:
     """What the laws say on a walk over fib."""
     yield from motion_violations(begun(fib.graph, [3]), seed, 3)
     yield from walk_violations(begun(fib.graph, [3]), seed, 12)
+    yield from fork_violations(begun(*RUNS["count"]), seed)
 
 
 @pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])

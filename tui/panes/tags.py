@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 from ...core.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
@@ -11,7 +12,8 @@ from ...core.value import Value
 from ...viz.moment import brief
 from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
 from ...viz.words import short
-from ..session.known import Activation, Known
+from ..session.activation import Activation
+from ..session.known import Known
 from ..session.session import Session
 from .page import Page, Row, Span, row
 
@@ -22,17 +24,21 @@ SIBLINGS, MOST = 12, 300
 def tags(session: Session) -> Page:
     """The activations up to here: all around where one is and the one that alone is shown, and those directly below."""
     history, known, here = session.history, session.run.known, session.tag
-    tree = _Tree(history.graph, known, history.position, {*here.steps(), ROOT}, session)
+    around = {tag.parent: tag for tag in here.steps() if tag.parent is not None}
+    tree = _Tree(history.graph, known, history.position, around, session)
     rows = list(tree.rows(here))
     count = len(history.state.records)
     at = next((number for number, each in enumerate(rows) if each.here), None)
     return Page(rows, f"{count:,} open", at)
 
 
+_position = itemgetter(0)
+
+
 class _Tree:
-    def __init__(self, graph: Graph, known: Known, position: int, opened: set[Tag], session: Session) -> None:
+    def __init__(self, graph: Graph, known: Known, position: int, around: dict[Tag, Tag], session: Session) -> None:
         self.graph, self.known, self.position, self.session = graph, known, position, session
-        self.around = opened
+        self.around = around
         self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
 
     def rows(self, here: Tag) -> Iterator[Row]:
@@ -45,26 +51,23 @@ class _Tree:
             if isinstance(item, int):
                 yield row("  " * min(depth, 20), (f"  {item:,} more", GREY))
                 continue
-            found = self.known.activations[item]
+            found = self.known.activation(item)
             yield self._row(found, depth, here)
-            kept, more = self._kept(found.below)
+            kept, more = self._kept(item, found.below)
             ahead += [(more, depth + 1)] if more else []
             ahead += [(tag, depth + 1) for tag in reversed(kept)]
 
-    def _kept(self, below: list[Tag]) -> tuple[list[Tag], int]:
+    def _kept(self, parent: Tag, below: list[tuple[int, Tag]]) -> tuple[list[Tag], int]:
         """Of those below, which stand in the order in which they opened, some around where one is; and how many more
         are open up to here."""
-        count = bisect_right(below, self.position, key=self._opened)
-        if count <= SIBLINGS:
-            return below[:count], 0
-        parent = below[0].parent
-        around = next((tag for tag in self.around if tag.parent == parent and tag != ROOT), below[count - 1])
-        middle = bisect_right(below, self._opened(around), key=self._opened) - 1
-        first = max(0, min(middle - SIBLINGS // 2, count - SIBLINGS))
-        return below[first : first + SIBLINGS], count - SIBLINGS
-
-    def _opened(self, tag: Tag) -> int:
-        return self.known.activations[tag].opened
+        count = bisect_right(below, self.position, key=_position)
+        first, around = 0, self.around.get(parent)
+        if count > SIBLINGS:
+            opened = None if around is None else self.known.activation(around).opened
+            middle = count - 1 if opened is None else bisect_right(below, opened, key=_position) - 1
+            first = max(0, min(middle - SIBLINGS // 2, count - SIBLINGS))
+        kept = below[first : min(first + SIBLINGS, count)]
+        return [tag for _, tag in kept], count - len(kept)
 
     def _row(self, found: Activation, depth: int, here: Tag) -> Row:
         tag, record = found.tag, self.session.history.state.records.get(found.tag)

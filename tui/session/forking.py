@@ -37,6 +37,7 @@ def adopt(session: Session, history: History, name: str | None = None) -> Run:
     numbered = (f"{parent.name}.{number}" for number in count(1))
     free = next(each for each in numbered if session.situation.named(each) is None)
     run = Run(name or free, history, parent.start, parent.name, since, told)
+    run.shares(parent)
     history.name = run.name
     session.enter(run)
     return run
@@ -91,6 +92,7 @@ def _deliver(session: Session, wanted: int) -> None:
     """By hand, at the end: the run goes on as a branch of itself, so that it never happened once it is undone."""
     run = session.run
     made = replace(run, history=run.history.branch(run.history.name))
+    made.shares(run)
     made.history.deliver(wanted)
     session.change(runs=tuple(made if each is run else each for each in session.situation.runs))
 

@@ -141,7 +141,7 @@ def _by_node(session: Session, words: Words, way: Way) -> Said:
     node = session.node if name is None else session.find(name)
     number = -1 if node is None else node
     is_of = lambda event: event.fired and event.token.node == number  # noqa: E731
-    return go(session, way, is_of, places=lambda known: known.fired.get(number, ()))
+    return go(session, way, is_of, places=lambda known: known.fired(number))
 
 
 @moving.row(
