@@ -169,8 +169,8 @@ def test_a_look(folder: Path) -> None:
     """One look has all that a screen shows; an answer leads to the pane that has it."""
     looker = Looker(begun("fib.py:fib", "4"))
     sizes = {pane: Size(40, 10) for pane in PANES}
-    assert looker.do("step 8", sizes).front is None
-    seen = looker.do("why subtract", sizes)
+    assert looker.do("step 8", lambda front: sizes).front is None
+    seen = looker.do("why subtract", lambda front: sizes)
     assert seen.front == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
     assert any(row.do == "goto 7" for row in seen.pages["answers"].rows)
     assert "8 fired" in status(looker.session).text and seen.wanted is not None

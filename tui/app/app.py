@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from rich.text import Text
@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from ...core.errors import TagloomError
 from ...viz.style import DARK, LIGHT
-from ..panes.arrange import PANES, arranged, key_of
+from ..panes.arrange import PANES, Slot, arranged, key_of
 from ..panes.graph import Paper, laid_out
 from ..panes.help import TOUR, help_pages
 from ..panes.look import Looker, Seen, Size
@@ -127,6 +127,10 @@ class Debugger(App[int]):
 
     def _arrange(self) -> None:
         """Put the panes where they stand, and look again."""
+        self._place()
+        self.look()
+
+    def _place(self) -> None:
         desk, panes = self._room(), self.panes()
         self.screen.set_class(self.size.height < 30, "small")
         slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
@@ -134,8 +138,14 @@ class Debugger(App[int]):
             pane.display = name in slots
             if name in slots:
                 pane.place(slots[name])
-        self._sizes = {name: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for name, slot in slots.items()}
-        self.look()
+        self._sizes = _sizes(slots.values())
+
+    def _with(self, front: str | None) -> Mapping[str, Size]:
+        """The sizes of the panes that are shown once this one is: it is looked at before it stands there."""
+        if front is None or front in self._sizes:
+            return self._sizes
+        fronts = {**self._fronts, front: self._asked + 1}
+        return _sizes(arranged(*self._room(), fronts, None if self._alone is None else front))
 
     def _room(self) -> tuple[int, int]:
         taken = 2 if self.size.height < 30 else 3
@@ -144,15 +154,16 @@ class Debugger(App[int]):
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
         self._bring(pane)
+        self.look()
         self.panes()[pane].focus()
 
     def _bring(self, pane: str) -> None:
-        """Show a pane, where one stays."""
+        """Have a pane stand in front, where one stays."""
         self._asked += 1
         self._fronts[pane] = self._asked
         if self._alone is not None:
             self._alone = pane
-        self._arrange()
+        self._place()
 
     def action_alone(self) -> None:
         """Give the pane where one is all the room, or take it back."""
@@ -262,10 +273,9 @@ class Debugger(App[int]):
         """Do one command after the other, in a thread of its own."""
         while True:
             line = await self._lines.get()
-            sizes = self._sizes
-            looker = self.looker
+            sizes, looker = self._sizes, self.looker
             self._began, self._doing = time.monotonic(), line or "looking"
-            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, sizes))  # noqa: B023
+            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, self._with))  # noqa: B023
             if seen is not None:
                 self.see(seen)
             self._pending, self._began = self._pending - 1, None
@@ -303,6 +313,8 @@ class Debugger(App[int]):
     def see(self, seen: Seen) -> None:
         """Show what is to be seen."""
         panes = self.panes()
+        if seen.front is not None and not panes[seen.front].display:
+            self._bring(seen.front)
         for name, page in seen.pages.items():
             panes[name].show(page)
         if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
@@ -312,8 +324,6 @@ class Debugger(App[int]):
         self.query_one("#happened", Static).update(self._text(seen.happened), layout=False)
         if seen.wanted is not None:
             self._lay_out(seen.wanted)
-        if seen.front is not None and not panes[seen.front].display:
-            self._bring(seen.front)
 
     def _text(self, row: Row) -> Text:
         dark = self.current_theme.dark
@@ -337,6 +347,10 @@ class Debugger(App[int]):
                 self._laying = None
         if self.looker.draft is not None and self.looker.draft.paper is paper:
             self.look()
+
+
+def _sizes(slots: Iterable[Slot]) -> Mapping[str, Size]:
+    return {slot.front: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for slot in slots}
 
 
 HINTS = " s step  S back  o over  c continue  b break  y why  ? why not  u undo  : command  ^p palette  F1 help  q quit"

@@ -83,13 +83,15 @@ class Looker:
         self.zoom = 0
         """Of the graph, as papers have it."""
 
-    def do(self, line: str, panes: Mapping[str, Size]) -> Seen:
-        """Do a command, and look at what has become of it."""
+    def do(self, line: str, panes: Callable[[str | None], Mapping[str, Size]]) -> Seen:
+        """Do a command, and look at what has become of it; `panes` gives those that are shown, once the one that has
+        the answer is."""
         reply = self.session.do(line)
         self.replies.append(reply)
         is_motion = bool(reply.text) and reply.text[0].startswith(f"{self.session.situation.current}:")
         self._said = refused(reply) if not reply.ok else noted(reply) if reply.text and not is_motion else None
-        return self.look(panes)._replace(reply=reply, front=self._front(reply))
+        front = self._front(reply)
+        return self.look(panes(front))._replace(reply=reply, front=front)
 
     def _front(self, reply: Reply) -> str | None:
         """Which pane shows what a command answered; none, where it is said in the line of what happened."""

@@ -12,7 +12,7 @@ from ...core.control import CONTROL
 from ...core.errors import Usage, counted
 from ...core.graph import Graph
 from ...core.program import Location
-from ...core.tag import Tag
+from ...core.tag import ROOT, Tag
 from ...core.value import show
 from ...interp.activation import Record
 from ...interp.event import Token
@@ -183,7 +183,7 @@ def tags(session: Session, words: Words) -> Said:
 
 def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
     """A line for each open activation, below the one around it. Without recursion: tags may be very deep."""
-    ahead = [tag for tag in reversed(records) if tag.parent not in records]
+    ahead = [ROOT] if ROOT in records else []
     while ahead:
         tag = ahead.pop()
         record = records[tag]
