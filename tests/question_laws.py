@@ -35,6 +35,7 @@ from tagloom.interp.reference import Limits, admit_arguments, drive
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
 from tagloom.interp.step import step
+from tagloom.interp.travel.history import History
 
 Place = tuple[int, Tag]
 HOPES = InFlight | EndOfWave | Unfilled
@@ -204,6 +205,34 @@ def retreat(index: Index, events: Sequence[Event], back: int) -> Iterator[str]:
         index.see(event)
     if any(str(getattr(index, key)) != said for key, said in whole.items()):
         yield f"stepping {back} back and forth changed the index"
+
+
+def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[str]:
+    """Wherever a history and its branches stand, and have stood, they are asked about the past up to there, of an index
+    that has seen nothing else."""
+    walks = [history]
+    for _ in range(moves):
+        walk = dice.choice(walks)
+        walk.jump(dice.choice((len(walk), dice.randint(0, len(walk)))))
+        if len(walks) < 4:
+            walks.append(walk.branch())
+        for _ in range(5):
+            if walk.state.flight and walk.position == len(walk):
+                walk.deliver(dice.randrange(len(walk.state.flight)))
+        index = walk.ask.index
+        fresh = Index(walk.graph, walk.arguments, walk[: walk.position])
+        known = [token for event in (*history, *walk) for token in (event.token, *event.sent)]
+        for token in dice.sample(known, min(len(known), 40)):
+            if _told(index, *token[:3]) != _told(fresh, *token[:3]):
+                yield f"at {walk.position}: {token} is asked about at another moment"
+
+
+def _told(index: Index, node: int, port: int, tag: Tag) -> Any:
+    """What an index says of a token, and of who sent and used it."""
+    sender, user = index.sender(node, port, tag), index.user(node, port, tag)
+    links = [] if sender is None else [index.operands(sender), index.users(sender), str(index.origin(sender))]
+    opened = [str(index.opened(each)) for each in tag.steps()]
+    return len(index), sender, user, links, index.fired(node, tag), opened, index.has_closed(tag)
 
 
 def readiness(state: State) -> Iterator[str]:

@@ -73,12 +73,7 @@ class Ask:
             self._index = Index(self._graph, self._arguments)
         index, position = self._index, self._walk.position
         index.edits = tuple(self._walk.edits)
-        common = len(index.events)
-        while common > position or (common and index.events[common - 1] is not self._walk[common - 1]):
-            index.unsee()
-            common -= 1
-        for number in range(common, position):
-            index.see(self._walk[number])
+        index.follow(self._walk, position)
         return index
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
@@ -108,6 +103,8 @@ class Ask:
         found = other if isinstance(other, Ask) else getattr(other, "ask", None)
         if not isinstance(found, Ask):
             raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
+        if found._index is self._index:  # of a run and its branches there is one, which stands at one place
+            found = Ask(found._walk, found._graph, found._arguments)
         return first_difference(self.index, found.index)
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:

@@ -10,16 +10,18 @@ Nothing here reads a state or steps one: why a node has not fired is in `why`, h
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from math import inf
+from typing import Any, Protocol
 
 from ...core.control import CONTROL
 from ...core.errors import Usage
 from ...core.graph import Edge, Graph, Source
 from ...core.tag import ROOT, Tag
 from ...core.value import Value, show
+from ..alarm import interruptible
 from ..event import Cell, Event, Token
 from .contexts import Context, contexts
 from .origin import Argument, Arrival, Change, Firing, Injected, Number, Origin
@@ -28,11 +30,18 @@ CELLS = ("store", "get", "collect")
 """The ops that put into cells and read them: what is put goes to what reads it by no edge."""
 
 
+class Numbered(Protocol):
+    """Events by number."""
+
+    def __getitem__(self, number: int) -> Event: ...
+
+
 class Index:
     """Which event each node fired at, under each tag: what is kept of a run so that questions have cheap answers.
 
-    `see` takes the events of the run in their order; `unsee` steps back. It keeps the events themselves, and about 120
-    bytes for each firing.
+    `see` takes the events of the run in their order; `unsee` forgets the last. It keeps the events themselves, and some
+    120 bytes for each firing. Questions are about the moment when `at` of them have happened: who goes back forgets
+    nothing.
     """
 
     def __init__(
@@ -48,8 +57,10 @@ class Index:
         self.arguments: tuple[Value, ...] = (*[True] * graph.hidden, *arguments)
         self.edits = tuple(edits)
         self.events: list[Event] = []
+        self.at = inf
+        """Events from this number on have not happened yet; but for this, all have."""
         self.closed: dict[Tag, Number] = {}
-        """The event at which each activation closed, of those that have."""
+        """The event at which each activation closes, of those that do."""
         self.sources = graph.sources()
         self.crosses = [node.op in CONTROL and CONTROL[node.op].to != "same" for node in graph.nodes]
         """Whether a node sends under another tag than its own."""
@@ -68,6 +79,30 @@ class Index:
     def contexts(self) -> dict[int, Context]:
         """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
         return contexts(self.graph)
+
+    def follow(self, walk: Numbered, position: int) -> None:
+        """Stand where this walk does: see what has not been seen of it, and forget only what happened otherwise. Where
+        that is interrupted, it goes on from there the next time."""
+        common = min(len(self.events), position)
+        while common and self.events[common - 1] is not walk[common - 1]:
+            common -= 1
+        with interruptible() as interrupt:
+            while common < position and len(self.events) > common:
+                self.unsee()
+                if interrupt.pressed:
+                    raise KeyboardInterrupt
+            for number in range(len(self.events), position):
+                self.see(walk[number])
+                if interrupt.pressed:
+                    raise KeyboardInterrupt
+        self.at = position
+
+    def __len__(self) -> int:
+        """How many events have happened."""
+        return int(min(len(self.events), self.at))
+
+    def has_closed(self, tag: Tag) -> bool:
+        return self.closed.get(tag, self.at) < self.at
 
     def see(self, event: Event) -> None:
         """The next event of the run."""
@@ -113,21 +148,24 @@ class Index:
 
     def fired(self, node: int, tag: Tag) -> Number | None:
         """The event at which this node fired under this tag, if it did."""
-        under = self._fired.get(tag)
-        return None if under is None else under.get(node)
+        return self._past(self._fired, tag, node)
+
+    def _past(self, kept: dict[Tag, dict[int, Number]], tag: Tag, node: int) -> Number | None:
+        number = kept.get(tag, _NOBODY).get(node)
+        return number if number is not None and number < self.at else None
 
     def opened(self, tag: Tag) -> Tag | None:
         """The tag itself, if its activation has ever opened, as the events have it: that one is found again in a time
         that does not grow with its depth."""
-        crossed = self._crossed.get(tag)
-        if crossed is None:
+        first = next(iter(self._crossed.get(tag, _NOBODY).values()), self.at)
+        if first >= self.at:
             return ROOT if tag == ROOT else None
-        return self.events[next(iter(crossed.values()))].sent[0].tag
+        return self.events[int(first)].sent[0].tag
 
     def sender(self, node: int, port: int, tag: Tag) -> Number | None:
         """Who sent the token of this port under this tag; None if nobody has."""
         if node < 0:
-            return self._crossed.get(tag, {}).get(self.graph.results[port])
+            return self._past(self._crossed, tag, self.graph.results[port])
         for source in self.sources.get(Edge(node, port), ()):
             number = self._sent_by(source, tag)
             if number is not None and (number < 0 or _has(self.events[number].sent, node, port)):
@@ -137,7 +175,7 @@ class Index:
     def _injected(self, token: Arrival) -> Number | None:
         """The edit that put this token into the flight, if one did."""
         for at, (position, edit) in enumerate(self.edits):
-            if edit.is_new and position <= len(self.events) and edit.token[:3] == token:
+            if edit.is_new and position <= len(self) and edit.token[:3] == token:
                 return -1 - len(self.arguments) - at
         return None
 
@@ -145,8 +183,7 @@ class Index:
         """The firing of a source, whatever it sent, whose tokens are under this tag."""
         if source.node < 0:
             return -1 - source.output if tag == ROOT else None
-        under = (self._crossed if self.crosses[source.node] else self._fired).get(tag)
-        return None if under is None else under.get(source.node)
+        return self._past(self._crossed if self.crosses[source.node] else self._fired, tag, source.node)
 
     def user(self, node: int, port: int, tag: Tag) -> Number | None:
         """The firing that consumed the token of this port under this tag; None if none has."""
@@ -187,7 +224,7 @@ class Index:
             sent = [token[:3] for token in self.events[number].sent]
         found = (self.user(*token) for token in sent)
         users = [user for user in found if user is not None]
-        return list(dict.fromkeys([*users, *self._gets.get(number, ())]))
+        return list(dict.fromkeys([*users, *(got for got in self._gets.get(number, ()) if got < self.at)]))
 
     def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
         """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
@@ -207,12 +244,15 @@ class Index:
 
     def _changed(self) -> Iterator[Change]:
         """What was changed in the past."""
-        return (edit for at, edit in self.edits if at <= len(self.events) and not edit.is_new)
+        return (edit for at, edit in self.edits if at <= len(self) and not edit.is_new)
 
     def changes(self, number: Number) -> tuple[Arrival, ...]:
         """The tokens of a firing, or of an argument, that were changed in the past."""
         tokens = dict.fromkeys(Arrival(*edit.token[:3]) for edit in self._changed())
         return tuple(token for token in tokens if self.sender(*token) == number)
+
+
+_NOBODY: Mapping[int, Number] = {}
 
 
 def _has(sent: tuple[Token, ...], node: int, port: int) -> bool:

@@ -110,6 +110,7 @@ class History(Going, Drawn, Played):
 
     @cached_property
     def _index(self) -> Index:
+        """What questions know of the events: a branch has it in common with its parent."""
         return Index(self.graph, self.arguments)
 
     # What if
@@ -164,6 +165,7 @@ class History(Going, Drawn, Played):
         made.edits = owner.edits if change is None else (*owner.edits, (position, change))
         if owner._by_hand is not None and owner._by_hand < position:
             made._by_hand = owner._by_hand
+        made._index = owner._index
         owner._children.append(ref(made, owner._children.remove))
         return made
 

@@ -6,17 +6,20 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
 import tagloom as tl
+from acts_generator import Witness
 from difference_laws import divergence
 from handmade import stuck
 from pytest import MonkeyPatch
-from question_laws import provenance, ran, readiness, reasons, retreat
+from question_laws import moments, provenance, ran, readiness, reasons, retreat
 from tagloom.core.graph import Graph
 from tagloom.core.value import literal
 from tagloom.interp.questions import difference, queries, staying, why
+from tagloom.interp.travel.history import History
 
 Break = Callable[[MonkeyPatch], None]
 
@@ -104,6 +107,10 @@ def violations() -> Iterator[str]:
             yield from retreat(index, list(index.events), dice.randint(1, state.steps))
             yield from readiness(state)
             yield from reasons(state, index, dice)
+    for graph, argument, _ in runs:
+        history = History(graph, [argument], world=Witness())
+        history.run()
+        yield from moments(history, dice)
     yield from differences()
 
 
@@ -163,6 +170,33 @@ def walk_by_depth(patch: MonkeyPatch) -> None:
 def keep_what_is_undone(patch: MonkeyPatch) -> None:
     """Stepping back leaves the firing in the index."""
     patch.setattr(queries, "_drop", lambda under, tag, node: None)
+
+
+def tell_the_future(patch: MonkeyPatch) -> None:
+    """A history that has gone back is asked about what happens later too."""
+    follow = queries.Index.follow
+
+    def prophetic(self: queries.Index, walk: Any, position: int) -> None:
+        follow(self, walk, position)
+        self.at = inf
+
+    patch.setattr(queries.Index, "follow", prophetic)
+
+
+def close_too_early(patch: MonkeyPatch) -> None:
+    """An activation that closes later has closed."""
+    patch.setattr(queries.Index, "has_closed", lambda self, tag: tag in self.closed)
+
+
+def keep_what_happened_otherwise(patch: MonkeyPatch) -> None:
+    """What a branch did is believed of its parent too."""
+
+    def follow(self: queries.Index, walk: Any, position: int) -> None:
+        for number in range(len(self.events), position):
+            self.see(walk[number])
+        self.at = position
+
+    patch.setattr(queries.Index, "follow", follow)
 
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
@@ -275,6 +309,9 @@ BROKEN: tuple[Break, ...] = (
     take_the_earliest_event,
     overlook_the_end,
     overlook_results,
+    tell_the_future,
+    close_too_early,
+    keep_what_happened_otherwise,
 )
 
 

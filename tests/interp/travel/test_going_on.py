@@ -88,14 +88,17 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
 
 
 def test_questions_are_kept_up() -> None:
-    """What was asked of a run before is not looked through again, and a branch has a look of its own."""
+    """What was looked through for a question is not again: not where the run goes back, and not by its branches."""
     history = History(FIB, [6])
     history.run()
     index = history.ask.index
     assert history.ask.index is index and len(index.events) == len(history)
     history.jump(9)
     branch = history.branch()
-    assert branch.ask.index is not index and len(branch.ask.index.events) == 9
+    assert len(history.ask.index) == len(branch.ask.index) == 9
+    assert branch.ask.index is index and len(index.events) == len(history)
+    branch.deliver(len(branch.state.flight) - 1)
+    assert len(branch.ask.index.events) == 10 and len(history.ask.index) == 9
 
 
 def test_a_limit_ends_a_search() -> None:
