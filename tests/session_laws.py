@@ -15,6 +15,7 @@ from tagloom.interp.event import Event
 from tagloom.interp.reference import Limits
 from tagloom.interp.travel.history import History
 from tagloom.tui.session.activation import Activation
+from tagloom.tui.session.activations import Frame, frame, standing
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.known import Known
 from tagloom.tui.session.session import Session
@@ -271,6 +272,53 @@ def activation_violations(session: Session) -> Iterator[str]:
         session.do("out")
         if tag in history.state.records and history.position < len(history):
             yield f"out from {position} stays in {tag}"
+
+
+def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[str]:
+    """From anywhere, motions by activations, iterations of loops among them, go where going event by event goes."""
+    dice, history = random.Random(seed), session.history
+    session.do("run")
+    for _ in range(moves):
+        position = dice.randint(0, len(history))
+        for name, walk in SLOWLY.items():
+            session.do(f"goto {position}")
+            here = standing(session) if name != "over-back" or not position else frame(history[position - 1].token.tag)
+            walk(history, here)
+            wanted = history.position
+            session.do(f"goto {position}")
+            session.do(name)
+            if history.position != wanted:
+                yield f"{name} from {position} leads to {history.position}, not {wanted}"
+
+
+def _slowly_over(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)))
+
+
+def _slowly_out(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: bool(event.closed) and not here.is_open(state))
+
+
+def _slowly_over_back(history: History, here: Frame) -> None:
+    while history.back() is not None and history.position:
+        if here.fires(history[history.position - 1]):
+            return
+        if not here.is_open(history.state):
+            history.forward()
+            return
+
+
+def _slowly_out_back(history: History, here: Frame) -> None:
+    while history.back() is not None and here.is_open(history.state):
+        pass
+
+
+SLOWLY: dict[str, Callable[[History, Frame], None]] = {
+    "over": _slowly_over,
+    "out": _slowly_out,
+    "over-back": _slowly_over_back,
+    "out-back": _slowly_out_back,
+}
 
 
 def _is_next(event: Event, tag: Any) -> bool:

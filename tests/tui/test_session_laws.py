@@ -22,6 +22,7 @@ from session_laws import (
     LIMITS,
     Replays,
     activation_violations,
+    around_violations,
     begun,
     fork_violations,
     motion_violations,
@@ -34,7 +35,7 @@ from tagloom.core.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
-from tagloom.tui.session import forking, moving
+from tagloom.tui.session import activations, forking, moving
 from tagloom.tui.session.activation import Activation
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.known import Known, Part
@@ -87,6 +88,21 @@ def test_over_and_out(name: str, schedule: str) -> None:
     """Over and out are what the tags of the events say."""
     graph, arguments = RUNS[name]
     assert list(activation_violations(begun(graph, arguments, schedule))) == []
+
+
+@settings(max_examples=10)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) -> None:
+    """Over and out look at no state of what happened elsewhere, and go where one goes that looks at all."""
+    assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_over_and_out_of_loops(name: str, schedule: str) -> None:
+    """The same with loops, whose iterations may overlap."""
+    graph, arguments = RUNS[name]
+    assert list(around_violations(begun(graph, arguments, schedule, unchecked=True), 1)) == []
 
 
 WORDS = st.sampled_from([*COMMANDS, *(f"{name} " for name in COMMANDS)])
@@ -276,6 +292,11 @@ def begin_a_wave(patch: MonkeyPatch) -> None:
     patch.setattr(Known, "_fired_in_wave", lambda self, position: 0)
 
 
+def overlook_iterations(patch: MonkeyPatch) -> None:
+    """A loop is taken to have opened with the iteration where one is."""
+    patch.setattr(activations.Frame, "opened", lambda self, known: known.activation(self.tag).opened or 0)
+
+
 def keep_later_hits(patch: MonkeyPatch) -> None:
     """A fork has the hits that its parent had after it began."""
     patch.setattr(Breakpoints, "until", lambda self, step: self)
@@ -289,6 +310,7 @@ WRONG: dict[Callable[[MonkeyPatch], None], str] = {
     change_the_run_itself: "undo does not undo choose",
     know_the_future_of_the_parent: "other activations .* are known",
     open_again: "other activations .* are known",
+    overlook_iterations: "out-back from|over-back from",
     begin_a_wave: "other waves .* are known",
     keep_later_hits: "breakpoint .* hits",
 }
@@ -300,6 +322,7 @@ def violations(seed: int) -> Iterator[str]:
     yield from motion_violations(begun(fib.graph, [3]), seed, 3)
     yield from walk_violations(begun(fib.graph, [3]), seed, 12)
     yield from fork_violations(begun(*RUNS["count"]), seed)
+    yield from around_violations(begun(*RUNS["count"]), seed, 5)
 
 
 @pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])

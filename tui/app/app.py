@@ -298,9 +298,11 @@ class Debugger(App[int]):
         """Say that something goes on for long, and for how long."""
         if self._began is None or time.monotonic() - self._began < 0.3:
             return
-        known = len(self.session.history) if self.session.situation.current is not None else 0
-        seconds = time.monotonic() - self._began
-        said = f" … {self._doing}: {seconds:.0f} s, {known:,} events known; Esc stops it"
+        seconds, at = time.monotonic() - self._began, ""
+        if self.session.situation.current is not None:
+            history = self.session.history
+            at = f", at {history.position:,} of {len(history):,} events"
+        said = f" … {self._doing}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
 
     def _notice_edit(self) -> None:

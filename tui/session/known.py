@@ -91,20 +91,25 @@ class Part:
         return chain(self.past, ((self, self.looked),))
 
 
+def _first(history: History) -> Part:
+    """What is known before the first event: the arguments."""
+    made, visible = Part(), history.graph.arguments[history.graph.hidden :]
+    pairs = zip(visible, history.arguments, strict=False)
+    made.activations[ROOT] = Activation(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
+    return made
+
+
 class Known:
     """What is known of the events of one run."""
 
     def __init__(self, history: History, last: Part | None = None) -> None:
-        self._last = last or Part()
+        self._last = _first(history) if last is None else last
         self._matching: tuple[object, list[int], int] = (None, [], 0)
-        visible = history.graph.arguments[history.graph.hidden :]
-        pairs = zip(visible, history.arguments, strict=False)
-        self._root = Activation(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
 
     def branch(self, history: History) -> Known:
         """What is known of a branch of this run: up to where it begins, the same."""
         since = history.branched_at
-        past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start < since)
+        past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start < (since or 1))
         return Known(history, Part(since, past, self._fired_in_wave(since)))
 
     def catch_up(self, history: History) -> None:
@@ -163,11 +168,11 @@ class Known:
 
     def activation(self, tag: Tag) -> Activation:
         """What is known of an activation."""
-        found = [self._root] if tag == ROOT else []
+        found = []
         for part, end in self._last.parts():
             if (each := part.activations.get(tag)) is not None:
                 found.append(each if part is self._last else each.until(end))
-        return merged(found)
+        return merged(found or [Activation(tag)])
 
     def matching(self, history: History, focus: Focus) -> Numbers:
         """The numbers of the known events that a focus lists."""
