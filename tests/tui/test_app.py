@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from onscreen import SIZES, Screen, shown
+from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
+from tagloom.tui.panes.look import Looker
 from tagloom.tui.session.commands import COMMANDS, new_session
 
 pytestmark = pytest.mark.timeout(120)
@@ -248,6 +251,83 @@ def test_escape_stops_what_takes_long(folder: Path) -> None:
         assert "interrupted" not in screen.line("happened")
 
     shown(script, "ends.py:endless", "1")
+
+
+PAINTED = (
+    "step 9",
+    "wave",
+    "back",
+    "goto 80",
+    "fold fib",
+    "event 3",
+    "unfold",
+    "goto 81",
+    "choose 1",
+    "run",
+    "why add",
+    "start",
+)
+
+
+async def stale(screen: Screen) -> list[str]:
+    """After which commands a line of the screen is not what it would be, were all of it painted anew."""
+    found = []
+    for line in PAINTED:
+        await screen.do(line)
+        before = screen.app.screen._compositor.render_strips()
+        for pane in screen.app.panes().values():
+            pane.refresh()
+        await screen.still()
+        after = screen.app.screen._compositor.render_strips()
+        if [list(strip) for strip in before] != [list(strip) for strip in after]:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_what_is_painted_is_what_there_is(folder: Path, size: tuple[int, int]) -> None:
+    """Only lines in which something is another are painted, and no other is left as it was."""
+
+    async def script(screen: Screen) -> None:
+        assert await stale(screen) == []
+
+    shown(script, "fib.py:fib", "5", size=size)
+
+
+def paint_the_first_line(patch: pytest.MonkeyPatch) -> None:
+    """Of the lines of the graph that changed only one is painted."""
+    refresh = GraphPane.refresh
+    patch.setattr(GraphPane, "refresh", lambda self, *regions, **how: refresh(self, *regions[:1], **how))
+
+
+@pytest.mark.parametrize("how", [paint_the_first_line])
+def test_what_is_not_painted_is_caught(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """A screen that leaves a line as it was breaks this."""
+    how(monkeypatch)
+    found = []
+
+    async def script(screen: Screen) -> None:
+        found.extend(await stale(screen))
+
+    shown(script, "fib.py:fib", "5")
+    assert found
+
+
+def test_a_key_that_asks_looks_once(folder: Path) -> None:
+    """The pane that has the answer stands in front when it is looked at: nothing is looked at twice."""
+
+    async def script(screen: Screen) -> None:
+        looks, look = [], Looker.look
+        screen.app.looker.look = lambda panes: (looks.append(set(panes)), look(screen.app.looker, panes))[1]  # type: ignore[method-assign]
+        for key, pane in (("p", "waiting"), ("x", "flight"), ("A", "tags")):
+            looks.clear()
+            await screen.press(key)
+            assert screen.app.panes()[pane].display and len(looks) == 1 and pane in looks[0]
+            assert screen.app._sizes.keys() == looks[0]
+
+    shown(script, "fib.py:fib", "4", size=(80, 24))
 
 
 def test_without_a_program(folder: Path) -> None:

@@ -17,6 +17,7 @@ from textual.geometry import Offset
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
+from ...interp.travel.collector import set_aside
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, Slot, arranged, key_of
 from ..panes.graph import Paper, laid_out
@@ -341,6 +342,7 @@ class Debugger(App[int]):
         graph = self.query_one(GraphPane)
         try:
             self.looker.draft = await self._layouts.do(lambda: laid_out(paper))
+            set_aside(self)  # else the collector looks at it, and at all of Textual, for 100 ms now and then
         except TagloomError as error:
             graph.said = str(error).splitlines()[0]
             graph.refresh()

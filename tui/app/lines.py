@@ -42,7 +42,7 @@ class Lines(Pane):
         before, self.page = self.page, page
         if page == before:
             return
-        self.border_subtitle = page.said
+        self.note(page.said)
         rows = page.rows
         made = rows[page.at or 0 : (page.at or 0) + MADE] if isinstance(rows, Lazy) else rows
         wide = max((len(each.text) for each in made), default=0)

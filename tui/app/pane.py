@@ -29,6 +29,7 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=pane, classes="pane")
         self.pane = pane
         self.dark, self.paper = True, ""
+        self._noted = ""
 
     def place(self, slot: Slot) -> None:
         """Stand there, with the names of the others above."""
@@ -37,6 +38,11 @@ class Pane(ScrollView, can_focus=True):
         room = slot.width - 6
         long = next((long for long in (20, 3, 0) if _length(slot, long) <= room), 0)
         self.border_title = " ".join(_named(each, each == slot.front, long) for each in slot.panes)
+
+    def note(self, said: str) -> None:
+        """Have this stand in the border below. To set it anew has all of the pane painted."""
+        if said != self._noted:
+            self._noted = self.border_subtitle = said
 
     def about(self) -> Row | None:
         """The row that commands are about, if the pane has one."""
