@@ -72,15 +72,16 @@ class _Tree:
     def _row(self, found: Activation, depth: int, here: Tag) -> Row:
         tag, record = found.tag, self.session.history.state.records.get(found.tag)
         is_loop = tag.site.kind == "loop"
-        only = self.session.focus.only
-        mark = "◆" if only == str(tag) else "●" if record is not None else "✓"
+        text, is_here = str(tag), tag == here
+        is_only = self.session.focus.only == text
+        mark = "◆" if is_only else "●" if record is not None else "✓"
         sign = (mark + " ", ORANGE if record is not None else GREEN)
-        title = Span(self.title(found), VERMILLION if is_loop else PURPLE if record is not None else GREY, tag == here)
+        title = Span(self.title(found), VERMILLION if is_loop else PURPLE if record is not None else GREY, is_here)
         fired = f"  {record.tokens} ○" if record is not None and record.tokens else ""
-        do = "only" if only == str(tag) else f"only {tag}"
+        do = "only" if is_only else f"only {text}"
         site = "" if is_loop or tag == ROOT else f"  {tag.last}"
         indent = "  " * min(depth, 20)
-        return row(indent, sign, title, (site + fired, GREY), here=tag == here, tag=str(tag), do=do)
+        return row(indent, sign, title, (site + fired, GREY), here=is_here, tag=text, do=do)
 
     def title(self, found: Activation) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
