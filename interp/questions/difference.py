@@ -25,8 +25,8 @@ from ...core.value import Value, same, show
 from ..event import Event
 from ..order import Place, program_order
 from ..saying import shown
+from .index import Index
 from .origin import Arrival, Firing, Injected, Number, Origin
-from .queries import Index
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 Pair: TypeAlias = tuple[Number | None, Number | None]

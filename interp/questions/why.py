@@ -47,8 +47,8 @@ from .causes import (
     Verdict,
     Waits,
 )
+from .index import Index
 from .origin import Arrival, Firing, Number
-from .queries import Index
 from .staying import Staying
 from .verdict import Needs, alive, circle_of, further, roots_of
 

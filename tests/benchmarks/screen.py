@@ -1,8 +1,8 @@
 """How fast the debugger answers: `python tests/benchmarks/screen.py [N]`, on fib(N), of which 23 has a million events.
 
-A key is pressed, and the clock runs until what came of it has been painted. Meanwhile a second clock sees how long the screen
-was held up at most. What passes over much of the run may take long, but must not hold the screen up, and must stop when
-it is told to.
+A key is pressed, and the clock runs until what came of it has been painted. Meanwhile a second clock sees how long the
+screen was held up at most. What passes over much of the run may take long, but must not hold the screen up, and must
+stop when it is told to.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def last_tag(session: Session, name: str) -> Tag:
     numbers = run.firings(node)
     if numbers:
         return run.history[numbers[-1]].token.tag
-    lives = run.history.ask.index.contexts.get(node)
+    lives = run.history.ask.contexts.get(node)
     for tag in session.tag.steps():
         if lives in (tag.site, dict(run.history.graph.calls).get(tag.site)):
             return tag
