@@ -286,7 +286,7 @@ class Debugger(App[int]):
     async def settled(self) -> None:
         """Wait until nothing is on the way: tests do."""
         while self._pending or self._laying is not None:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
         """Stop what is being done, and forget what is on the way."""
