@@ -15,6 +15,7 @@ from ...viz.cells.grid import BLANK, Cell
 from ..panes.graph import Picture
 from ..panes.page import Row
 from .pane import Pane
+from .themes import tinted
 
 
 class GraphPane(Pane):
@@ -82,21 +83,28 @@ class GraphPane(Pane):
 
     def _margin(self) -> int:
         """How many columns stand left of a picture that is narrower than the pane."""
-        if self.picture is None:
-            return 0
-        return max((self.scrollable_content_region.width - self.picture.drawing.size[0]) // 2, 0)
+        wide = 0 if self.picture is None else self.picture.drawing.size[0]
+        return max((self.scrollable_content_region.width - wide) // 2, 0)
+
+    def _above(self) -> int:
+        """How many rows stand above a picture that is lower than the pane: it hangs somewhat above the middle."""
+        high = 0 if self.picture is None else self.picture.drawing.size[1]
+        return max((self.scrollable_content_region.height - high) // 3, 0)
 
     def render_line(self, y: int) -> Strip:
         wide = self.scrollable_content_region.width
         if self.picture is None:
             said = self.said if y == self.scrollable_content_region.height // 2 else ""
             return Strip([Segment(said.center(wide), self.ink())])
-        number, left, margin = y + round(self.scroll_y), round(self.scroll_x), self._margin()
-        rows = self.picture.drawing.rows
-        cells = rows[number][left : left + wide] if number < len(rows) else ()
+        number, left, margin = y + round(self.scroll_y) - self._above(), round(self.scroll_x), self._margin()
+        drawing, lit = self.picture.drawing, self.picture.lit
+        if not 0 <= number < len(drawing.rows):
+            return Strip.blank(wide, self.ink())
+        cells, bare = drawing.rows[number][left : left + wide], drawing.bare[number][left : left + wide]
         pieces = [Segment(" " * margin, self.ink())] if margin else []
-        for (colour, strong), run in groupby(cells, _look):
-            pieces.append(Segment("".join(cell.sign for cell in run), self.ink(colour, strong)))
+        for (colour, strong, is_lit), run in groupby(zip(cells, bare, strict=True), lambda pair: _look(*pair, lit)):
+            said = "".join((plain if is_lit else cell).sign for cell, plain in run)
+            pieces.append(Segment(said, self.ink(colour, strong, tinted(colour, self.dark, 0.35) if is_lit else "")))
         return Strip(pieces).adjust_cell_length(wide, self.ink())
 
     def action_pan(self, across: int, down: int) -> None:
@@ -109,7 +117,7 @@ class GraphPane(Pane):
         """The cell at a place of the pane."""
         if self.picture is None:
             return BLANK
-        row, column = at.y + round(self.scroll_y), at.x + round(self.scroll_x) - self._margin()
+        row, column = at.y + round(self.scroll_y) - self._above(), at.x + round(self.scroll_x) - self._margin()
         rows = self.picture.drawing.rows
         return rows[row][column] if 0 <= row < len(rows) and 0 <= column < len(rows[row]) else BLANK
 
@@ -139,5 +147,6 @@ class GraphPane(Pane):
         )
 
 
-def _look(cell: Cell) -> tuple[str, bool]:
-    return (cell.colour, cell.strong)
+def _look(cell: Cell, plain: Cell, lit: frozenset[str | int]) -> tuple[str, bool, bool]:
+    """The colour of a cell, whether it is strong, and whether it is of a box that is lit, and of no badge over it."""
+    return cell.colour, cell.strong, cell.colour == plain.colour and not lit.isdisjoint(plain.of)

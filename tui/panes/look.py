@@ -109,7 +109,7 @@ class Looker:
         session.run.known.catch_up(session.history)
         pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers(panes)
         wanted = self._paper(panes.get("graph"))
-        drawn = self.draft is not None and self.draft.paper.is_of(session.history.graph, session.focus.folded)
+        drawn = self.draft is not None and self._is_of(self.draft.paper)
         return Seen(
             pages,
             line,
@@ -129,7 +129,12 @@ class Looker:
             return None
         session = self.session
         width, height = max(size.width, 10), max(size.height, 5)
-        return Paper(session.history.graph, session.focus.folded, width, height, self.zoom)
+        focus = session.focus
+        return Paper(session.history.graph, focus.folded, width, height, self.zoom, focus.opened)
+
+    def _is_of(self, paper: Paper) -> bool:
+        focus = self.session.focus
+        return paper.is_of(self.session.history.graph, focus.folded, focus.opened)
 
 
 def _bars(size: Size) -> tuple[int, int]:
