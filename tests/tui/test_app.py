@@ -95,7 +95,7 @@ def test_keys_are_commands(folder: Path) -> None:
         await screen.press("enter")
         assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
         await screen.press("c")
-        assert "fib.n (fib.py" in screen.line("happened")
+        assert "▶ fib.n " in screen.line("happened") and "● breakpoint 1" in screen.line("happened")
 
     shown(script, "fib.py:fib", "4")
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.geometry import Offset
+from textual.screen import Screen
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, arranged, key_of
 from ..panes.graph import Paper, laid_out
-from ..panes.help import TOUR, help_pages
+from ..panes.help import TOUR, help_pages, hints
 from ..panes.look import Looker, Seen, Size
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
@@ -44,6 +46,10 @@ SWITCH = 0.001
 
 ZOOMS = (-1, 4)
 """The least and the largest zoom of the graph."""
+
+
+LINES = 3
+"""Below the panes stand what happened, where one is, and keys."""
 
 
 class Debugger(App[int]):
@@ -76,6 +82,7 @@ class Debugger(App[int]):
         self._asked = 0
         self._alone: str | None = None
         self._laying: Paper | None = None
+        self._given_up: Paper | None = None
         self._began: float | None = None
         self._doing = ""
         self._switched = sys.getswitchinterval()
@@ -95,7 +102,7 @@ class Debugger(App[int]):
         yield CommandLine(self.session)
         yield Static(id="happened")
         yield Static(id="status")
-        yield Static(HINTS, id="hints")
+        yield Static(id="hints")
 
     def on_mount(self) -> None:
         sys.setswitchinterval(SWITCH)
@@ -128,7 +135,6 @@ class Debugger(App[int]):
     def _arrange(self) -> None:
         """Put the panes where they stand, and look again."""
         desk, panes = self._room(), self.panes()
-        self.screen.set_class(self.size.height < 30, "small")
         slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
         for name, pane in panes.items():
             pane.display = name in slots
@@ -138,8 +144,7 @@ class Debugger(App[int]):
         self.look()
 
     def _room(self) -> tuple[int, int]:
-        taken = 2 if self.size.height < 30 else 3
-        return self.size.width, max(self.size.height - taken, 6)
+        return self.size.width, max(self.size.height - LINES, 6)
 
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
@@ -176,6 +181,7 @@ class Debugger(App[int]):
         paper = theme.background or (DARK if theme.dark else LIGHT).paper
         for pane in self.query(Pane):
             pane.dress(theme.dark, paper)
+        self._hint()
 
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
@@ -189,6 +195,25 @@ class Debugger(App[int]):
         """A letter over each pane that is shown."""
         places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
         self.push_screen(Jump(places), lambda pane: self.action_front(pane) if pane else None)
+
+    @on(events.DescendantFocus)
+    def _hint(self) -> None:
+        """Say which keys help where one is."""
+        pane = self.focused.pane if isinstance(self.focused, Pane) else ""
+        self.query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
+        """What the palette has besides the commands of the session."""
+        yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", self.action_explain)
+        yield SystemCommand("tour", "a tour of a minute", self.action_tour)
+        yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", self.action_alone)
+        yield SystemCommand("light or dark (F3)", "the other colours", self.action_colours)
+        yield SystemCommand("theme", "choose among all colours", self.action_change_theme)
+        yield SystemCommand("larger (>)", "zoom the graph in, or open what is folded", partial(self.action_zoom, 1))
+        yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))
+        yield SystemCommand("follow (.)", "follow what happens on the graph, or stand still", self.action_follow)
+        yield SystemCommand("jump (^o)", "a letter over each pane", self.action_jump)
+        yield SystemCommand("screenshot", "save the screen as SVG", self.deliver_screenshot)
 
     def action_zoom(self, by: int) -> None:
         self.looker.zoom = min(max(self.looker.zoom + by, ZOOMS[0]), ZOOMS[1])
@@ -278,7 +303,8 @@ class Debugger(App[int]):
             await asyncio.sleep(0.005)
 
     def action_stop(self) -> None:
-        """Stop what is being done, and forget what is on the way."""
+        """Stop what is being done, the layout too, and forget what is on the way."""
+        self._layouts.stop()
         while not self._lines.empty():
             self._lines.get_nowait()
             self._pending -= 1
@@ -320,23 +346,28 @@ class Debugger(App[int]):
         return Text.assemble(*((span.text, styled(span.colour, span.strong, dark)) for span in row.spans), no_wrap=True)
 
     def _lay_out(self, paper: Paper) -> None:
-        if self._laying != paper:
+        if paper not in (self._laying, self._given_up):
+            if self._laying is not None:
+                self._layouts.stop()
             self._laying = paper
             self.run_worker(self._laid_out(paper), name="layout", exclusive=True, group="layout")
 
     async def _laid_out(self, paper: Paper) -> None:
         """Lay the graph out, meanwhile the rest goes on."""
         graph = self.query_one(GraphPane)
+        began = time.monotonic()
+        ticking = self.set_interval(0.5, lambda: graph.told(f"the graph is laid out … {time.monotonic() - began:.0f} s"))
         try:
-            self.looker.draft = await self._layouts.do(lambda: laid_out(paper))
+            draft = await self._layouts.do(lambda: laid_out(paper))
+            graph.told("" if draft is not None else "the layout was stopped; < and > try another")
+            self._given_up = None if draft is not None else paper
+            self.looker.draft = draft or self.looker.draft
         except TagloomError as error:
-            graph.said = str(error).splitlines()[0]
-            graph.refresh()
+            self._given_up = paper
+            graph.told(str(error).splitlines()[0])
         finally:
+            ticking.stop()
             if self._laying is paper:
                 self._laying = None
         if self.looker.draft is not None and self.looker.draft.paper is paper:
             self.look()
-
-
-HINTS = " s step  S back  o over  c continue  b break  y why  ? why not  u undo  : command  ^p palette  F1 help  q quit"

@@ -49,6 +49,12 @@ class GraphPane(Pane):
         self._say()
         self.refresh()
 
+    def told(self, said: str) -> None:
+        """Say something about the layout: in the middle where there is no graph yet, else in the border."""
+        self.said = said
+        self._say()
+        self.refresh()
+
     def _say(self) -> None:
         """Say in the border where there is more of it."""
         if self.picture is None:
@@ -57,8 +63,8 @@ class GraphPane(Pane):
         size = self.scrollable_content_region.size
         ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
         more = "".join(sign for sign, there in ways if there)
-        manner = "follows" if self.follows else "stands"
-        self.border_subtitle = " · ".join(filter(None, [f"more {more}" if more else "", self.picture.said, manner]))
+        manner = "" if self.follows else "stands still"
+        self.border_subtitle = " · ".join(filter(None, [self.said, f"more {more}" if more else "", self.picture.said, manner]))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)

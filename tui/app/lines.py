@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
-from ...viz.style import ORANGE, SKY
+from ...viz.style import GREY, ORANGE, SKY
 from ..panes.page import Lazy, Page, Row
 from .pane import Pane
 from .themes import tinted
@@ -77,8 +77,12 @@ class Lines(Pane):
         under = under or (tinted(ORANGE, self.dark, 0.22) if row.here else "")
         base = self.ink(background=under)
         pieces = [Segment(span.text, self.ink(span.colour, span.strong, under)) for span in row.spans]
-        left = round(self.scroll_x)
-        return Strip(pieces).crop_extend(left, left + wide, base)
+        left, strip = round(self.scroll_x), Strip(pieces)
+        shown = strip.crop_extend(left, left + wide, base)
+        more = Strip([Segment("…", self.ink(GREY, background=under))])
+        if left and strip.cell_length:
+            shown = Strip.join([more, shown.crop(1)])
+        return Strip.join([shown.crop(0, wide - 1), more]) if strip.cell_length > left + wide else shown
 
     def action_move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))

@@ -61,6 +61,9 @@ class Jump(ModalScreen[str | None]):
             label = Label(letter)
             label.styles.offset = offset
             yield label
+        told = Label(" a letter leads to its pane; any other key leaves ", id="told")
+        told.styles.offset = (0, self.app.size.height - 1)
+        yield told
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

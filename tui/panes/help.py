@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...viz.style import GREY, SKY
 from ..session.command import Command
+from .page import Row, Span
 
 EXPLAINED: Mapping[str, str] = {
     "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
@@ -56,6 +58,54 @@ SCREEN = (
     ("F1", "explain the pane where one is"),
 )
 """The keys that are no commands."""
+
+HINTS = (
+    ("s", "step"),
+    ("S", "back"),
+    ("c", "continue"),
+    ("F1", "help"),
+    ("q", "quit"),
+    ("y", "why"),
+    (":", "command"),
+    ("?", "why not"),
+    ("b", "break"),
+    ("^p", "palette"),
+    ("u", "undo"),
+    ("o", "over"),
+    ("$", "end"),
+    ("1-0", "panes"),
+    ("F2", "one pane"),
+    ("F3", "light or dark"),
+    ("d", "deliver"),
+)
+"""The keys that are told at the bottom, as many as there is room for: the first before the others."""
+
+HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "graph": (("< >", "zoom"), (".", "follow")),
+    "source": (("⏎", "breakpoint"),),
+    "flight": (("⏎", "select"), ("d", "deliver"), ("=", "change")),
+    "waiting": (("⏎", "select"), ("?", "why not")),
+    "tags": (("⏎", "only this"), ("g", "next there")),
+    "inspector": (("⏎", "go there"), ("@", "watch"), ("[", "slice")),
+    "events": (("⏎", "go there"), ("!", "filter"), ("/", "search")),
+    "cells": (("⏎", "select"),),
+    "answers": (("⏎", "go there"),),
+    "timeline": (("← →", "an event"), ("^ $", "ends")),
+}
+"""And those of the pane where one is, which come first."""
+
+
+def hints(pane: str, width: int) -> Row:
+    """The keys that help where one is, in so many columns."""
+    own, room, spans = HINTS_OF.get(pane, ()), width - 1, list[Span]()
+    keys = {key for key, _ in own}
+    for key, word in (*own, *(each for each in HINTS if each[0] not in keys)):
+        taken = len(key) + len(word) + 3
+        if taken <= room + 2:
+            spans += [Span(f" {key} ", SKY, True), Span(f"{word} ", GREY)]
+            room -= taken
+    return Row(tuple(spans))
+
 
 TOUR = (
     "A program here is a static graph, and what runs on it are tokens: values on their way to a node, each under a tag"

@@ -80,6 +80,7 @@ class Looker:
         self.draft: Draft | None = None
         self._said: Row | None = None
         """What is said of the last command, if it was no motion."""
+        self._last: Reply | None = None
         self.zoom = 0
         """Of the graph, as papers have it."""
 
@@ -87,8 +88,9 @@ class Looker:
         """Do a command, and look at what has become of it."""
         reply = self.session.do(line)
         self.replies.append(reply)
-        is_motion = bool(reply.text) and reply.text[0].startswith(f"{self.session.situation.current}:")
+        is_motion = any(line.startswith(f"{self.session.situation.current}: ") for line in reply.text)
         self._said = refused(reply) if not reply.ok else noted(reply) if reply.text and not is_motion else None
+        self._last = reply
         return self.look(panes)._replace(reply=reply, front=self._front(reply))
 
     def _front(self, reply: Reply) -> str | None:
@@ -102,7 +104,7 @@ class Looker:
     def look(self, panes: Mapping[str, Size]) -> Seen:
         """What these panes, of these sizes, show."""
         session = self.session
-        line, last = status(session), self._said or happened(session)
+        line, last = status(session), self._said or happened(session, self._last)
         if session.situation.current is None:
             nothing = empty("no program yet: type :load FILE ARGS")
             return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(panes), line, last)
@@ -121,7 +123,7 @@ class Looker:
         )
 
     def _answers(self, panes: Mapping[str, Size]) -> dict[str, Page]:
-        return {"answers": answers(self.replies)} if "answers" in panes else {}
+        return {"answers": answers(self.replies, panes["answers"].width - 1)} if "answers" in panes else {}
 
     def _paper(self, size: Size | None) -> Paper | None:
         """How the graph is to be laid out for a pane."""
