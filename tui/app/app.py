@@ -149,7 +149,7 @@ class Debugger(App[int]):
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
         self._bring(pane)
-        self.panes()[pane].focus()
+        self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
 
     def _bring(self, pane: str) -> None:
         """Show a pane, where one stays."""
@@ -186,7 +186,7 @@ class Debugger(App[int]):
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
         pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
-        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values())))
+        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values(), Sheet.columns(self.size.width))))
 
     def action_tour(self) -> None:
         self.push_screen(Sheet("a tour of a minute", TOUR))
@@ -199,8 +199,9 @@ class Debugger(App[int]):
     @on(events.DescendantFocus)
     def _hint(self) -> None:
         """Say which keys help where one is."""
-        pane = self.focused.pane if isinstance(self.focused, Pane) else ""
-        self.query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
+        focused = self.screen_stack[0].focused
+        pane = focused.pane if isinstance(focused, Pane) else "line"
+        self.screen_stack[0].query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
         """What the palette has besides the commands of the session."""

@@ -29,6 +29,11 @@ class Sheet(ModalScreen[None]):
         super().__init__()
         self._title, self._pages, self._page = title, pages, 0
 
+    @staticmethod
+    def columns(width: int) -> int:
+        """How many columns a page has on a screen of this width."""
+        return min(92, width * 98 // 100) - 7
+
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(markup=False, id="page")

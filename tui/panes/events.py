@@ -90,7 +90,7 @@ def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[
 
 def _wrapped(line: str, width: int, colour: str, do: str = "") -> Iterator[Row]:
     """A line, and where it is too long the rest of it below."""
-    indent = len(line) - len(line.lstrip()) + 4
+    indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
         yield row((line, colour), do=do)
         return
