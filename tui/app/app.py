@@ -114,10 +114,16 @@ class Debugger(App[int]):
         self.set_interval(0.1, self._progress)
         if self._watches:
             self.set_interval(0.5, self._notice_edit)
-        self.query_one(GraphPane).focus()
+        self.call_after_refresh(self._begin_in_graph)
         if self._tours and not recall("tour"):
             remember("tour", "seen")
             self.call_after_refresh(self.action_tour)
+
+    def _begin_in_graph(self) -> None:
+        """Have the keyboard in some pane from the start: in a browser nothing else gives it one."""
+        first = self.screen_stack[0]
+        if not isinstance(first.focused, Pane):
+            first.set_focus(first.query_one(GraphPane))
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switched)
@@ -200,7 +206,7 @@ class Debugger(App[int]):
     def _hint(self) -> None:
         """Say which keys help where one is."""
         focused = self.screen_stack[0].focused
-        pane = focused.pane if isinstance(focused, Pane) else "line"
+        pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
         self.screen_stack[0].query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
