@@ -192,7 +192,9 @@ class Debugger(App[int]):
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
         pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
-        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values(), Sheet.columns(self.size.width))))
+        self.push_screen(
+            Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values(), Sheet.columns(self.size.width)))
+        )
 
     def action_tour(self) -> None:
         self.push_screen(Sheet("a tour of a minute", TOUR))
@@ -363,7 +365,9 @@ class Debugger(App[int]):
         """Lay the graph out, meanwhile the rest goes on."""
         graph = self.query_one(GraphPane)
         began = time.monotonic()
-        ticking = self.set_interval(0.5, lambda: graph.told(f"the graph is laid out … {time.monotonic() - began:.0f} s"))
+        ticking = self.set_interval(
+            0.5, lambda: graph.told(f"the graph is laid out … {time.monotonic() - began:.0f} s")
+        )
         try:
             draft = await self._layouts.do(lambda: laid_out(paper))
             graph.told("" if draft is not None else "the layout was stopped; < and > try another")

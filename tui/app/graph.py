@@ -64,7 +64,9 @@ class GraphPane(Pane):
         ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
         more = "".join(sign for sign, there in ways if there)
         manner = "" if self.follows else "stands still"
-        self.border_subtitle = " · ".join(filter(None, [self.said, f"more {more}" if more else "", self.picture.said, manner]))
+        self.border_subtitle = " · ".join(
+            filter(None, [self.said, f"more {more}" if more else "", self.picture.said, manner])
+        )
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
@@ -108,7 +110,8 @@ class GraphPane(Pane):
             return Strip.blank(wide, self.ink())
         cells, bare = drawing.rows[number][left : left + wide], drawing.bare[number][left : left + wide]
         pieces = [Segment(" " * margin, self.ink())] if margin else []
-        for (colour, strong, is_lit), run in groupby(zip(cells, bare, strict=True), lambda pair: _look(*pair, lit)):
+        pairs = zip(cells, bare, strict=True)
+        for (colour, strong, is_lit), run in groupby(pairs, lambda pair: _look(pair[0], pair[1], lit)):
             said = "".join((plain if is_lit else cell).sign for cell, plain in run)
             pieces.append(Segment(said, self.ink(colour, strong, tinted(colour, self.dark, 0.35) if is_lit else "")))
         return Strip(pieces).adjust_cell_length(wide, self.ink())

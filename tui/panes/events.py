@@ -70,7 +70,7 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Spa
 
 
 def answers(replies: Iterable[Reply], width: int = 0) -> Page:
-    """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on, further in."""
+    """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on below."""
     rows, first = list[Row](), 0
     for reply in replies:
         first = len(rows)
@@ -83,9 +83,8 @@ def answers(replies: Iterable[Reply], width: int = 0) -> Page:
 @lru_cache(maxsize=100)
 def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[Row, ...]:
     """A command, and its answer."""
-    lines = ((f"  {line}", width, "" if ok else ORANGE, _place(line)) for line in text)
-    rows = (_wrapped(*each) for each in ((f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
-    return tuple(chain.from_iterable(rows))
+    lines = (_wrapped(f"  {line}", width, "" if ok else ORANGE, _place(line)) for line in text)
+    return tuple(chain(_wrapped(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
 
 
 def _wrapped(line: str, width: int, colour: str, do: str = "") -> Iterator[Row]:

@@ -22,7 +22,7 @@ MANY = 1000
 
 
 FAR = 2.5
-"""So many times as wide, or as high, as its place a graph may be before functions and loops are folded by themselves."""
+"""So many times as wide, or as high, as its place a graph may be before functions and loops are folded."""
 
 
 class Paper(NamedTuple):

@@ -34,7 +34,9 @@ def timeline(session: Session, width: int, height: int) -> Timeline:
     rows.append(_axis(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
     waves = f"{counted(len(session.run.known.waves), 'wave')}, at most {counted(top, 'firing')} in one"
-    said = f"{history.position:,} of {counted(len(history), 'event')} · {waves}" if history else "nothing has happened yet"
+    said = (
+        f"{history.position:,} of {counted(len(history), 'event')} · {waves}" if history else "nothing has happened yet"
+    )
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 

@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ...core.act import ROWS
 from ...core.cells import Handle
 from ...core.graph import Graph
@@ -183,8 +185,9 @@ class Columns:
                 handle, cell = event.parked
                 changes.append([at, 1, arrays[handle], cell, -1, *who])
             elif node.op == "store" and event.inputs is not None and event.trap is None:
-                handle, cell, value = event.inputs
-                changes.append([at, 0, arrays[handle], int(cell), self._value(value), *who])
+                where, which, put = event.inputs
+                assert isinstance(where, Handle)
+                changes.append([at, 0, arrays[where], int(np.asarray(which)), self._value(put), *who])
         return {"arrays": made, "changes": changes}
 
     def _after(self, number: int) -> int:
