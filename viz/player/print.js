@@ -2,9 +2,9 @@
 
 const MOMENTS = 6;
 
-// The width of paper, in points of the drawing: as many moments stand side by side as can be drawn at this scale. Wider
-// graphs have their paper turned.
-const PAPER = 680, SCALE = 0.75;
+// The width of paper, in points of the drawing: as many moments stand side by side as can be drawn at this scale. For
+// wide graphs the paper is turned.
+const PAPER = 680, SCALE = 0.75, TURNED = 1.4;
 
 function moments(stops) {
   if (stops.length <= MOMENTS) return stops;
@@ -14,8 +14,8 @@ function moments(stops) {
 function buildStrip(stops, filter) {
   const strip = document.getElementById("strip");
   strip.replaceChildren();
-  const { width } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER / (width * SCALE));
-  strip.className = ["one wide", "one", "two"][aside] || "";
+  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER / (width * SCALE));
+  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > TURNED * height && !aside ? "one wide" : "one";
   for (const position of moments(stops)) {
     const figure = document.createElement("figure"), caption = document.createElement("figcaption");
     figure.append(pictured(position, filter), caption);

@@ -84,7 +84,8 @@ def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
     assert tab.run("[...document.querySelectorAll('#strip svg')].every(each => !each.hasAttribute('style'))")
 
 
-HIDDEN = """(() => { const pills = [...document.querySelectorAll('#tokens rect')].map(each => each.getBoundingClientRect());
+HIDDEN = """(() => { const box = (each) => each.getBoundingClientRect();
+    const pills = [...document.querySelectorAll('#tokens rect')].map(box);
     const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
         Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
     return pills.filter((one, i) => pills.some((other, j) => i < j && over(one, other))).length; })()"""
