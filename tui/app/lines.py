@@ -49,11 +49,16 @@ class Lines(Pane):
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
-        if moved and page.begins:
-            self.scroll_to(y=self.cursor, animate=False, force=True)
-        elif moved:
-            self._reveal(margin=3)
+        if moved:
+            self._turn_to()
         self.refresh()
+
+    def _turn_to(self) -> None:
+        """Scroll to where the page wants to be looked at."""
+        if self.page.begins:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        else:
+            self._reveal(margin=3)
 
     def _reveal(self, margin: int = 0) -> None:
         """Scroll so that the cursor can be seen."""
@@ -109,4 +114,4 @@ class Lines(Pane):
         self.action_choose()
 
     def on_resize(self, event: Any) -> None:
-        self._reveal(margin=3)
+        self._turn_to()
