@@ -79,8 +79,8 @@ class Screen:
         return "\n".join(strip.text.rstrip() for strip in strips)
 
     def besides_the_graph(self) -> str:
-        """All characters of the screen, but for the graph, which another Graphviz may lay out otherwise, and ends of scroll
-        bars, which are painted when there is time."""
+        """All characters of the screen, but for the graph, which another Graphviz may lay out otherwise, and the ends
+        of scroll bars, which are painted when there is time."""
         lines, graph = re.sub("[▁-▇](?=│)", " ", self.whole()).splitlines(), self.app.panes()["graph"]
         if graph.display:
             inside = graph.region.shrink((1, 1, 1, 1))
@@ -152,7 +152,8 @@ def picture(name: str, size: tuple[int, int], theme: str, target: str, word: str
 
     async def script(screen: Screen) -> None:
         screen.app.theme = theme
-        await screen.do(*lines)
+        for line in lines:
+            await (screen.press(line.removeprefix("key ")) if line.startswith("key ") else screen.do(line))
         drawn = re.sub(r"@font-face \{.*?\}", "", screen.app.export_screenshot(title="tagloom debug"), flags=re.DOTALL)
         drawn = drawn.replace("Fira Code", "DejaVu Sans Mono")
         (PICTURES / name).write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n")
@@ -165,6 +166,6 @@ if __name__ == "__main__":
     for theme in ("dark", "light"):
         for size in SIZES:
             picture(f"debugger_{size[0]}x{size[1]}_{theme}.svg", size, f"tagloom-{theme}", FIB, "5", *TOLD)
-    picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", *TEXT_OF["deadlock_120x40"][3], "flight")
+    picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
     for name in TEXT_OF:
         (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")
