@@ -352,7 +352,11 @@ class Debugger(App[int]):
 
     def _text(self, row: Row) -> Text:
         dark = self.current_theme.dark
-        return Text.assemble(*((span.text, styled(span.colour, span.strong, dark)) for span in row.spans), no_wrap=True)
+        return Text.assemble(
+            *((span.text, styled(span.colour, span.strong, dark)) for span in row.spans),
+            no_wrap=True,
+            overflow="ellipsis",
+        )
 
     def _lay_out(self, paper: Paper) -> None:
         if paper not in (self._laying, self._given_up):

@@ -76,9 +76,9 @@ def happened(session: Session, reply: Reply | None = None) -> Row:
         *(Span(f" ● {hit.strip().partition(':')[0]} ", VERMILLION, True) for hit in data.get("hits", ())),
         (f" {history.position - 1:,} ", GREY),
         *event_spans(history.graph, event),
+        Span(f"  printed: {printed[-1]}" if printed else "", GREEN),
         (f"  under {event.token.tag}", GREY),
         (f"  {node.location}" if node.location else "", GREY),
-        Span(f"  printed: {printed[-1]}" if printed else "", GREEN),
     )
 
 
