@@ -25,6 +25,10 @@ FAR = 2.5
 """So many times as wide, or as high, as its place a graph may be before functions and loops are folded."""
 
 
+LOOSE = 1.5
+"""No way to write a graph makes it smaller by more."""
+
+
 class Paper(NamedTuple):
     """How a graph is to be drawn: what is folded, and the size that it is to fit."""
 
@@ -80,9 +84,7 @@ def laid_out(paper: Paper) -> Draft:
         here = frozenset(folded.union(order[:count]))
         drawing = _drawn(collapsed(plain, here) if here else plain, paper)
         found[count] = drawing, here
-        columns, rows = drawing.size
-        far = FAR * 2**paper.zoom if paper.zoom >= 0 else 1
-        return columns <= far * paper.width and rows <= far * paper.height
+        return _excess(drawing, paper) <= 1
 
     count = least if fits(least) else bisect_left(range(least + 1, len(order)), True, key=fits) + least + 1
     if count not in found:
@@ -98,16 +100,24 @@ def _kept(plain: View, paper: Paper) -> set[str]:
     return own | (named(plain, paper.opened) if paper.opened else set())
 
 
+def _excess(drawing: Drawing, paper: Paper) -> float:
+    """How many times larger a drawing is than it may be."""
+    columns, rows = drawing.size
+    far = FAR * 2**paper.zoom if paper.zoom >= 0 else 1
+    return max(columns / paper.width, rows / paper.height) / far
+
+
 def _drawn(view: View, paper: Paper) -> Drawing:
     """A view as legible as can be in its pane; where it is not legible there, as wide as that, but higher, if it can
-    be."""
+    be. What is much too large is not drawn in less legible ways in vain: each takes as long."""
     width, height, zoom = paper.width, paper.height, paper.zoom
+    times = 2 ** max(zoom, 0)
+    drawing = draw_cells(view, width=width * times, height=height * times, ways=1)
+    if zoom > 0 or drawing.fits or _excess(drawing, paper) > LOOSE:
+        return drawing
     if zoom < 0:
         return draw_cells(view, width=width, height=height)
-    if zoom > 0:
-        return draw_cells(view, width=width * 2**zoom, height=height * 2**zoom, ways=1)
-    drawing = draw_cells(view, width=width, height=height, ways=1)
-    return drawing if drawing.fits else draw_cells(view, width=width * 6 // 5, height=height * 3)
+    return draw_cells(view, width=width * 6 // 5, height=height * 3)
 
 
 def picture(draft: Draft, session: Session) -> Picture:
