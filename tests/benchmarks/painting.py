@@ -104,7 +104,6 @@ async def graph(screen: Screen) -> None:
 def main() -> None:
     first_screen()
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
-    drawing.LARGEST = 600
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "wide.py"
         file.write_text(wide())

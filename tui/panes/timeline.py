@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.errors import counted
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
 from ..session.known import Known
 from ..session.session import Session
@@ -28,14 +29,16 @@ def timeline(session: Session, width: int, height: int) -> Timeline:
     history = session.history
     width, known = max(width, 1), max(len(history), 1)
     ends = [round((column + 1) * known / width) for column in range(width)]
-    at = min(max(bisect_left(ends, history.position), 0), width - 1)
+    at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
     heights = _heights(session.run.known, ends)
     top = max(max(heights), 1)
     rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
     rows.append(_axis(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
-    waves = f"{len(session.run.known.wave_ends):,} waves, at most {top} firings in one"
-    said = f"{history.position:,} of {len(history):,} events · {waves}"
+    waves = f"{counted(len(session.run.known.wave_ends), 'wave')}, at most {counted(top, 'firing')} in one"
+    said = (
+        f"{history.position:,} of {counted(len(history), 'event')} · {waves}" if history else "nothing has happened yet"
+    )
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 

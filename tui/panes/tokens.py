@@ -43,10 +43,21 @@ def flight(session: Session) -> Page:
     kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
     ready = {each.position for each in could_fire(history.state, kept)}
     if not kept:
-        return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
+        return _nothing_in_flight(session) if top is None else empty(f"nothing is in flight under {top}")
     make = lambda n: _in_flight(graph, *kept[n], kept[n][0] == following, kept[n][0] in ready)  # noqa: E731
     here = next((number for number, (at, _) in enumerate(kept) if at == following), None)
     return Page(Lazy(len(kept), make), f"{count:,} · {history.schedule}", here)
+
+
+def _nothing_in_flight(session: Session) -> Page:
+    """That the run is over, and where to look then."""
+    state = session.history.state
+    rows = [row(("nothing is in flight:", GREY)), row(("the run is over", GREY))]
+    if state.waiting:
+        rows.append(row((f"4 shows {counted(state.waiting, 'token')} left waiting", GREY)))
+    if state.cells.parked:
+        rows.append(row((f"8 shows {counted(state.cells.parked, 'read')} left parked", GREY)))
+    return Page(rows)
 
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:

@@ -83,11 +83,6 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, ways: in
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 
 
-def compact(view: View, width: int, height: int) -> Drawing:
-    """A view written as short as can be, whether it fits or not."""
-    return _drawn(view, _WRITINGS[-1], width, height)
-
-
 def redrawn(drawing: Drawing, view: View, where: Places | None = None) -> Drawing:
     """The drawing of a view that has the boxes and arrows of another, which has been drawn, but other badges: without
     laying it out again. The legend stays. `where` are the places of the bare drawing, if somebody keeps them."""
