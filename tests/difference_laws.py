@@ -12,7 +12,7 @@ from tagloom.core.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint, literal
 from tagloom.interp.questions import difference
-from tagloom.interp.questions.queries import Index
+from tagloom.interp.questions.index import Index
 
 
 def edited(graph: Graph, dice: random.Random) -> Graph:

@@ -1,6 +1,7 @@
 """The app without a terminal: keys go in, and what its panes show comes out as text.
 
-`python tests/onscreen.py`, in the repository's root, makes the pictures of docs/app.md anew.
+`python tests/onscreen.py`, in the repository's root, makes the pictures of docs/app.md anew, and the texts of
+tests/tui/screens.
 """
 
 from __future__ import annotations
@@ -77,6 +78,18 @@ class Screen:
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
 
+    def besides_the_graph(self) -> str:
+        """All characters of the screen, but for the graph, which another Graphviz may lay out otherwise, and the ends
+        of scroll bars, which are painted when there is time."""
+        lines, graph = re.sub("[▁-▇](?=│)", " ", self.whole()).splitlines(), self.app.panes()["graph"]
+        if graph.display:
+            inside = graph.region.shrink((1, 1, 1, 1))
+            for y in range(inside.y, inside.bottom):
+                lines[y] = f"{lines[y][: inside.x]}{' ' * inside.width}{lines[y][inside.right :]}"
+            last = lines[inside.bottom]
+            lines[inside.bottom] = f"{last[: inside.x]}{'─' * inside.width}{last[inside.right :]}"
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
     @property
     def focused(self) -> str:
         return (self.app.focused.id or "") if self.app.focused is not None else ""
@@ -87,9 +100,10 @@ def shown(
     target: str,
     *words: str,
     size: tuple[int, int] = (120, 40),
+    waits: bool = True,
     **more: Any,
 ) -> None:
-    """Run the app on a program, and a script over it."""
+    """Run the app on a program, and a script over it, which begins when all is laid out, if it waits for that."""
 
     async def run() -> None:
         session = new_session(Options(**more))
@@ -98,7 +112,7 @@ def shown(
         app = Debugger(session)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
-            await screen.still()
+            await (screen.still() if waits else pilot.pause(0.3))
             await script(screen)
 
     asyncio.run(run())
@@ -106,24 +120,52 @@ def shown(
     gc.collect()
 
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "screens"
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES, TEXTS = ROOT / "docs" / "screens", ROOT / "tests" / "tui" / "screens"
+FIB = "papers_examples/recursion/fib.py"
+DEADLOCK = "papers_examples/roots/bounded_deadlock.py:five"
+TOLD = ("run", "goto 152", "break line == 20 and fired", "select add", "why add")
+TEXT_OF = {
+    "fib_80x24": ((80, 24), FIB, "5", TOLD),
+    "fib_120x40": ((120, 40), FIB, "5", TOLD),
+    "fib_200x60": ((200, 60), FIB, "5", TOLD),
+    "deadlock_120x40": ((120, 40), DEADLOCK, "10", ("run", "why-not multiply main/loop[0]")),
+}
+"""Screens that are kept as text: their size, the program, its argument, and commands."""
 
 
-def picture(name: str, size: tuple[int, int], theme: str, *lines: str) -> None:
+def text_of(name: str) -> str:
+    """One of these screens, as it is now."""
+    size, target, word, lines = TEXT_OF[name]
+    seen: list[str] = []
+
+    async def script(screen: Screen) -> None:
+        await screen.do(*lines)
+        seen.append(screen.besides_the_graph())
+
+    shown(script, str(ROOT / target), word, size=size)
+    return seen[0]
+
+
+def picture(name: str, size: tuple[int, int], theme: str, target: str, word: str, *lines: str) -> None:
     """A picture of the screen after some commands, without the fonts of others."""
 
     async def script(screen: Screen) -> None:
         screen.app.theme = theme
-        await screen.do(*lines)
+        for line in lines:
+            await (screen.press(line.removeprefix("key ")) if line.startswith("key ") else screen.do(line))
         drawn = re.sub(r"@font-face \{.*?\}", "", screen.app.export_screenshot(title="tagloom debug"), flags=re.DOTALL)
         drawn = drawn.replace("Fira Code", "DejaVu Sans Mono")
         (PICTURES / name).write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n")
 
-    shown(script, "papers_examples/recursion/fib.py", "5", size=size)
+    shown(script, target, word, size=size)
 
 
 if __name__ == "__main__":
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
-    told = ("run", "goto 152", "break line == 20 and fired", "select add", "why add")
-    picture("debugger_dark.svg", (160, 45), "tagloom-dark", *told)
-    picture("debugger_light.svg", (80, 24), "tagloom-light", *told)
+    for theme in ("dark", "light"):
+        for size in SIZES:
+            picture(f"debugger_{size[0]}x{size[1]}_{theme}.svg", size, f"tagloom-{theme}", FIB, "5", *TOLD)
+    picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
+    for name in TEXT_OF:
+        (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")

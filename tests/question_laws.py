@@ -13,7 +13,7 @@ from tagloom.core.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.event import Cell, Event, Token
+from tagloom.interp.event import Cell, Token
 from tagloom.interp.questions import difference, queries, why
 from tagloom.interp.questions.causes import (
     Answer,
@@ -29,12 +29,13 @@ from tagloom.interp.questions.causes import (
     Unopened,
 )
 from tagloom.interp.questions.contexts import check_place
+from tagloom.interp.questions.index import Index
 from tagloom.interp.questions.origin import Argument, Arrival, Firing, Injected
-from tagloom.interp.questions.queries import Index
 from tagloom.interp.reference import Limits, admit_arguments, drive
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
 from tagloom.interp.step import step
+from tagloom.interp.travel.history import History
 
 Place = tuple[int, Tag]
 HOPES = InFlight | EndOfWave | Unfilled
@@ -190,20 +191,37 @@ def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], 
             yield f"event {link.number} consumed {links.behind[link.number]}, not {link.operands}"
 
 
-def retreat(index: Index, events: Sequence[Event], back: int) -> Iterator[str]:
-    """Stepping back leaves what was there before; seeing the events again leads to the same."""
-    keys = ("events", "closed", "_fired", "_crossed", "_puts")
-    whole = {key: str(getattr(index, key)) for key in keys}
-    for event in reversed(events[-back:]):
-        if index.unsee() is not event:
-            yield "unsee gave another event"
-    earlier = Index(index.graph, index.arguments[index.graph.hidden :], events[:-back])
-    if any(sorted(map(str, getattr(index, key))) != sorted(map(str, getattr(earlier, key))) for key in keys):
-        yield f"stepping {back} back did not restore the index"
-    for event in events[-back:]:
-        index.see(event)
-    if any(str(getattr(index, key)) != said for key, said in whole.items()):
-        yield f"stepping {back} back and forth changed the index"
+def closed(index: Index) -> list[Tag]:
+    """The activations that have closed, as the events say."""
+    return [each.tag for event in index.events[: len(index)] for each in event.closed]
+
+
+def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[str]:
+    """Wherever a history and its branches stand, and have stood, they are asked about the past up to there, of an index
+    that has seen nothing else."""
+    walks = [history]
+    for _ in range(moves):
+        walk = dice.choice(walks)
+        walk.jump(dice.choice((len(walk), dice.randint(0, len(walk)))))
+        if len(walks) < 4:
+            walks.append(walk.branch())
+        for _ in range(5):
+            if walk.state.flight and walk.position == len(walk):
+                walk.deliver(dice.randrange(len(walk.state.flight)))
+        index = walk.ask.index
+        fresh = Index(walk.graph, walk.arguments, walk[: walk.position])
+        known = [token for event in (*history, *walk) for token in (event.token, *event.sent)]
+        for token in dice.sample(known, min(len(known), 40)):
+            if _told(index, *token[:3]) != _told(fresh, *token[:3]):
+                yield f"at {walk.position}: {token} is asked about at another moment"
+
+
+def _told(index: Index, node: int, port: int, tag: Tag) -> Any:
+    """What an index says of a token, and of who sent and used it."""
+    sender, user = index.sender(node, port, tag), index.user(node, port, tag)
+    links = [] if sender is None else [index.operands(sender), index.users(sender), str(index.origin(sender))]
+    opened = [str(index.opened(each)) for each in tag.steps()]
+    return len(index), sender, user, links, index.fired(node, tag), opened, index.has_closed(tag)
 
 
 def readiness(state: State) -> Iterator[str]:
@@ -253,7 +271,7 @@ def questions(state: State, future: Future, index: Index, dice: random.Random) -
     results = [(node, ROOT) for node in state.graph.results]
     waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting]
     order = sorted(future.fired, key=str)
-    tags = [*state.records, *index.closed, *sorted(future.opened, key=str)]
+    tags = [*state.records, *closed(index), *sorted(future.opened, key=str)]
     anywhere = [(dice.randrange(len(state.graph.nodes)), dice.choice(tags)) for _ in range(6)]
     beyond = [(node, tag.child(tag.site, 7) if tag.parent else tag) for node, tag in anywhere[:1]]
     return [*results, *_some(dice, waiting, 4), *_some(dice, order, 6), *anywhere, *beyond]
@@ -298,7 +316,7 @@ def _claims(answer: Answer, state: State, index: Index, future: Future) -> Itera
         if all(need.port != root.port or root.reason not in need.reasons for need in answer.waits[root.at].missing):
             yield f"{root} is not among the reasons"
     yield from _around(answer)
-    if answer.tag in (*state.records, *index.closed, *future.opened):
+    if answer.tag in (*state.records, *closed(index), *future.opened):
         yield from _astray(answer, index)
     if [waits.alive for waits in answer.waits] != _alive(answer, bool(state.flight)):
         yield "who may still fire does not follow from the reasons"
@@ -358,13 +376,13 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
     waits = answer.waits[at]
     place = waits.place
     if isinstance(place, Unopened):
-        if place.tag in state.records or place.tag in index.closed:
+        if place.tag in state.records or index.has_closed(place.tag):
             yield "it has opened"
         before = [
             place.tag.parent,
             place.tag.iteration and place.tag.parent.child(place.tag.site, place.tag.iteration - 1),
         ]
-        if any(tag and tag not in state.records and tag not in index.closed for tag in before):
+        if any(tag and tag not in state.records and not index.has_closed(tag) for tag in before):
             yield "what has to open before has not opened"
         if not waits.alive and place.tag in future.opened:
             yield "it opened in the end"

@@ -14,8 +14,12 @@ from tagloom.core.value import show
 from tagloom.interp.event import Event
 from tagloom.interp.reference import Limits
 from tagloom.interp.travel.history import History
+from tagloom.tui.session.activation import Activation
+from tagloom.tui.session.activations import Frame, frame, standing
 from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.known import Known
 from tagloom.tui.session.session import Session
+from tagloom.tui.session.stops import Stops
 
 KINDS: dict[str, Callable[[Event], bool]] = {
     "step": lambda event: event.inputs is not None,
@@ -115,6 +119,7 @@ def walk_violations(session: Session, seed: int, moves: int = 20) -> Iterator[st
         reply = session.do(line)
         yield from reply_violations(reply.form())
         yield from place_violations(session, line, replays)
+        yield from known_violations(session, line)
         if before is not None and line not in ("undo", "redo"):
             yield from undo_violations(session, line, before)
 
@@ -152,6 +157,51 @@ def place_violations(session: Session, line: str, replays: Replays) -> Iterator[
         history = run.history
         if seen(history.state) != replays.seen(history):
             yield f"after {line}, {history} is not where replay is"
+
+
+def known_violations(session: Session, line: str) -> Iterator[str]:
+    """What is known of the current run, in parts of which some are of other runs, is what its events alone say."""
+    run, points = session.run, session.situation.points
+    run.known.catch_up(run.history)
+    fresh = Known(run.history)
+    fresh.catch_up(run.history)
+    for what, tell in TOLD.items():
+        if tell(run.known, run.history) != tell(fresh, run.history):
+            yield f"after {line}, other {what} of {run.history} are known than happened"
+    for point in points:
+        hits = [stops.hits(points, point.number, run.history) for stops in (run.stops, Stops(run.history.graph))]
+        if hits[0] != hits[1]:
+            yield f"after {line}, breakpoint {point} has {hits[0]} hits in {run.history}, and not {hits[1]}"
+
+
+def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str]:
+    """What goes wrong in forks of forks, each somewhere in a past that is known and that breakpoints have seen."""
+    dice = random.Random(seed)
+    session.do("break fired")
+    for _ in range(forks):
+        session.do(dice.choice(["run", f"step {dice.randint(1, 30)}"]))
+        session.do("breaks")
+        yield from known_violations(session, "a motion")
+        session.do(f"goto {dice.randint(0, len(session.history))}")
+        flight = len(session.history.state.flight)
+        session.do(dice.choice(["fork", f"choose {dice.randrange(flight)}"]) if flight else "fork")
+        yield from known_violations(session, "a fork")
+
+
+TOLD: dict[str, Callable[[Known, History], Any]] = {
+    "firings": lambda known, history: [list(known.fired(node)) for node in range(len(history.graph.nodes))],
+    "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.in_wave),
+    "traps": lambda known, history: list(known.traps),
+    "activations": lambda known, history: [
+        _activation(known.activation(tag))
+        for tag in {token.tag for event in history for token in (event.token, *event.sent)}
+    ],
+}
+
+
+def _activation(known: Activation) -> Any:
+    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (known.given, known.came)]
+    return known.opened, facts, [(at, tag.path()) for at, tag in known.below]
 
 
 def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
@@ -222,6 +272,53 @@ def activation_violations(session: Session) -> Iterator[str]:
         session.do("out")
         if tag in history.state.records and history.position < len(history):
             yield f"out from {position} stays in {tag}"
+
+
+def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[str]:
+    """From anywhere, motions by activations, iterations of loops among them, go where going event by event goes."""
+    dice, history = random.Random(seed), session.history
+    session.do("run")
+    for _ in range(moves):
+        position = dice.randint(0, len(history))
+        for name, walk in SLOWLY.items():
+            session.do(f"goto {position}")
+            here = standing(session) if name != "over-back" or not position else frame(history[position - 1].token.tag)
+            walk(history, here)
+            wanted = history.position
+            session.do(f"goto {position}")
+            session.do(name)
+            if history.position != wanted:
+                yield f"{name} from {position} leads to {history.position}, not {wanted}"
+
+
+def _slowly_over(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)))
+
+
+def _slowly_out(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: bool(event.closed) and not here.is_open(state))
+
+
+def _slowly_over_back(history: History, here: Frame) -> None:
+    while history.back() is not None and history.position:
+        if here.fires(history[history.position - 1]):
+            return
+        if not here.is_open(history.state):
+            history.forward()
+            return
+
+
+def _slowly_out_back(history: History, here: Frame) -> None:
+    while history.back() is not None and here.is_open(history.state):
+        pass
+
+
+SLOWLY: dict[str, Callable[[History, Frame], None]] = {
+    "over": _slowly_over,
+    "out": _slowly_out,
+    "over-back": _slowly_over_back,
+    "out-back": _slowly_out_back,
+}
 
 
 def _is_next(event: Event, tag: Any) -> bool:

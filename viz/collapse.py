@@ -53,6 +53,21 @@ def fitted(view: View, most: int = LARGEST) -> View:
     return made
 
 
+def folds(view: View, kept: Collection[str] = (), most: int = LARGEST) -> tuple[list[str], int]:
+    """The clusters in the order in which to fold them, by their names: the inmost first, and of these the largest. And
+    how many of them must be, so that there are at most so many boxes, and none lies deeper than DEEPEST. Those of
+    `kept` are not among them, nor what is around them."""
+    spared = {each.name for each in view.outside.all() if kept and any(inner.name in kept for inner in each.all())}
+    sizes, order, must = _Sizes(view.outside), list[str](), 0
+    for depth, cluster in _ranked(view.outside, ()):
+        if cluster.name not in spared:
+            order.append(cluster.name)
+            if sizes.shown > most or depth > DEEPEST:
+                must = len(order)
+            sizes.fold([cluster])
+    return order, must
+
+
 class _Sizes:
     """How many boxes each cluster takes, while some are folded."""
 

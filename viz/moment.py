@@ -76,12 +76,19 @@ def brief(value: Value) -> str:
 
     >>> brief(3), brief(np.zeros((3, 4))), brief(123456789123456789)
     ('3', 'float64[3, 4]', '123456789123\u2026')
+    >>> brief(np.array([1.5, 2.25, 3.5])), brief(np.array([[1.5, 2.5], [3.5, 4.5]]))
+    ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
     """
     if isinstance(value, Handle):
         return f"cells[{value.size}]"
     array = np.asarray(value)
-    said = show(value) if array.size <= 4 else f"{array.dtype}{list(array.shape)}"
-    return said if len(said) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
+    kind = f"{array.dtype}{list(array.shape)}"
+    said = show(value) if array.size <= 4 else kind
+    if len(said) <= LONGEST:
+        return said
+    if array.ndim == 1 and "," in said[: LONGEST - 3]:
+        return f"{said[: LONGEST - 3].rpartition(',')[0]}, \u2026]"
+    return kind if array.ndim > 1 and len(kind) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
 
 
 def brief_tag(tag: Tag) -> str:

@@ -17,7 +17,7 @@ from ..core.tag import ROOT, Tag
 from ..core.value import Value
 from ..interp.critical import critical_path
 from ..interp.event import Event
-from ..interp.questions.queries import Index
+from ..interp.questions.index import Index
 from .collapse import LARGEST
 from .moment import brief
 from .style import kind_of

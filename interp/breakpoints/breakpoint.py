@@ -157,6 +157,15 @@ class Breakpoints:
         made._last = max(self._last, *points, 0)
         return made
 
+    def until(self, step: int) -> Breakpoints:
+        """Others over a run that has this many steps in common with this one, with the hits that there have been."""
+        made = Breakpoints()
+        for number, entry in self._entries.items():
+            hits = entry.hits[: bisect_right(entry.hits, step)]
+            made._entries[number] = _Entry(entry.breakpoint, hits, min(entry.looked, step))
+        made._last = self._last
+        return made
+
     def see(self, state: State, event: Event) -> Seen:
         """Look at an event that the state has just done. Looking twice at a step is looking once."""
         stops, lines = [], []

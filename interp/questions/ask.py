@@ -5,7 +5,7 @@ Owns the names; the answers are those of `queries`, `why` and `difference`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from ...core import hints
@@ -16,10 +16,11 @@ from ...core.value import Value
 from ..event import Event
 from ..state import State
 from .causes import Answer
-from .contexts import check_place
+from .contexts import Context, check_place
 from .difference import Difference, first_difference
+from .index import Index
 from .origin import Change, Firing
-from .queries import Index, Link, tree, where_from, who_used
+from .queries import Link, tree, where_from, who_used
 from .why import Ready, could_fire, why_not
 
 Item = TypeVar("Item", covariant=True)
@@ -69,17 +70,22 @@ class Ask:
     @property
     def index(self) -> Index:
         """The events up to the present position, by what they fired and sent."""
+        index = self._seen
+        index.edits = tuple(self._walk.edits)
+        index.follow(self._walk, self._walk.position)
+        return index
+
+    @property
+    def _seen(self) -> Index:
+        """The index, wherever it stands."""
         if self._index is None:
             self._index = Index(self._graph, self._arguments)
-        index, position = self._index, self._walk.position
-        index.edits = tuple(self._walk.edits)
-        common = len(index.events)
-        while common > position or (common and index.events[common - 1] is not self._walk[common - 1]):
-            index.unsee()
-            common -= 1
-        for number in range(common, position):
-            index.see(self._walk[number])
-        return index
+        return self._index
+
+    @property
+    def contexts(self) -> Mapping[int, Context]:
+        """The function or loop under whose tags each node fires: no event is looked at for that."""
+        return self._seen.contexts
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
         """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
@@ -121,7 +127,7 @@ class Ask:
     def _named(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
         """A node and a tag; raises Usage where the node never fires under such a tag."""
         number, under = self._graph.only(node), tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
-        check_place(self._graph, self.index.contexts, number, under)
+        check_place(self._graph, self.contexts, number, under)
         return number, under
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
@@ -25,8 +25,8 @@ from ...core.value import Value, same, show
 from ..event import Event
 from ..order import Place, program_order
 from ..saying import shown
+from .index import Index
 from .origin import Arrival, Firing, Injected, Number, Origin
-from .queries import Index
 
 Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 Pair: TypeAlias = tuple[Number | None, Number | None]
@@ -126,7 +126,7 @@ class _Side:
         self.wrong = set[Number]()
 
     def firings(self) -> Iterator[tuple[Number, int, Tag]]:
-        for number, event in enumerate(self.index.events):
+        for number, event in enumerate(islice(self.index.events, len(self.index))):
             if event.inputs is not None:
                 yield number, event.token.node, event.token.tag
 
@@ -202,11 +202,11 @@ class _Comparison:
 def _is_quiet(index: Index) -> bool:
     """Whether no token is in flight at the end: what joined the flight has been delivered, each time."""
     sent = sum(len(output.edges) for _, output in index.graph.arguments)
-    for event in index.events:
+    for event in islice(index.events, len(index)):
         if event.sent and event.sent[0].node >= 0 and not event.held:
             sent += len(event.sent)
         sent += len(event.woken) + len(event.released)
-    return sent == len(index.events)
+    return sent == len(index)
 
 
 def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:

@@ -1,8 +1,6 @@
 """Questions over the events of a run: where a token came from, and who used it.
 
-A node fires at most once under a tag, and a port gets at most one token under it (S4). So (node, tag) names a firing,
-and (node, port, tag) a token, and all that has to be kept beside the events is at which of them each node fired. Who
-sent a token is read from the edges of the graph; each question costs what its answer costs.
+Each costs what its answer costs: what is kept of a run for that is its `index`.
 
 Nothing here reads a state or steps one: why a node has not fired is in `why`, how two runs differ in `difference`.
 """
@@ -10,219 +8,16 @@ Nothing here reads a state or steps one: why a node has not fired is in `why`, h
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
-from ...core.control import CONTROL
 from ...core.errors import Usage
-from ...core.graph import Edge, Graph, Source
-from ...core.tag import ROOT, Tag
-from ...core.value import Value, show
-from ..event import Cell, Event, Token
-from .contexts import Context, contexts
-from .origin import Argument, Arrival, Change, Firing, Injected, Number, Origin
-
-CELLS = ("store", "get", "collect")
-"""The ops that put into cells and read them: what is put goes to what reads it by no edge."""
-
-
-class Index:
-    """Which event each node fired at, under each tag: what is kept of a run so that questions have cheap answers.
-
-    `see` takes the events of the run in their order; `unsee` steps back. It keeps the events themselves, and about 120
-    bytes for each firing.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        arguments: Sequence[Value],
-        events: Iterable[Event] = (),
-        edits: Iterable[tuple[int, Change]] = (),
-    ) -> None:
-        """`arguments` are those of the run, as values; the hidden ones are not among them. `edits` are the tokens that
-        were changed, each with how many events had happened then."""
-        self.graph = graph
-        self.arguments: tuple[Value, ...] = (*[True] * graph.hidden, *arguments)
-        self.edits = tuple(edits)
-        self.events: list[Event] = []
-        self.closed: dict[Tag, Number] = {}
-        """The event at which each activation closed, of those that have."""
-        self.sources = graph.sources()
-        self.crosses = [node.op in CONTROL and CONTROL[node.op].to != "same" for node in graph.nodes]
-        """Whether a node sends under another tag than its own."""
-        self._fired: dict[Tag, dict[int, Number]] = {}
-        self._crossed: dict[Tag, dict[int, Number]] = {}
-        """By the tag of what they sent, the nodes that sent from another activation."""
-        self._puts: dict[Cell, Number] = {}
-        """By which store each cell was filled."""
-        self._gets: dict[Number, list[Number]] = {}
-        """By store, the firings that got what it put."""
-        self._latest: tuple[Tag | None, dict[int, Number]] = None, {}
-        for event in events:
-            self.see(event)
-
-    @cached_property
-    def contexts(self) -> dict[int, Context]:
-        """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
-        return contexts(self.graph)
-
-    def see(self, event: Event) -> None:
-        """The next event of the run."""
-        number = len(self.events)
-        self.events.append(event)
-        if event.inputs is None:
-            return
-        node, _, tag, _ = event.token
-        latest, under = self._latest
-        if tag is not latest:  # a third of the time on fib: hashing a tag is a call
-            under = self._fired.setdefault(tag, {})
-            self._latest = tag, under
-        under[node] = number
-        if self.crosses[node] and event.sent:
-            self._crossed.setdefault(event.sent[0].tag, {})[node] = number
-        for finished in event.closed:
-            self.closed[finished.tag] = number
-        if self.graph.nodes[node].op in CELLS and event.trap is None:
-            if event.outputs:
-                for put in self.puts(event):
-                    self._gets.setdefault(put, []).append(number)
-            else:
-                self._puts[Cell(*event.inputs[:2])] = number  # type: ignore[arg-type]
-
-    def unsee(self) -> Event:
-        """Forget the last event, as if it had not been seen; returns it."""
-        event = self.events.pop()
-        if event.inputs is not None:
-            node, _, tag, _ = event.token
-            self._latest = None, {}
-            _drop(self._fired, tag, node)
-            if self.crosses[node] and event.sent:
-                _drop(self._crossed, event.sent[0].tag, node)
-            for finished in event.closed:
-                del self.closed[finished.tag]
-            if self.graph.nodes[node].op in CELLS and event.trap is None:
-                if event.outputs:
-                    for put in self.puts(event):
-                        self._gets[put].pop()
-                else:
-                    del self._puts[Cell(*event.inputs[:2])]  # type: ignore[arg-type]
-        return event
-
-    def fired(self, node: int, tag: Tag) -> Number | None:
-        """The event at which this node fired under this tag, if it did."""
-        under = self._fired.get(tag)
-        return None if under is None else under.get(node)
-
-    def opened(self, tag: Tag) -> Tag | None:
-        """The tag itself, if its activation has ever opened, as the events have it: that one is found again in a time
-        that does not grow with its depth."""
-        crossed = self._crossed.get(tag)
-        if crossed is None:
-            return ROOT if tag == ROOT else None
-        return self.events[next(iter(crossed.values()))].sent[0].tag
-
-    def sender(self, node: int, port: int, tag: Tag) -> Number | None:
-        """Who sent the token of this port under this tag; None if nobody has."""
-        if node < 0:
-            return self._crossed.get(tag, {}).get(self.graph.results[port])
-        for source in self.sources.get(Edge(node, port), ()):
-            number = self._sent_by(source, tag)
-            if number is not None and (number < 0 or _has(self.events[number].sent, node, port)):
-                return number
-        return self._injected(Arrival(node, port, tag)) if self.edits else None
-
-    def _injected(self, token: Arrival) -> Number | None:
-        """The edit that put this token into the flight, if one did."""
-        for at, (position, edit) in enumerate(self.edits):
-            if edit.is_new and position <= len(self.events) and edit.token[:3] == token:
-                return -1 - len(self.arguments) - at
-        return None
-
-    def _sent_by(self, source: Source, tag: Tag) -> Number | None:
-        """The firing of a source, whatever it sent, whose tokens are under this tag."""
-        if source.node < 0:
-            return -1 - source.output if tag == ROOT else None
-        under = (self._crossed if self.crosses[source.node] else self._fired).get(tag)
-        return None if under is None else under.get(source.node)
-
-    def user(self, node: int, port: int, tag: Tag) -> Number | None:
-        """The firing that consumed the token of this port under this tag; None if none has."""
-        number = None if node < 0 else self.fired(node, tag)
-        if number is None or self.graph.nodes[node].op != "merge":
-            return number
-        return number if self.events[number].token.port == port else None
-
-    def puts(self, event: Event) -> list[Number]:
-        """The stores that filled what a firing of `get`, or of `collect`, got; of another op, or of a trap, none."""
-        if event.trap is not None:
-            return []
-        inputs: Any = event.inputs
-        op = self.graph.nodes[event.token.node].op
-        numbers = [inputs[1]] if op == "get" else range(inputs[0].size) if op == "collect" else []
-        return [self._puts[Cell(inputs[0], number)] for number in numbers]
-
-    def operands(self, number: Number) -> tuple[tuple[int, Number], ...]:
-        """For each token that this firing consumed, its port, and who sent it; and for each cell that it read, -1 and
-        the store that filled it."""
-        if number < 0:
-            return ()
-        node, came, tag, _ = self.events[number].token
-        row = self.graph.nodes[node]
-        ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
-        senders = ((port, self.sender(node, port, tag)) for port in ports)
-        cells = ((-1, put) for put in self.puts(self.events[number]))
-        return (*((port, sender) for port, sender in senders if sender is not None), *cells)
-
-    def users(self, number: Number) -> list[Number]:
-        """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the
-        cell that it filled: each once."""
-        if number < -len(self.arguments):
-            sent = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
-        elif number < 0:
-            sent = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
-        else:
-            sent = [token[:3] for token in self.events[number].sent]
-        found = (self.user(*token) for token in sent)
-        users = [user for user in found if user is not None]
-        return list(dict.fromkeys([*users, *self._gets.get(number, ())]))
-
-    def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
-        """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
-        changed = None if token is None or not self.edits else self.changed_to(token)
-        if number >= 0:
-            return Firing(number, self.graph, self.events[number], changed)
-        if number < -len(self.arguments):
-            after, edit = self.edits[-1 - len(self.arguments) - number]
-            return Injected(after, self.graph, edit.token, changed)
-        name, _ = self.graph.arguments[-1 - number]
-        return Argument(-1 - number, name, self.arguments[-1 - number], changed)
-
-    def changed_to(self, token: Token | Arrival) -> Value | None:
-        """The value that a token was given last, if it was changed in the past."""
-        found = [edit.value for edit in self._changed() if edit.token[:3] == token[:3]]
-        return found[-1] if found else None
-
-    def _changed(self) -> Iterator[Change]:
-        """What was changed in the past."""
-        return (edit for at, edit in self.edits if at <= len(self.events) and not edit.is_new)
-
-    def changes(self, number: Number) -> tuple[Arrival, ...]:
-        """The tokens of a firing, or of an argument, that were changed in the past."""
-        tokens = dict.fromkeys(Arrival(*edit.token[:3]) for edit in self._changed())
-        return tuple(token for token in tokens if self.sender(*token) == number)
-
-
-def _has(sent: tuple[Token, ...], node: int, port: int) -> bool:
-    return any(token[0] == node and token[1] == port for token in sent)
-
-
-def _drop(under: dict[Tag, dict[int, Number]], tag: Tag, node: int) -> None:
-    del under[tag][node]
-    if not under[tag]:
-        del under[tag]
+from ...core.graph import Graph
+from ...core.tag import ROOT
+from ...core.value import show
+from ..event import Token
+from .index import Index
+from .origin import Argument, Arrival, Firing, Number, Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from ...core.value import Value
 from ..event import Cell
 from ..state import State
 from .causes import Reason, Unfilled, Unfired
+from .index import Index
 from .origin import Arrival
-from .queries import Index
 
 MOST_CELLS = 1_000
 """How many empty cells are followed of those that one `collect` waits for."""

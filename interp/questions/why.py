@@ -48,8 +48,8 @@ from .causes import (
     Verdict,
     Waits,
 )
+from .index import Index
 from .origin import Arrival, Firing, Number
-from .queries import Index
 from .staying import Staying
 from .verdict import Needs, alive, circle_of, further, roots_of
 
@@ -93,11 +93,11 @@ def why_not(
 
     `stopped` is what ended the run, where it was not quiet. Raises Usage where the two are not at the same moment.
     """
-    if len(index.events) != state.steps:
+    if len(index) != state.steps:
         raise Usage(
             "the index and the state are not at the same moment",
             required=f"{state.steps} events",
-            got=len(index.events),
+            got=len(index),
         )
     search, tag = _Search(index, state), index.opened(tag) or tag
     number = index.fired(node, tag)
@@ -141,7 +141,7 @@ class _Search:
         return Firing(number, self.index.graph, self.index.events[number])
 
     def activation(self, tag: Tag) -> Activation:
-        return "open" if tag in self.state.records else "closed" if tag in self.index.closed else "unopened"
+        return "open" if tag in self.state.records else "closed" if self.index.has_closed(tag) else "unopened"
 
     def last(self, tag: Tag, site: Site) -> int | None:
         """The last iteration that has opened of a loop under a tag; they open one after the other."""

@@ -25,7 +25,7 @@ from ..keep import log_path
 from ..log import opened
 from ..measure import Meter
 from ..questions.ask import Ask
-from ..questions.queries import Index
+from ..questions.index import Index
 from ..record import OutcomeRecord
 from ..reference import (
     Limits,
@@ -110,6 +110,7 @@ class History(Going, Drawn, Played):
 
     @cached_property
     def _index(self) -> Index:
+        """What questions know of the events; where a run knows some, its branches know them too."""
         return Index(self.graph, self.arguments)
 
     # What if
@@ -164,6 +165,8 @@ class History(Going, Drawn, Played):
         made.edits = owner.edits if change is None else (*owner.edits, (position, change))
         if owner._by_hand is not None and owner._by_hand < position:
             made._by_hand = owner._by_hand
+        if "_index" in self.__dict__:
+            made._index = self._index.branch(position)
         owner._children.append(ref(made, owner._children.remove))
         return made
 

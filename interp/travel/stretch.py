@@ -142,9 +142,25 @@ class Lineage:
         return stretch.events[number - stretch.start]
 
     def __iter__(self) -> Iterator[Event]:
-        ends = [stretch.start for stretch in self.stretches[1:]] + [len(self)]
-        for stretch, end in zip(self.stretches, ends, strict=True):
+        for stretch, end in self._pieces():
             yield from stretch.between(stretch.start, end)
+
+    def ahead(self, position: int) -> Iterator[tuple[int, Event]]:
+        """The events from a position on, with their numbers."""
+        for stretch, end in self._pieces():
+            for number in range(max(position, stretch.start), end):
+                yield number, stretch.events[number - stretch.start]
+
+    def behind(self, position: int) -> Iterator[tuple[int, Event]]:
+        """Those before it, the last first."""
+        for stretch, end in reversed(self._pieces()):
+            for number in range(min(position, end) - 1, stretch.start - 1, -1):
+                yield number, stretch.events[number - stretch.start]
+
+    def _pieces(self) -> list[tuple[Stretch, int]]:
+        """The stretches, with where each ends in this run."""
+        ends = [stretch.start for stretch in self.stretches[1:]] + [len(self)]
+        return list(zip(self.stretches, ends, strict=True))
 
     def stretch(self, position: int) -> Stretch:
         """The stretch that a position is in; where one ends and one begins, the latter."""

@@ -67,6 +67,14 @@ class Walk:
     def __iter__(self) -> Iterator[Event]:
         return iter(self._lineage)
 
+    def ahead(self) -> Iterator[tuple[int, Event]]:
+        """The known events from here on, with their numbers: to look at them takes no state."""
+        return self._lineage.ahead(self.position)
+
+    def behind(self) -> Iterator[tuple[int, Event]]:
+        """Those that have happened, the last first."""
+        return self._lineage.behind(self.position)
+
     @property
     def choices(self) -> tuple[int, ...]:
         """Which position of the flight each event took: with the edits, all that is needed to do it again."""

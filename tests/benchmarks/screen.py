@@ -1,7 +1,8 @@
 """How fast the debugger answers: `python tests/benchmarks/screen.py [N]`, on fib(N), of which 23 has a million events.
 
-A key is pressed, and the clock runs until what came of it is shown. Meanwhile a second clock sees how long the screen
-was held up at most. Motions that pass over much of the run are left out: what they cost goes with that.
+A key is pressed, and the clock runs until what came of it has been painted. Meanwhile a second clock sees how long the
+screen was held up at most. What passes over much of the run may take long, but must not hold the screen up, and must
+stop when it is told to.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +23,13 @@ sys.path = [each for each in sys.path if each != str(Path(__file__).parent)]
 
 from onscreen import Screen, shown  # noqa: E402
 
-KEYS = "sSeEwWnNiuUzplx"
+KEYS = "sSeEwWnNiuUzplxA"
+ASKED = ("why add", "who add", "why-not add", "values add", "inspect add", "where")
+FAR = (
+    "over", "out", "over-back", "out-back", "tag", "tag-back", "result", "trap-back", "continue", "reverse",
+)  # fmt: skip
+"""Motions over what happens elsewhere; a breakpoint holds once in 10,000 events."""
+FORKS = ("fork", "choose 1", "change 0 1", "inject add 0 main 7")
 COUNT = 500
 
 
@@ -34,44 +42,104 @@ class Pulse:
     async def beat(self) -> None:
         while True:
             begun = time.perf_counter()
-            await asyncio.sleep(0.001)
-            self.worst = max(self.worst, time.perf_counter() - begun - 0.001)
+            await asyncio.sleep(0.002)
+            self.worst = max(self.worst, time.perf_counter() - begun - 0.002)
 
 
-async def pressed(screen: Screen, key: str) -> float:
-    begun = time.perf_counter()
-    screen.app._takes(key)
-    await screen.app.settled()
-    return (time.perf_counter() - begun) * 1000
+class Clock:
+    """Times commands, and the screen while they are done."""
+
+    def __init__(self, screen: Screen, pulse: Pulse) -> None:
+        self.screen, self.pulse = screen, pulse
+        self.taken: list[tuple[float, str]] = []
+        self.worked: list[tuple[float, str]] = []
+        """The same in milliseconds of the processor, for machines that others use too."""
+
+    async def do(self, line: str) -> None:
+        await self._until_shown(line, lambda: self.screen.app.do(line))
+
+    async def press(self, key: str) -> None:
+        await self._until_shown(key, lambda: self.screen.app._takes(key))
+
+    async def _until_shown(self, name: str, give: Callable[[], object]) -> None:
+        begun, worked = time.perf_counter(), time.process_time()
+        give()
+        await self.screen.app.settled()
+        await painted(self.screen)
+        self.took(begun, worked, name)
+
+    def took(self, begun: float, worked: float, name: str) -> None:
+        self.taken.append(((time.perf_counter() - begun) * 1000, name))
+        self.worked.append(((time.process_time() - worked) * 1000, name))
+
+    def say(self, title: str) -> None:
+        """What was measured since this was said last."""
+        print(f"{title}: {len(self.taken)} commands; the screen was held up for {self.pulse.worst * 1000:.0f} ms")
+        for what, taken in (("clock", sorted(self.taken)), ("processor", sorted(self.worked))):
+            times = [each for each, _ in taken]
+            slowest = ", ".join(f"{name} {each:.0f}" for each, name in taken[-6:])
+            print(
+                f"  {what}: median {median(times):.1f} ms, 99% {times[int(len(times) * 0.99)]:.1f}, slowest {slowest}"
+            )
+        self.taken, self.worked, self.pulse.worst = [], [], 0.0
+
+
+async def painted(screen: Screen) -> None:
+    """Wait until the cells are painted: up to a sixtieth of a second of this is Textual's clock."""
+    done = asyncio.Event()
+    screen.app.screen.call_after_refresh(done.set)
+    await done.wait()
 
 
 async def script(screen: Screen) -> None:
-    pulse = Pulse()
+    pulse, draw = Pulse(), random.Random(7)
     beating = asyncio.create_task(pulse.beat())
-    begun = time.perf_counter()
-    screen.app.do("run")
-    await screen.still()
+    clock = Clock(screen, pulse)
+    await clock.do("run")
+    clock.say("run")
     known = len(screen.app.session.history)
-    seconds, held = time.perf_counter() - begun, pulse.worst * 1000
-    print(f"run: {known:,} events in {seconds:.1f} s, the screen held up for {held:.0f} ms")
-    draw = random.Random(7)
-    taken: list[tuple[float, str]] = []
-    pulse.worst = 0.0
+    print(f"  {known:,} events")
+    await clock.do("why add")
+    clock.say("the first question")
     for number in range(COUNT):
         if number % 10 == 0:
-            line = f"goto {draw.randrange(known)}"
-            begun = time.perf_counter()
-            screen.app.do(line)
-            await screen.app.settled()
-            taken.append(((time.perf_counter() - begun) * 1000, "goto"))
+            await clock.do(f"goto {draw.randrange(known)}")
+        elif number % 10 == 5:
+            await clock.do(draw.choice(ASKED))
         else:
-            key = draw.choice(KEYS)
-            taken.append((await pressed(screen, key), key))
-    times = sorted(each for each, _ in taken)
-    print(f"a command: median {median(times):.1f} ms, 99% {times[int(COUNT * 0.99)]:.1f} ms, worst {times[-1]:.1f} ms")
-    print(f"the slowest: {', '.join(f'{key} {each:.0f}' for each, key in sorted(taken)[-8:])}")
-    print(f"the screen was held up for {pulse.worst * 1000:.0f} ms at most")
+            await clock.press(draw.choice(KEYS))
+    clock.say("keys and questions")
+    await clock.do("break op == 'add' and fired and step % 10000 < 9")
+    for _ in range(5):
+        for line in FAR:
+            screen.app.do(f"goto {draw.randrange(known)}")
+            await screen.app.settled()
+            await clock.do(line)
+    clock.say("far motions")
+    for _ in range(5):
+        for line in FORKS:
+            screen.app.do(f"goto {draw.randrange(known // 2)}")
+            await screen.app.settled()
+            await clock.do(line)
+            screen.app.do("switch fib")
+            await screen.app.settled()
+    clock.say("forks")
+    await stopped(screen, clock)
     beating.cancel()
+
+
+async def stopped(screen: Screen, clock: Clock) -> None:
+    """How long it takes from Escape until what goes on for long has stopped, and the screen says so."""
+    for line, start in (("run", "load {target} 30"), ("continue", "break value == -1"), ("reverse", "where")):
+        screen.app.do(start.format(target=screen.app.session.run.start.target))  # type: ignore[union-attr]
+        await screen.app.settled()
+        screen.app.do(line)
+        await asyncio.sleep(1)
+        begun, worked = time.perf_counter(), time.process_time()
+        screen.app.action_stop()
+        await screen.app.settled()
+        clock.took(begun, worked, f"Escape in {line}")
+    clock.say("Escape")
 
 
 def main(number: str) -> None:

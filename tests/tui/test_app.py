@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onscreen import SIZES, Screen, shown
+from onscreen import DEADLOCK, ROOT, SIZES, TEXT_OF, TEXTS, Screen, shown, text_of
+from tagloom.tui.app import app
+from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
+from tagloom.tui.panes.graph import Draft, Paper, laid_out
+from tagloom.tui.panes.look import Looker
 from tagloom.tui.session.commands import COMMANDS, new_session
+from textual.geometry import Offset
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -95,7 +102,7 @@ def test_keys_are_commands(folder: Path) -> None:
         await screen.press("enter")
         assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
         await screen.press("c")
-        assert "fib.n (fib.py" in screen.line("happened")
+        assert "▶ fib.n " in screen.line("happened") and "● breakpoint 1" in screen.line("happened")
 
     shown(script, "fib.py:fib", "4")
 
@@ -191,6 +198,58 @@ def test_folding(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+def test_a_large_graph_is_folded(folder: Path) -> None:
+    """Where a graph is much larger than its pane, inner loops are a box each; a click on such a box, or `unfold`, opens
+    it, and the zoom does too. What has just fired in there is lit on the box."""
+
+    async def script(screen: Screen) -> None:
+        assert "folded: five.loop" in str(screen.app.panes()["graph"].border_subtitle)
+        assert "enter" not in screen.text("graph") and "[E " not in screen.text("graph")
+        await screen.do("step 30")
+        picture = screen.app.query_one(GraphPane).picture
+        assert picture is not None and picture.at is not None and picture.lit
+        await screen.click("graph", "while")
+        assert screen.app.session.focus.opened == ("five.loop",) and "j < n" in screen.text("graph")
+        assert "folded" not in str(screen.app.panes()["graph"].border_subtitle)
+        await screen.do("fold loop")
+        assert screen.app.session.focus.folded == ("five.loop",) and not screen.app.session.focus.opened
+
+    shown(script, str(ROOT / DEADLOCK), "10", size=(80, 24))
+
+
+def test_keys_are_told(folder: Path) -> None:
+    """At every size a line says which keys help: those of the pane where one is first."""
+
+    async def script(screen: Screen) -> None:
+        assert "zoom" in screen.line("hints") and "F1 help" in " ".join(screen.line("hints").split())
+        await screen.press("3")
+        assert "deliver" in screen.line("hints")
+        await screen.press("colon")
+        assert "complete" in screen.line("hints") and "step" not in screen.line("hints")
+
+    for size in SIZES:
+        shown(script, "fib.py:fib", "4", size=size)
+
+
+def test_a_key_after_a_digit(folder: Path) -> None:
+    """What is typed right after a digit is about the pane that it leads to."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 30")
+        await screen.pilot.press("5", "y")
+        await screen.still()
+        assert screen.focused == "line"
+        assert screen.app.query_one("#line").value.startswith("why fib.")  # type: ignore[attr-defined]
+
+    shown(script, "fib.py:fib", "4")
+
+
+@pytest.mark.parametrize("name", TEXT_OF)
+def test_screens(name: str) -> None:
+    """Whole screens, but for the inside of the graph, look as they did; `python tests/onscreen.py` writes them anew."""
+    assert text_of(name) == (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
+
+
 def test_help_jump_and_tour(folder: Path) -> None:
     """F1 explains the pane where one is; a letter jumps to a pane; the tour has its pages."""
 
@@ -248,6 +307,141 @@ def test_escape_stops_what_takes_long(folder: Path) -> None:
         assert "interrupted" not in screen.line("happened")
 
     shown(script, "ends.py:endless", "1")
+
+
+def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
+    calls = []
+
+    def slow(paper: Paper) -> Draft:
+        calls.append(paper)
+        while paper.zoom == 0:
+            time.sleep(0.01)
+        return laid_out(paper)
+
+    monkeypatch.setattr(app, "laid_out", slow)
+
+    async def script(screen: Screen) -> None:
+        await screen.press("s")
+        assert "stopped" in screen.app.query_one(GraphPane).said and len(calls) == 1
+        await screen.press("greater_than_sign")
+        assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).said
+
+    async def stopping(screen: Screen) -> None:
+        await screen.pilot.press("escape")
+        await script(screen)
+
+    shown(stopping, "fib.py:fib", "4", waits=False)
+
+
+PAINTED = (
+    "step 9",
+    "wave",
+    "back",
+    "goto 80",
+    "fold fib",
+    "event 3",
+    "unfold",
+    "goto 81",
+    "choose 1",
+    "run",
+    "why add",
+    "start",
+)
+
+
+async def stale(screen: Screen) -> list[str]:
+    """After which commands a line of the screen is not what it would be, were all of it painted anew."""
+    found = []
+    for line in PAINTED:
+        await screen.do(line)
+        before = screen.app.screen._compositor.render_strips()
+        for pane in screen.app.panes().values():
+            pane.refresh()
+        await screen.still()
+        after = screen.app.screen._compositor.render_strips()
+        if [list(strip) for strip in before] != [list(strip) for strip in after]:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_what_is_painted_is_what_there_is(folder: Path, size: tuple[int, int]) -> None:
+    """Only lines in which something is another are painted, and no other is left as it was."""
+
+    async def script(screen: Screen) -> None:
+        assert await stale(screen) == []
+
+    shown(script, "fib.py:fib", "5", size=size)
+
+
+def paint_the_first_line(patch: pytest.MonkeyPatch) -> None:
+    """Of the lines of the graph that changed only one is painted."""
+    refresh = GraphPane.refresh
+    patch.setattr(GraphPane, "refresh", lambda self, *regions, **how: refresh(self, *regions[:1], **how))
+
+
+def paint_one_line_too_high(patch: pytest.MonkeyPatch) -> None:
+    """The lines of the graph that changed are taken for those above them."""
+    refresh = GraphPane.refresh
+    up = Offset(0, -1)
+    patch.setattr(
+        GraphPane, "refresh", lambda self, *regions, **how: refresh(self, *(each + up for each in regions), **how)
+    )
+
+
+@pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high])
+def test_what_is_not_painted_is_caught(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """A screen that leaves a line as it was breaks this."""
+    how(monkeypatch)
+    found = []
+
+    async def script(screen: Screen) -> None:
+        found.extend(await stale(screen))
+
+    shown(script, "fib.py:fib", "5")
+    assert found
+
+
+def test_what_is_lit_is_painted(folder: Path) -> None:
+    """Where nothing but what is lit is another, its lines are painted anew; those around are kept."""
+
+    async def script(screen: Screen) -> None:
+        pane = screen.app.query_one(GraphPane)
+        await screen.do("step 9")
+        picture = pane.picture
+        assert picture is not None and picture.lit
+        lines = range(pane.size.height)
+        before = [pane.render_line(y) for y in lines]
+        pane.show(picture._replace(lit={}))
+        await screen.still()
+        after = [pane.render_line(y) for y in lines]
+        kept = {y - pane._above() for y in lines if after[y] is before[y]}
+        assert kept.isdisjoint(picture.lit) and kept | picture.lit.keys() >= set(range(len(picture.drawing.rows)))
+        shown_now = screen.app.screen._compositor.render_strips()
+        pane.refresh()
+        await screen.still()
+        anew = screen.app.screen._compositor.render_strips()
+        assert [list(strip) for strip in shown_now] == [list(strip) for strip in anew]
+
+    shown(script, "fib.py:fib", "4", size=(200, 60))
+
+
+def test_a_key_that_asks_looks_once(folder: Path) -> None:
+    """The pane that has the answer stands in front when it is looked at: nothing is looked at twice."""
+
+    async def script(screen: Screen) -> None:
+        looks, look = [], Looker.look
+        screen.app.looker.look = lambda panes: (looks.append(set(panes)), look(screen.app.looker, panes))[1]  # type: ignore[method-assign]
+        for key, pane in (("p", "waiting"), ("x", "flight"), ("A", "tags")):
+            looks.clear()
+            await screen.press(key)
+            assert screen.app.panes()[pane].display and len(looks) == 1 and pane in looks[0]
+            assert screen.app._sizes.keys() == looks[0]
+
+    shown(script, "fib.py:fib", "4", size=(80, 24))
 
 
 def test_without_a_program(folder: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_first_command(tmp_path: Path) -> None:
         at.type(":break node == 'add' and fired and value > 2\r")
         at.wait_for("breakpoint 1")
         at.type("c")
-        at.wait_for("fib.add .*add 2, 1 -> 3")
+        at.wait_for("fib.add 2, 1 → 3")
         at.type(":why add\r")
         at.wait_for("❯ why add")
         at.type(":change 0 7\r")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as some
+from onscreen import DEADLOCK, ROOT
 from tagloom.interp.alarm import interrupt
 from tagloom.tui.app.themes import CONTRAST, contrast, legible
 from tagloom.tui.begin import Start
@@ -24,6 +25,7 @@ from tagloom.tui.panes.timeline import timeline
 from tagloom.tui.panes.tokens import cells, flight, store
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
+from tagloom.viz.collapse import folds
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment, on_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
@@ -140,6 +142,50 @@ def test_timeline(folder: Path) -> None:
             assert made.goes[-1] == "goto 101"
 
 
+def test_the_end_of_the_timeline(folder: Path) -> None:
+    """At the end of what is known the sign stands in the last column, and all before it is past."""
+    session = begun("fib.py:fib", "4", do="goto 26")
+    for width in (10, 26, 77, 200):
+        assert timeline(session, width, 1).rows[-1].text == "━" * (width - 1) + "◆"
+    assert timeline(begun("fib.py:fib", "4"), 20, 1).said == "nothing has happened yet"
+
+
+def test_answers_are_wrapped(folder: Path) -> None:
+    """No line is longer than the pane; what a line leads to, its rest leads to as well."""
+    looker = Looker(begun("fib.py:fib", "4"))
+    seen = looker.do("run", lambda _: {}), looker.do("why add", lambda _: {"answers": Size(41, 10)})
+    rows = seen[1].pages["answers"].rows
+    assert max(len(row.text) for row in rows) <= 40
+    assert sum(row.do == "goto 99" for row in rows) == 2
+
+
+def test_how_it_ended_is_told(folder: Path) -> None:
+    """The status says that a run is over, or that it is deadlocked; the flight, where to look then."""
+    assert "✓ 5 over" in status(begun("fib.py:fib", "4", do="run")).text
+    stuck = begun(str(ROOT / DEADLOCK), "10", do="run")
+    assert "deadlocked" in status(stuck).text
+    assert "15 tokens left waiting" in flight(stuck).text() and "6 reads left parked" in flight(stuck).text()
+
+
+def test_what_is_folded_first(folder: Path) -> None:
+    """Inner loops before what is around them; what somebody opened, and what is around that, never."""
+    graph = begun(str(ROOT / "papers_examples/roots/wavefront.py"), "3").history.graph
+    view = graph_view(graph)
+    names = {each.name: each.subject for each in view.outside.all()}
+    order, must = folds(view)
+    assert [names[each] for each in order][:2] == ["main.loop_1", "main.loop"] and must == 0
+    assert folds(view, most=60)[1] == 1
+    inner = next(name for name, subject in names.items() if subject == "main.loop_1")
+    assert [names[each] for each in folds(view, {inner})[0]] == ["element"]
+
+
+def test_a_tag_alone_is_asked_about(folder: Path) -> None:
+    """Where a row is about an activation, a question is about the present node in it."""
+    session = begun("fib.py:fib", "4", do="goto 30")
+    line = line_for(session, COMMANDS["why"], tags(session).rows[1])
+    assert line.startswith("why fib.") and line.endswith(" main/fib")
+
+
 def test_graph(folder: Path) -> None:
     """The tokens on a layout are those of a picture that is drawn anew; only those under a tag, if one is chosen."""
     session = begun("fib.py:fib", "4", do="goto 30")
@@ -169,8 +215,8 @@ def test_a_look(folder: Path) -> None:
     """One look has all that a screen shows; an answer leads to the pane that has it."""
     looker = Looker(begun("fib.py:fib", "4"))
     sizes = {pane: Size(40, 10) for pane in PANES}
-    assert looker.do("step 8", sizes).front is None
-    seen = looker.do("why subtract", sizes)
+    assert looker.do("step 8", lambda front: sizes).front is None
+    seen = looker.do("why subtract", lambda front: sizes)
     assert seen.front == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
     assert any(row.do == "goto 7" for row in seen.pages["answers"].rows)
     assert "8 fired" in status(looker.session).text and seen.wanted is not None

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ import pytest
 pytest.importorskip("textual_serve")
 
 from aiohttp import ClientSession, WSServerHandshakeError, web
+from chromium import chromium
 from tagloom.tui.app.serve import HOST, site
 
 FIB = str(Path(__file__).resolve().parents[2] / "papers_examples/recursion/fib.py")
@@ -44,6 +49,7 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert (
                     page.status == 200
                     and "googleapis" not in text
+                    and '<link rel="icon" href="data:,">' in text
                     and "default-src 'none'" in page.headers["Content-Security-Policy"]
                 )
                 assert (
@@ -65,3 +71,28 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             gc.collect()
 
     asyncio.run(run())
+
+
+@pytest.mark.timeout(120)
+def test_in_a_browser(tmp_path: Path) -> None:
+    """The page has the keyboard at once and sends the app what is typed; nothing is asked of anybody else, and nothing
+    complains."""
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "tagloom", "debug", FIB, "4", "--serve", "--port", str(free_port())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process, chromium() as tab:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found is not None
+            tab.do("Emulation.setFocusEmulationEnabled", enabled=True)
+            tab.do("Page.navigate", url=found[0])
+            tab.wait("document.body && document.body.classList.contains('-first-byte')", 60)
+            tab.wait("document.activeElement.className === 'xterm-helper-textarea'")
+            assert tab.run("[...document.fonts].some(each => each.family.includes('Roboto Mono'))")
+            tab.key("q")
+            tab.wait("document.body.classList.contains('-closed')", 30)
+            assert all(each.startswith(found[0]) for each in tab.requests), tab.requests
+            assert [each for each in tab.complaints if "WebGL" not in each] == []
+        finally:
+            process.terminate()
+            process.wait(20)

@@ -17,6 +17,7 @@ from tagloom.interp.reference import Limits
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.completion import completions
 from tagloom.tui.prompt import converse
+from tagloom.tui.session import asking
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.run import Run
 from tagloom.tui.session.session import Session
@@ -226,6 +227,23 @@ def test_questions(folder: Path) -> None:
 
 
 # What if
+
+
+def test_what_could_go_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few tokens are looked at each time, from where one list ends the next goes on: together they are all."""
+    monkeypatch.setattr(asking, "LOOKED", 2)
+    session = begun("fib.py:fib", "6")
+    done(session, "goto 80")
+    found, at = [], 0
+    while True:
+        data = done(session, f"enabled {at}")
+        found += [row["position"] for row in data["enabled"]]
+        assert data["from"] == at and all(at <= row["position"] < at + 2 for row in data["enabled"])
+        if not data["unlooked"]:
+            break
+        at += 2
+    assert found == [each.position for each in session.history.ask.could_fire()] and len(found) > 5
+    assert "more in flight: `enabled 2` goes on there" in session.do("enabled").text[-1]
 
 
 def test_choose(folder: Path) -> None:

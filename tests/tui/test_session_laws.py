@@ -22,7 +22,9 @@ from session_laws import (
     LIMITS,
     Replays,
     activation_violations,
+    around_violations,
     begun,
+    fork_violations,
     motion_violations,
     place_violations,
     reply_violations,
@@ -30,10 +32,13 @@ from session_laws import (
 )
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
+from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
-from tagloom.tui.session import forking, moving
+from tagloom.tui.session import activations, forking, moving
+from tagloom.tui.session.activation import Activation
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.known import Known, Part
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
@@ -65,6 +70,13 @@ def test_runs_of_all_sorts(name: str) -> None:
 
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_fork_knows_its_past(case: Case, schedule: str, seed: int) -> None:
+    """What forks of forks know of a past that they share, hits of breakpoints included, is what its events say."""
+    assert list(fork_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@settings(max_examples=15)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_motion_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
     """From a stop, a motion and its reverse are the identity, and no motion passes over a stop."""
     assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
@@ -76,6 +88,21 @@ def test_over_and_out(name: str, schedule: str) -> None:
     """Over and out are what the tags of the events say."""
     graph, arguments = RUNS[name]
     assert list(activation_violations(begun(graph, arguments, schedule))) == []
+
+
+@settings(max_examples=10)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) -> None:
+    """Over and out look at no state of what happened elsewhere, and go where one goes that looks at all."""
+    assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_over_and_out_of_loops(name: str, schedule: str) -> None:
+    """The same with loops, whose iterations may overlap."""
+    graph, arguments = RUNS[name]
+    assert list(around_violations(begun(graph, arguments, schedule, unchecked=True), 1)) == []
 
 
 WORDS = st.sampled_from([*COMMANDS, *(f"{name} " for name in COMMANDS)])
@@ -250,12 +277,42 @@ def change_the_run_itself(patch: MonkeyPatch) -> None:
     patch.setattr(forking, "_deliver", lambda session, wanted: session.history.deliver(wanted))
 
 
+def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
+    """A fork knows of activations what its parent did after it began."""
+    patch.setattr(Activation, "until", lambda self, position: self)
+
+
+def open_again(patch: MonkeyPatch) -> None:
+    """A fork takes activations that are open where it begins for new ones."""
+    patch.setattr(Part, "_is_new", lambda self, tag: True)
+
+
+def begin_a_wave(patch: MonkeyPatch) -> None:
+    """A fork counts the firings of the wave that goes on where it begins from zero."""
+    patch.setattr(Known, "_fired_in_wave", lambda self, position: 0)
+
+
+def overlook_iterations(patch: MonkeyPatch) -> None:
+    """A loop is taken to have opened with the iteration where one is."""
+    patch.setattr(activations.Frame, "opened", lambda self, known: known.activation(self.tag).opened or 0)
+
+
+def keep_later_hits(patch: MonkeyPatch) -> None:
+    """A fork has the hits that its parent had after it began."""
+    patch.setattr(Breakpoints, "until", lambda self, step: self)
+
+
 WRONG: dict[Callable[[MonkeyPatch], None], str] = {
     stop_early: r"^from \d+, |passes over|stays at",
     stop_here: r"^from \d+, ",
     forget_the_run: "undo does not undo|does not do .* again",
     forget_where_runs_stood: "undo does not undo|does not do .* again",
     change_the_run_itself: "undo does not undo choose",
+    know_the_future_of_the_parent: "other activations .* are known",
+    open_again: "other activations .* are known",
+    overlook_iterations: "out-back from|over-back from",
+    begin_a_wave: "other waves .* are known",
+    keep_later_hits: "breakpoint .* hits",
 }
 """What the law says that is to notice each."""
 
@@ -264,6 +321,8 @@ def violations(seed: int) -> Iterator[str]:
     """What the laws say on a walk over fib."""
     yield from motion_violations(begun(fib.graph, [3]), seed, 3)
     yield from walk_violations(begun(fib.graph, [3]), seed, 12)
+    yield from fork_violations(begun(*RUNS["count"]), seed)
+    yield from around_violations(begun(*RUNS["count"]), seed, 5)
 
 
 @pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from rich.text import Text
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.geometry import Offset
+from textual.screen import Screen
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
+from ...interp.travel.collector import set_aside
 from ...viz.style import DARK, LIGHT
-from ..panes.arrange import PANES, arranged, key_of
+from ..panes.arrange import PANES, Slot, arranged, key_of
 from ..panes.graph import Paper, laid_out
-from ..panes.help import TOUR, help_pages
+from ..panes.help import TOUR, help_pages, hints
 from ..panes.look import Looker, Seen, Size
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
@@ -29,7 +31,7 @@ from ..session.session import Session
 from .command_line import CommandLine
 from .graph import GraphPane
 from .lines import Lines
-from .palette import Commands
+from .palette import Commands, of_screen
 from .pane import Pane
 from .remembered import recall, remember
 from .sheets import Jump, Sheet
@@ -44,6 +46,10 @@ SWITCH = 0.001
 
 ZOOMS = (-1, 4)
 """The least and the largest zoom of the graph."""
+
+
+LINES = 3
+"""Below the panes stand what happened, where one is, and keys."""
 
 
 class Debugger(App[int]):
@@ -76,6 +82,7 @@ class Debugger(App[int]):
         self._asked = 0
         self._alone: str | None = None
         self._laying: Paper | None = None
+        self._given_up: Paper | None = None
         self._began: float | None = None
         self._doing = ""
         self._switched = sys.getswitchinterval()
@@ -95,7 +102,7 @@ class Debugger(App[int]):
         yield CommandLine(self.session)
         yield Static(id="happened")
         yield Static(id="status")
-        yield Static(HINTS, id="hints")
+        yield Static(id="hints")
 
     def on_mount(self) -> None:
         sys.setswitchinterval(SWITCH)
@@ -107,10 +114,16 @@ class Debugger(App[int]):
         self.set_interval(0.1, self._progress)
         if self._watches:
             self.set_interval(0.5, self._notice_edit)
-        self.query_one(GraphPane).focus()
+        self.call_after_refresh(self._begin_in_graph)
         if self._tours and not recall("tour"):
             remember("tour", "seen")
             self.call_after_refresh(self.action_tour)
+
+    def _begin_in_graph(self) -> None:
+        """Have the keyboard in some pane from the start: in a browser nothing else gives it one."""
+        first = self.screen_stack[0]
+        if not isinstance(first.focused, Pane):
+            first.set_focus(first.query_one(GraphPane))
 
     def on_unmount(self) -> None:
         sys.setswitchinterval(self._switched)
@@ -127,32 +140,41 @@ class Debugger(App[int]):
 
     def _arrange(self) -> None:
         """Put the panes where they stand, and look again."""
+        self._place()
+        self.look()
+
+    def _place(self) -> None:
         desk, panes = self._room(), self.panes()
-        self.screen.set_class(self.size.height < 30, "small")
         slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
         for name, pane in panes.items():
             pane.display = name in slots
             if name in slots:
                 pane.place(slots[name])
-        self._sizes = {name: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for name, slot in slots.items()}
-        self.look()
+        self._sizes = _sizes(slots.values())
+
+    def _with(self, front: str | None) -> Mapping[str, Size]:
+        """The sizes of the panes that are shown once this one is: it is looked at before it stands there."""
+        if front is None or front in self._sizes:
+            return self._sizes
+        fronts = {**self._fronts, front: self._asked + 1}
+        return _sizes(arranged(*self._room(), fronts, None if self._alone is None else front))
 
     def _room(self) -> tuple[int, int]:
-        taken = 2 if self.size.height < 30 else 3
-        return self.size.width, max(self.size.height - taken, 6)
+        return self.size.width, max(self.size.height - LINES, 6)
 
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
         self._bring(pane)
-        self.panes()[pane].focus()
+        self.look()
+        self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
 
     def _bring(self, pane: str) -> None:
-        """Show a pane, where one stays."""
+        """Have a pane stand in front, where one stays."""
         self._asked += 1
         self._fronts[pane] = self._asked
         if self._alone is not None:
             self._alone = pane
-        self._arrange()
+        self._place()
 
     def action_alone(self) -> None:
         """Give the pane where one is all the room, or take it back."""
@@ -176,11 +198,14 @@ class Debugger(App[int]):
         paper = theme.background or (DARK if theme.dark else LIGHT).paper
         for pane in self.query(Pane):
             pane.dress(theme.dark, paper)
+        self._hint()
 
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
         pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
-        self.push_screen(Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values())))
+        self.push_screen(
+            Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values(), Sheet.columns(self.size.width)))
+        )
 
     def action_tour(self) -> None:
         self.push_screen(Sheet("a tour of a minute", TOUR))
@@ -189,6 +214,17 @@ class Debugger(App[int]):
         """A letter over each pane that is shown."""
         places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
         self.push_screen(Jump(places), lambda pane: self.action_front(pane) if pane else None)
+
+    @on(events.DescendantFocus)
+    def _hint(self) -> None:
+        """Say which keys help where one is."""
+        focused = self.screen_stack[0].focused
+        pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
+        self.screen_stack[0].query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the palette has besides the commands of the session."""
+        return of_screen(self)
 
     def action_zoom(self, by: int) -> None:
         self.looker.zoom = min(max(self.looker.zoom + by, ZOOMS[0]), ZOOMS[1])
@@ -262,10 +298,9 @@ class Debugger(App[int]):
         """Do one command after the other, in a thread of its own."""
         while True:
             line = await self._lines.get()
-            sizes = self._sizes
-            looker = self.looker
+            sizes, looker = self._sizes, self.looker
             self._began, self._doing = time.monotonic(), line or "looking"
-            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, sizes))  # noqa: B023
+            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, self._with))  # noqa: B023
             if seen is not None:
                 self.see(seen)
             self._pending, self._began = self._pending - 1, None
@@ -275,10 +310,11 @@ class Debugger(App[int]):
     async def settled(self) -> None:
         """Wait until nothing is on the way: tests do."""
         while self._pending or self._laying is not None:
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
-        """Stop what is being done, and forget what is on the way."""
+        """Stop what is being done, the layout too, and forget what is on the way."""
+        self._layouts.stop()
         while not self._lines.empty():
             self._lines.get_nowait()
             self._pending -= 1
@@ -288,9 +324,11 @@ class Debugger(App[int]):
         """Say that something goes on for long, and for how long."""
         if self._began is None or time.monotonic() - self._began < 0.3:
             return
-        known = len(self.session.history) if self.session.situation.current is not None else 0
-        seconds = time.monotonic() - self._began
-        said = f" … {self._doing}: {seconds:.0f} s, {known:,} events known; Esc stops it"
+        seconds, at = time.monotonic() - self._began, ""
+        if self.session.situation.current is not None:
+            history = self.session.history
+            at = f", at {history.position:,} of {len(history):,} events"
+        said = f" … {self._doing}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
 
     def _notice_edit(self) -> None:
@@ -303,6 +341,8 @@ class Debugger(App[int]):
     def see(self, seen: Seen) -> None:
         """Show what is to be seen."""
         panes = self.panes()
+        if seen.front is not None and not panes[seen.front].display:
+            self._bring(seen.front)
         for name, page in seen.pages.items():
             panes[name].show(page)
         if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
@@ -312,31 +352,45 @@ class Debugger(App[int]):
         self.query_one("#happened", Static).update(self._text(seen.happened), layout=False)
         if seen.wanted is not None:
             self._lay_out(seen.wanted)
-        if seen.front is not None and not panes[seen.front].display:
-            self._bring(seen.front)
 
     def _text(self, row: Row) -> Text:
         dark = self.current_theme.dark
-        return Text.assemble(*((span.text, styled(span.colour, span.strong, dark)) for span in row.spans), no_wrap=True)
+        return Text.assemble(
+            *((span.text, styled(span.colour, span.strong, dark)) for span in row.spans),
+            no_wrap=True,
+            overflow="ellipsis",
+        )
 
     def _lay_out(self, paper: Paper) -> None:
-        if self._laying != paper:
+        if paper not in (self._laying, self._given_up):
+            if self._laying is not None:
+                self._layouts.stop()
             self._laying = paper
             self.run_worker(self._laid_out(paper), name="layout", exclusive=True, group="layout")
 
     async def _laid_out(self, paper: Paper) -> None:
         """Lay the graph out, meanwhile the rest goes on."""
         graph = self.query_one(GraphPane)
+        began = time.monotonic()
+        ticking = self.set_interval(
+            0.5, lambda: graph.told(f"the graph is laid out … {time.monotonic() - began:.0f} s")
+        )
         try:
-            self.looker.draft = await self._layouts.do(lambda: laid_out(paper))
+            draft = await self._layouts.do(lambda: laid_out(paper))
+            graph.told("" if draft is not None else "the layout was stopped; < and > try another")
+            self._given_up = None if draft is not None else paper
+            self.looker.draft = draft or self.looker.draft
+            set_aside(self)  # else the collector looks at it, and at all of Textual, for 100 ms now and then
         except TagloomError as error:
-            graph.said = str(error).splitlines()[0]
-            graph.refresh()
+            self._given_up = paper
+            graph.told(str(error).splitlines()[0])
         finally:
+            ticking.stop()
             if self._laying is paper:
                 self._laying = None
         if self.looker.draft is not None and self.looker.draft.paper is paper:
             self.look()
 
 
-HINTS = " s step  S back  o over  c continue  b break  y why  ? why not  u undo  : command  ^p palette  F1 help  q quit"
+def _sizes(slots: Iterable[Slot]) -> Mapping[str, Size]:
+    return {slot.front: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for slot in slots}

@@ -52,6 +52,7 @@ class CommandLine(Input):
         self.value, self._age = line, 0
         self._from = self.screen.focused
         self.display = True
+        self.screen.add_class("typing")  # it takes the place of what happened
         self.screen.set_focus(self)  # at once: what is typed next is for this line
         self.cursor_position = len(line)
 
@@ -61,6 +62,7 @@ class CommandLine(Input):
 
     def action_leave(self) -> None:
         self.display = False
+        self.screen.remove_class("typing")
         self.screen.set_focus(self._from)
 
     def action_cursor_right_all(self) -> None:

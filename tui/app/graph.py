@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import ClassVar
+from operator import attrgetter, itemgetter
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.strip import Strip
 
 from ...viz.cells.grid import BLANK, Cell
 from ..panes.graph import Picture
 from ..panes.page import Row
 from .pane import Pane
+from .themes import tinted
+
+MOST_PAINTED = 2000
+"""So many lines are kept as they were painted: when the graph scrolls, most are the same."""
+
+
+_SIGN = attrgetter("sign")
+_LOOK = itemgetter(Cell._fields.index("colour"), Cell._fields.index("strong"))
+"""A cell's colour, and whether it is strong: a function in Python takes twice as long."""
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class _Line(NamedTuple):
+    """What a line is painted from: its cells, those without badges, and the boxes in it that are lit."""
+
+    row: tuple[Cell, ...]
+    bare: tuple[Cell, ...]
+    lit: frozenset[str]
+
+    def is_as(self, other: _Line) -> bool:
+        return self.row is other.row and self.bare is other.bare and self.lit == other.lit
 
 
 class GraphPane(Pane):
@@ -36,6 +59,8 @@ class GraphPane(Pane):
         self.said = "the graph is laid out …"
         self._grabbed: tuple[Offset, Offset] | None = None
         self._dragged = False
+        self._painted: dict[int, tuple[_Line, Strip]] = {}
+        self._painted_how: tuple[object, ...] = ()
 
     def show(self, picture: Picture | None) -> None:
         before, self.picture = self.picture, picture
@@ -46,7 +71,31 @@ class GraphPane(Pane):
             ):
                 self.reveal()
         self._say()
-        self.refresh()
+        self._repaint(before)
+
+    def _repaint(self, before: Picture | None) -> None:
+        """Paint what is another now: where the graph stands as it did, the lines in which something is. To paint 300 by
+        100 cells takes 25 ms, what one step changes of them 2."""
+        now = self.picture
+        if before is None or now is None or before.drawing.bare is not now.drawing.bare:
+            self.refresh()
+            return
+        top, size = round(self.scroll_y) - self._above(), self.size
+        changed = [
+            Region(0, number - top, size.width, 1)
+            for number, (one, other) in enumerate(zip(before.drawing.rows, now.drawing.rows, strict=True))
+            if top <= number < top + size.height
+            and ((one is not other and one != other) or before.lit.get(number) != now.lit.get(number))
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def told(self, said: str) -> None:
+        """Say something about the layout: in the middle where there is no graph yet, else in the border."""
+        self.said = said
+        self._say()
+        if self.picture is None:
+            self.refresh()
 
     def _say(self) -> None:
         """Say in the border where there is more of it."""
@@ -56,8 +105,9 @@ class GraphPane(Pane):
         size = self.scrollable_content_region.size
         ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
         more = "".join(sign for sign, there in ways if there)
-        manner = "follows" if self.follows else "stands"
-        self.border_subtitle = " · ".join(filter(None, [f"more {more}" if more else "", self.picture.said, manner]))
+        manner = "" if self.follows else "stands still"
+        more = f"more {more}" if more else ""
+        self.note(" · ".join(filter(None, [self.said, more, self.picture.said, manner])))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
@@ -82,21 +132,43 @@ class GraphPane(Pane):
 
     def _margin(self) -> int:
         """How many columns stand left of a picture that is narrower than the pane."""
-        if self.picture is None:
-            return 0
-        return max((self.scrollable_content_region.width - self.picture.drawing.size[0]) // 2, 0)
+        wide = 0 if self.picture is None else self.picture.drawing.size[0]
+        return max((self.scrollable_content_region.width - wide) // 2, 0)
+
+    def _above(self) -> int:
+        """How many rows stand above a picture that is lower than the pane: it hangs somewhat above the middle."""
+        high = 0 if self.picture is None else self.picture.drawing.size[1]
+        return max((self.scrollable_content_region.height - high) // 3, 0)
 
     def render_line(self, y: int) -> Strip:
         wide = self.scrollable_content_region.width
         if self.picture is None:
             said = self.said if y == self.scrollable_content_region.height // 2 else ""
             return Strip([Segment(said.center(wide), self.ink())])
-        number, left, margin = y + round(self.scroll_y), round(self.scroll_x), self._margin()
-        rows = self.picture.drawing.rows
-        cells = rows[number][left : left + wide] if number < len(rows) else ()
+        number, drawing = y + round(self.scroll_y) - self._above(), self.picture.drawing
+        if not 0 <= number < len(drawing.rows):
+            return Strip.blank(wide, self.ink())
+        how = (wide, round(self.scroll_x), self._margin(), self.dark, self.paper)
+        if how != self._painted_how or len(self._painted) > MOST_PAINTED:
+            self._painted, self._painted_how = {}, how
+        line = _Line(drawing.rows[number], drawing.bare[number], self.picture.lit.get(number, _NOTHING))
+        kept = self._painted.get(id(line.row))
+        if kept is None or not kept[0].is_as(line):
+            kept = self._painted[id(line.row)] = (line, self._strip(line, wide, round(self.scroll_x)))
+        return kept[1]
+
+    def _strip(self, line: _Line, wide: int, left: int) -> Strip:
+        """A line of the picture, from a column on."""
+        margin, row, lit = self._margin(), line.row[left : left + wide], line.lit
         pieces = [Segment(" " * margin, self.ink())] if margin else []
-        for (colour, strong), run in groupby(cells, _look):
-            pieces.append(Segment("".join(cell.sign for cell in run), self.ink(colour, strong)))
+        if not lit:
+            for (colour, strong), run in groupby(row, _LOOK):
+                pieces.append(Segment("".join(map(_SIGN, run)), self.ink(colour, strong)))
+            return Strip(pieces).adjust_cell_length(wide, self.ink())
+        pairs = zip(row, line.bare[left : left + wide], strict=True)
+        for (colour, strong, is_lit), both in groupby(pairs, lambda pair: _look(pair[0], pair[1], lit)):
+            said = "".join((plain if is_lit else cell).sign for cell, plain in both)
+            pieces.append(Segment(said, self.ink(colour, strong, tinted(colour, self.dark, 0.35) if is_lit else "")))
         return Strip(pieces).adjust_cell_length(wide, self.ink())
 
     def action_pan(self, across: int, down: int) -> None:
@@ -109,7 +181,7 @@ class GraphPane(Pane):
         """The cell at a place of the pane."""
         if self.picture is None:
             return BLANK
-        row, column = at.y + round(self.scroll_y), at.x + round(self.scroll_x) - self._margin()
+        row, column = at.y + round(self.scroll_y) - self._above(), at.x + round(self.scroll_x) - self._margin()
         rows = self.picture.drawing.rows
         return rows[row][column] if 0 <= row < len(rows) and 0 <= column < len(rows[row]) else BLANK
 
@@ -139,5 +211,6 @@ class GraphPane(Pane):
         )
 
 
-def _look(cell: Cell) -> tuple[str, bool]:
-    return (cell.colour, cell.strong)
+def _look(cell: Cell, plain: Cell, lit: frozenset[str]) -> tuple[str, bool, bool]:
+    """The colour of a cell, whether it is strong, and whether it is of a box that is lit, and of no badge over it."""
+    return cell.colour, cell.strong, cell.colour == plain.colour and not lit.isdisjoint(plain.of)

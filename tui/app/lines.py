@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
-from ...viz.style import ORANGE, SKY
+from ...viz.style import GREY, ORANGE, SKY
 from ..panes.page import Lazy, Page, Row
 from .pane import Pane
 from .themes import tinted
@@ -42,18 +42,23 @@ class Lines(Pane):
         before, self.page = self.page, page
         if page == before:
             return
-        self.border_subtitle = page.said
+        self.note(page.said)
         rows = page.rows
         made = rows[page.at or 0 : (page.at or 0) + MADE] if isinstance(rows, Lazy) else rows
         wide = max((len(each.text) for each in made), default=0)
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
-        if moved and page.begins:
-            self.scroll_to(y=self.cursor, animate=False, force=True)
-        elif moved:
-            self._reveal(margin=3)
+        if moved:
+            self._turn_to()
         self.refresh()
+
+    def _turn_to(self) -> None:
+        """Scroll to where the page wants to be looked at."""
+        if self.page.begins and self.cursor == self.page.at:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        else:
+            self._reveal(margin=3)
 
     def _reveal(self, margin: int = 0) -> None:
         """Scroll so that the cursor can be seen."""
@@ -77,8 +82,12 @@ class Lines(Pane):
         under = under or (tinted(ORANGE, self.dark, 0.22) if row.here else "")
         base = self.ink(background=under)
         pieces = [Segment(span.text, self.ink(span.colour, span.strong, under)) for span in row.spans]
-        left = round(self.scroll_x)
-        return Strip(pieces).crop_extend(left, left + wide, base)
+        left, strip = round(self.scroll_x), Strip(pieces)
+        shown = strip.crop_extend(left, left + wide, base)
+        more = Strip([Segment("…", self.ink(GREY, background=under))])
+        if left and strip.cell_length:
+            shown = Strip.join([more, shown.crop(1)])
+        return Strip.join([shown.crop(0, wide - 1), more]) if strip.cell_length > left + wide else shown
 
     def action_move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))
@@ -105,4 +114,4 @@ class Lines(Pane):
         self.action_choose()
 
     def on_resize(self, event: Any) -> None:
-        self._reveal(margin=3)
+        self._turn_to()

@@ -1,4 +1,4 @@
-"""The command palette: every command of the session, by name, with its key and its help."""
+"""The command palette: every command of the session, by name, with its key and its help, and what the screen does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
@@ -36,3 +37,17 @@ class Commands(Provider):
 
     def _do(self, command: Command) -> None:
         cast("Debugger", self.app).command(command)
+
+
+def of_screen(app: Debugger) -> Iterator[SystemCommand]:
+    """What is no command of the session: how things are shown."""
+    yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", app.action_explain)
+    yield SystemCommand("tour", "a tour of a minute", app.action_tour)
+    yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", app.action_alone)
+    yield SystemCommand("light or dark (F3)", "the other colours", app.action_colours)
+    yield SystemCommand("theme", "choose among all colours", app.action_change_theme)
+    yield SystemCommand("larger (>)", "zoom the graph in, or open what is folded", partial(app.action_zoom, 1))
+    yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(app.action_zoom, -1))
+    yield SystemCommand("follow (.)", "follow what happens on the graph, or stand still", app.action_follow)
+    yield SystemCommand("jump (^o)", "a letter over each pane", app.action_jump)
+    yield SystemCommand("screenshot", "save the screen as SVG", app.deliver_screenshot)

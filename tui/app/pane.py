@@ -29,6 +29,7 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=pane, classes="pane")
         self.pane = pane
         self.dark, self.paper = True, ""
+        self._noted = ""
 
     def place(self, slot: Slot) -> None:
         """Stand there, with the names of the others above."""
@@ -36,7 +37,12 @@ class Pane(ScrollView, can_focus=True):
         self.styles.width, self.styles.height = slot.width, slot.height
         room = slot.width - 6
         long = next((long for long in (20, 3, 0) if _length(slot, long) <= room), 0)
-        self.border_title = " ".join(_named(each, each == slot.front, long) for each in slot.panes)
+        self.border_title = "  ".join(_named(each, each == slot.front, long) for each in slot.panes)
+
+    def note(self, said: str) -> None:
+        """Have this stand in the border below. To set it anew has all of the pane painted."""
+        if said != self._noted:
+            self._noted = self.border_subtitle = said
 
     def about(self) -> Row | None:
         """The row that commands are about, if the pane has one."""
@@ -70,11 +76,11 @@ class Pane(ScrollView, can_focus=True):
 
 
 def _length(slot: Slot, long: int) -> int:
-    return sum(2 + len(each if each == slot.front else each[:long]) + 1 for each in slot.panes)
+    return sum(2 + len(each if each == slot.front else each[:long]) + 2 for each in slot.panes)
 
 
 def _named(pane: str, is_front: bool, long: int) -> str:
     """The name of a pane in a border, a click on which leads there."""
     if is_front:
-        return f"[dim]{key_of(pane)}[/] [b]{pane}[/]"
-    return f"[@click=app.front('{pane}')]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/]"
+        return f"{key_of(pane)} [b u]{pane}[/]"
+    return f"[@click=app.front('{pane}')][$foreground 70%]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/][/]"

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import Usage
+from ...viz.style import DARK
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -69,7 +70,7 @@ def guard(port: int) -> Any:
             raise web.HTTPForbidden(text="who asks does not say from where")
         response = await handler(request)
         if isinstance(response, web.Response) and response.content_type == "text/html" and response.text:
-            response.text = _FOREIGN.sub(_font(request), response.text)
+            response.text = _FOREIGN.sub(lambda _: _ours(request), response.text)
             response.headers["Content-Security-Policy"] = _POLICY.format(host=request.host)
             response.headers["Referrer-Policy"] = "no-referrer"
         return response
@@ -77,7 +78,18 @@ def guard(port: int) -> Any:
     return web.middleware(guarded)
 
 
-def _font(request: Any) -> str:
-    """The font of the page, from its own folder."""
+def _ours(request: Any) -> str:
+    """What this page has in the place of what it would fetch from others: the font from its own folder, a name, no
+    picture beside it, the paper of the debugger, and the keyboard at once, where else one would have to click first."""
     folder = f"{request.path.rstrip('/')}/static/fonts/RobotoMono-VariableFont_wght.ttf"
-    return f'<style>@font-face {{ font-family: "Roboto Mono"; src: url("{folder}"); }}</style>'
+    face = f'@font-face {{ font-family: "Roboto Mono"; src: url("{folder}"); }}'
+    paper = f"html body, body .shade {{ background: {DARK.paper}; }}"
+    return f"""<title>tagloom debug</title><link rel="icon" href="data:,"><style>{face}</style>
+<script>addEventListener("load", () => {{
+  document.head.insertAdjacentHTML("beforeend", "<style>{paper}</style>");
+  const seen = new MutationObserver(() => {{
+    const keyboard = document.querySelector(".xterm-helper-textarea");
+    if (keyboard && document.body.classList.contains("-first-byte")) {{ keyboard.focus(); seen.disconnect(); }}
+  }});
+  seen.observe(document.body, {{ attributes: true, childList: true, subtree: true }});
+}});</script>"""

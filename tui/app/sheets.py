@@ -29,6 +29,11 @@ class Sheet(ModalScreen[None]):
         super().__init__()
         self._title, self._pages, self._page = title, pages, 0
 
+    @staticmethod
+    def columns(width: int) -> int:
+        """How many columns a page has on a screen of this width."""
+        return min(92, width * 98 // 100) - 7
+
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(markup=False, id="page")
@@ -61,6 +66,9 @@ class Jump(ModalScreen[str | None]):
             label = Label(letter)
             label.styles.offset = offset
             yield label
+        told = Label(" a letter leads to its pane; any other key leaves ", id="told")
+        told.styles.offset = (0, self.app.size.height - 1)
+        yield told
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

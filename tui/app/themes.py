@@ -44,14 +44,15 @@ def contrast(one: str, other: str) -> float:
 
 
 @cache
-def legible(colour: str, theme: Theme) -> str:
-    """A colour of the table of looks on this paper, nearer to its ink where it could not be read."""
+def legible(colour: str, theme: Theme, background: str = "") -> str:
+    """A colour of the table of looks on this paper, or on a background, nearer to its ink where it could not be
+    read."""
     wanted = theme.colour(colour) if colour else theme.ink
     return next(
         (
             made
             for share in range(21)
-            if contrast(made := _mixed(wanted, theme.ink, share / 20), theme.paper) >= CONTRAST
+            if contrast(made := _mixed(wanted, theme.ink, share / 20), background or theme.paper) >= CONTRAST
         ),
         theme.ink,
     )
@@ -61,7 +62,7 @@ def legible(colour: str, theme: Theme) -> str:
 def styled(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
     """The style of a piece of text."""
     theme = DARK if dark else LIGHT
-    ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme)
+    ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme, background)
     return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
 
 

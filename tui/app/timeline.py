@@ -29,7 +29,7 @@ class TimelinePane(Pane):
 
     def show(self, line: Timeline | None) -> None:
         self.line = line
-        self.border_subtitle = line.said if line is not None else ""
+        self.note(line.said if line is not None else "")
         self.refresh()
 
     def render_line(self, y: int) -> Strip:

@@ -32,7 +32,10 @@ class Work:
             finally:
                 self._thread = None
 
-        return await asyncio.wrap_future(self._pool.submit(done))
+        try:
+            return await asyncio.wrap_future(self._pool.submit(done))
+        except KeyboardInterrupt:  # it came when the piece was just over
+            return None
 
     def stop(self) -> None:
         """Tell the piece that is being done to stop, as Ctrl-C does."""

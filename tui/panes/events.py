@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import chain
+from textwrap import wrap
+from typing import Any
 
 from ...core.graph import Graph
 from ...interp.event import Event
@@ -33,8 +37,21 @@ def events(session: Session) -> Page:
 
 
 def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
+    """An event in the list; it is faint where it is ahead."""
+    return row(
+        (f"{number:>5,} ", GREY),
+        *event_spans(graph, event, faint=number >= position),
+        (f"  {brief_tag(event.token.tag)}", GREY),
+        do=f"goto {number + 1}",
+        here=number + 1 == position,
+        node=str(graph.nodes[event.token.node]),
+        tag=str(event.token.tag),
+    )
+
+
+def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Span, ...]:
+    """What an event was: its sign, the node, and what it fired on and gave, or what came and stays."""
     token = event.token
-    name = str(graph.nodes[token.node])
     sign = SIGNS[
         "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.parked else "waits"
     ]
@@ -43,36 +60,42 @@ def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
     else:
         came = event.trap or ", ".join(brief(value) for _, value in event.outputs) or "nothing"
         said = f"{', '.join(map(brief, event.inputs))} → {came}"
-    faint = number >= position
     colours = (GREY, GREY, GREY) if faint else (sign.colour, "", "")
-    return row(
-        (f"{number:>5,} ", GREY),
-        (f"{sign.sign} ", colours[0]),
-        (f"{name} ", colours[1]),
+    name = str(graph.nodes[token.node])
+    return (
+        Span(f"{sign.sign} ", colours[0]),
+        Span(f"{name} ", colours[1]),
         Span(said, colours[2], not faint and event.fired),
-        (f"  {brief_tag(token.tag)}", GREY),
-        do=f"goto {number + 1}",
-        here=number + 1 == position,
-        node=name,
-        tag=str(token.tag),
     )
 
 
-def answers(replies: Iterable[Reply]) -> Page:
-    """What was commanded, and answered; a firing in an answer leads there."""
-    lines = [(reply, number) for reply in replies for number in range(-1, len(reply.text))]
-    if not lines:
+def answers(replies: Iterable[Reply], width: int = 0) -> Page:
+    """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on below."""
+    rows, first = list[Row](), 0
+    for reply in replies:
+        first = len(rows)
+        rows += _answer(reply.command, reply.ok, reply.text, width)
+    if not rows:
         return empty("answers to commands come here; : gives one, h lists them")
-    first = len(lines) - 1 - len(lines[-1][0].text)
-    return Page(Lazy(len(lines), lambda at: _answer(*lines[at])), "", first, True)
+    return Page(rows, "", first, True)
 
 
-def _answer(reply: Reply, number: int) -> Row:
-    """A line of an answer; before its first stands the command."""
-    if number < 0:
-        return row((f"❯ {reply.command}", SKY if reply.ok else VERMILLION))
-    line = reply.text[number]
-    return row((f"  {line}", "" if reply.ok else ORANGE), do=_place(line))
+@lru_cache(maxsize=100)
+def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[Row, ...]:
+    """A command, and its answer."""
+    lines = (_wrapped(f"  {line}", width, "" if ok else ORANGE, _place(line)) for line in text)
+    return tuple(chain(_wrapped(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
+
+
+def _wrapped(line: str, width: int, colour: str, do: str = "") -> Iterator[Row]:
+    """A line, and where it is too long the rest of it below."""
+    indent = len(line) - len(line.lstrip()) + 2
+    if not width or len(line) <= width or indent > width // 2:
+        yield row((line, colour), do=do)
+        return
+    options: dict[str, Any] = {"subsequent_indent": " " * indent, "drop_whitespace": True, "break_on_hyphens": False}
+    for piece in wrap(line, width, **options):
+        yield row((piece, colour), do=do)
 
 
 def _place(line: str) -> str:

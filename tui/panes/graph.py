@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from ...core.graph import Graph
 from ...viz.cells.badges import Places, places
-from ...viz.cells.drawing import Drawing, compact, draw_cells, redrawn
-from ...viz.collapse import LARGEST, collapsed, fitted, named
+from ...viz.cells.drawing import Drawing, draw_cells, redrawn
+from ...viz.collapse import collapsed, folds, named
 from ...viz.flat import graph_view
 from ...viz.moment import on_view
 from ...viz.view import View
@@ -19,6 +22,14 @@ MANY = 1000
 """So many tokens in flight are drawn, and those that wait in so many activations."""
 
 
+FAR = 2.5
+"""So many times as wide, or as high, as its place a graph may be before functions and loops are folded."""
+
+
+LOOSE = 1.5
+"""No way to write a graph makes it smaller by more."""
+
+
 class Paper(NamedTuple):
     """How a graph is to be drawn: what is folded, and the size that it is to fit."""
 
@@ -27,20 +38,25 @@ class Paper(NamedTuple):
     width: int
     height: int
     zoom: int = 0
-    """0 is the whole of it, if it is legible so; below, the whole of it; above, larger than its pane."""
+    """Where it is larger than its place by more than FAR, inner loops and functions are folded until it is not. Each
+    step of the zoom doubles that; below 0 it is folded until all of it is in sight."""
+    opened: tuple[str, ...] = ()
+    """The functions and loops that are not folded, however large the graph is then."""
 
-    def is_of(self, graph: Graph, folded: tuple[str, ...]) -> bool:
-        return self.graph is graph and self.folded == folded
+    def is_of(self, graph: Graph, folded: tuple[str, ...], opened: tuple[str, ...]) -> bool:
+        return self.graph is graph and (self.folded, self.opened) == (folded, opened)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A graph that is laid out: the plain view, the drawing without tokens, and the cells of each thing."""
+    """A graph that is laid out: the plain view, the drawing without tokens, the cells of each thing, and the clusters
+    that are folded."""
 
     paper: Paper
     plain: View
     drawing: Drawing
     places: Places
+    folded: frozenset[str] = frozenset()
 
 
 class Picture(NamedTuple):
@@ -54,29 +70,55 @@ class Picture(NamedTuple):
     nodes: dict[str, str]
     """The nodes that boxes are, by their names in the view."""
     said: str = ""
+    lit: Mapping[int, frozenset[str]] = {}
+    """The boxes that the eye is to find first, by the rows in which they stand."""
 
 
 def laid_out(paper: Paper) -> Draft:
     """A graph, laid out: this takes much longer than to draw tokens on it. Raises Usage where Graphviz does."""
     plain = graph_view(paper.graph)
-    drawing = _drawn(_trimmed(plain, paper.folded), paper)
-    return Draft(paper, plain, drawing, places(drawing.bare))
+    folded = named(plain, paper.folded) if paper.folded else set[str]()
+    order, least = folds(plain, _kept(plain, paper) - folded)
+    found = dict[int, tuple[Drawing, frozenset[str]]]()
+
+    def fits(count: int) -> bool:
+        here = frozenset(folded.union(order[:count]))
+        drawing = _drawn(collapsed(plain, here) if here else plain, paper)
+        found[count] = drawing, here
+        return _excess(drawing, paper) <= 1
+
+    count = least if fits(least) else bisect_left(range(least + 1, len(order)), True, key=fits) + least + 1
+    if count not in found:
+        count = min(count, len(order))
+        fits(count)
+    drawing, here = found[count]
+    return Draft(paper, plain, drawing, places(drawing.bare), here)
+
+
+def _kept(plain: View, paper: Paper) -> set[str]:
+    """The clusters that are not folded by themselves: those that somebody opened, and the program's own function."""
+    own = {each.name for each in plain.outside.clusters if each.subject == paper.graph.name}
+    return own | (named(plain, paper.opened) if paper.opened else set())
+
+
+def _excess(drawing: Drawing, paper: Paper) -> float:
+    """How many times larger a drawing is than it may be."""
+    columns, rows = drawing.size
+    far = FAR * 2**paper.zoom if paper.zoom >= 0 else 1
+    return max(columns / paper.width, rows / paper.height) / far
 
 
 def _drawn(view: View, paper: Paper) -> Drawing:
-    """A view as large as is wanted: where the whole is not legible in its pane, as wide as that, but higher, if it can
-    be."""
+    """A view as legible as can be in its pane; where it is not legible there, as wide as that, but higher, if it can
+    be. What is much too large is not drawn in less legible ways in vain: each takes as long."""
     width, height, zoom = paper.width, paper.height, paper.zoom
+    times = 2 ** max(zoom, 0)
+    drawing = draw_cells(view, width=width * times, height=height * times, ways=1)
+    if zoom > 0 or drawing.fits or _excess(drawing, paper) > LOOSE:
+        return drawing
     if zoom < 0:
-        return compact(view, width, height)
-    if zoom > 0:
-        return draw_cells(view, width=width * 2**zoom, height=height * 2**zoom, ways=1)
-    drawing = draw_cells(view, width=width, height=height, ways=1)
-    return drawing if drawing.fits else draw_cells(view, width=width * 6 // 5, height=height * 3)
-
-
-def _trimmed(view: View, folded: tuple[str, ...]) -> View:
-    return fitted(collapsed(view, named(view, folded)) if folded else view, LARGEST)
+        return draw_cells(view, width=width, height=height)
+    return draw_cells(view, width=width * 6 // 5, height=height * 3)
 
 
 def picture(draft: Draft, session: Session) -> Picture:
@@ -84,25 +126,36 @@ def picture(draft: Draft, session: Session) -> Picture:
     history, paper = session.history, draft.paper
     last = history[history.position - 1] if history.position else None
     moment = on_view(draft.plain, history.state, last, top=only_tag(session), among=MANY)
-    view = _trimmed(moment, paper.folded)
+    view = collapsed(moment, draft.folded) if draft.folded else moment
     drawing = redrawn(draft.drawing, view, draft.places)
-    nodes = {
-        name: str(paper.graph.nodes[int(name[1:])]) for name in view.boxes if name[1:].isdigit() and name[0] == "n"
-    }
-    columns, rows = drawing.size
+    boxes = view.boxes
+    nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
     flight = len(history.state.flight)
+    shut = [each.subject for each in draft.plain.outside.all() if each.name in draft.folded and each.name in boxes]
     parts = [
         f"{MANY:,} of {flight:,} tokens" if flight > MANY else "",
-        f"{columns}x{rows}",
-        f"folded: {', '.join(paper.folded)}" if paper.folded else "",
+        f"folded: {', '.join(shut[:3])}{' …' if len(shut) > 3 else ''} (_ opens)" if shut else "",
     ]
     said = " · ".join(filter(None, parts))
-    return Picture(drawing, _eye(draft, session), _commands(draft.plain, view, nodes), nodes, said)
+    lit = _by_row(draft.places, (name for name, box in boxes.items() if box.strong))
+    return Picture(drawing, _eye(draft, session), _commands(draft.plain, view, nodes), nodes, said, lit)
+
+
+def _by_row(where: Places, names: Iterable[str]) -> dict[int, frozenset[str]]:
+    """Which of these boxes stand in a row, for each in which one does."""
+    found: dict[int, set[str]] = {}
+    for name in names:
+        for row, _ in where.get(name, ()):
+            found.setdefault(row, set()).add(name)
+    return {row: frozenset(here) for row, here in found.items()}
 
 
 def _eye(draft: Draft, session: Session) -> tuple[int, int] | None:
-    """Where the present node stands."""
-    cells = draft.places.get(f"n{session.node}", [])
+    """Where the present node stands, or what it is folded into."""
+    name = f"n{session.node}"
+    inside = (each.name for each in draft.plain.outside.all() if any(name in inner.boxes for inner in each.all()))
+    shown = chain([name], (each for each in inside if each in draft.folded))
+    cells = next((draft.places[each] for each in shown if each in draft.places), [])
     return cells[len(cells) // 2] if cells else None
 
 

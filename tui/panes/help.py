@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import fill
 
+from ...viz.style import GREY, SKY
 from ..session.command import Command
+from .page import Row, Span
 
 EXPLAINED: Mapping[str, str] = {
     "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
 
-● in flight           ○ waits for partners   ▷ can fire next   ▶ has just fired
-□ parked at a cell    ‖ held by a bound      ✗ trapped         + more
+● in flight         ○ waits for partners   ▷ can fire next
+□ parked at a cell  ‖ held by a bound      ▶ has just fired
+✗ trapped           + more
 
 Arrows, dragging and the wheel pan it. < and > zoom, . follows what happens or stands still. A click on a node
 selects it for the inspector; a click on a frame folds the function or the loop, and a click on the fold unfolds it.""",
@@ -57,6 +61,55 @@ SCREEN = (
 )
 """The keys that are no commands."""
 
+HINTS = (
+    ("s", "step"),
+    ("S", "back"),
+    ("c", "continue"),
+    ("F1", "help"),
+    ("q", "quit"),
+    ("y", "why"),
+    (":", "command"),
+    ("?", "why not"),
+    ("b", "break"),
+    ("^p", "palette"),
+    ("u", "undo"),
+    ("o", "over"),
+    ("$", "end"),
+    ("1-0", "panes"),
+    ("F2", "one pane"),
+    ("F3", "light or dark"),
+    ("d", "deliver"),
+)
+"""The keys that are told at the bottom, as many as there is room for: the first before the others."""
+
+HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "graph": (("< >", "zoom"), (".", "follow")),
+    "source": (("⏎", "breakpoint"),),
+    "flight": (("⏎", "select"), ("d", "deliver"), ("=", "change")),
+    "waiting": (("⏎", "select"), ("?", "why not")),
+    "tags": (("⏎", "only this"), ("g", "next there")),
+    "inspector": (("⏎", "go there"), ("@", "watch"), ("[", "slice")),
+    "events": (("⏎", "go there"), ("!", "filter"), ("/", "search")),
+    "cells": (("⏎", "select"),),
+    "answers": (("⏎", "go there"),),
+    "timeline": (("← →", "an event"), ("^ $", "ends")),
+    "line": (("⏎", "do"), ("Tab", "complete"), ("↑", "lines of before"), ("Esc", "leave")),
+}
+"""And those of the pane where one is, which come first. In the line for commands there are no others."""
+
+
+def hints(pane: str, width: int) -> Row:
+    """The keys that help where one is, in so many columns."""
+    own, room, spans = HINTS_OF.get(pane, ()), width - 1, list[Span]()
+    keys = {key for key, _ in own}
+    for key, word in (*own, *(each for each in HINTS if each[0] not in keys and pane != "line")):
+        taken = len(key) + len(word) + 3
+        if taken <= room + 2:
+            spans += [Span(f" {key} ", SKY, True), Span(f"{word} ", GREY)]
+            room -= taken
+    return Row(tuple(spans))
+
+
 TOUR = (
     "A program here is a static graph, and what runs on it are tokens: values on their way to a node, each under a tag"
     " that says which call and which iteration it belongs to.\n\nThe graph has the middle of the screen. ● is a token"
@@ -76,12 +129,13 @@ TOUR = (
 
 def explained(pane: str) -> str:
     """What F1 says of a pane: paragraphs, a line each, but for signs."""
-    parts = (part if part[0] in "●□" else part.replace("\n", " ") for part in EXPLAINED[pane].split("\n\n"))
+    parts = (part if part[0] in "●" else part.replace("\n", " ") for part in EXPLAINED[pane].split("\n\n"))
     return "\n\n".join(parts)
 
 
-def help_pages(pane: str, commands: Iterable[Command]) -> list[str]:
-    """What F1 says: of the pane, with the keys of the screen; then the commands, some groups a page."""
+def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[str]:
+    """What F1 says, in so many columns: of the pane, with the keys of the screen; then the commands, some groups a
+    page."""
     keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN)
     pages, group = [f"{explained(pane)}\n\n{keys}"], ""
     for command in commands:
@@ -90,7 +144,8 @@ def help_pages(pane: str, commands: Iterable[Command]) -> list[str]:
             if group in _NEW_PAGES:
                 pages.append("")
             pages[-1] += f"{'' if not pages[-1] else chr(10)}{group}\n"
-        pages[-1] += f"  {command.key or ' ':2} {command.name:11} {command.help}\n"
+        begin = f"  {command.key or ' ':2} {command.name:11} "
+        pages[-1] += fill(command.help, width, initial_indent=begin, subsequent_indent=" " * len(begin)) + "\n"
     return pages
 
 

@@ -80,16 +80,19 @@ class Looker:
         self.draft: Draft | None = None
         self._said: Row | None = None
         """What is said of the last command, if it was no motion."""
+        self._last: Reply | None = None
         self.zoom = 0
         """Of the graph, as papers have it."""
 
-    def do(self, line: str, panes: Mapping[str, Size]) -> Seen:
-        """Do a command, and look at what has become of it."""
+    def do(self, line: str, panes: Callable[[str | None], Mapping[str, Size]]) -> Seen:
+        """Do a command, and look at what has become of it; `panes` gives those that are shown, once the one that has
+        the answer is."""
         reply = self.session.do(line)
         self.replies.append(reply)
-        is_motion = bool(reply.text) and reply.text[0].startswith(f"{self.session.situation.current}:")
+        is_motion = any(line.startswith(f"{self.session.situation.current}: ") for line in reply.text)
         self._said = refused(reply) if not reply.ok else noted(reply) if reply.text and not is_motion else None
-        return self.look(panes)._replace(reply=reply, front=self._front(reply))
+        self._last, front = reply, self._front(reply)
+        return self.look(panes(front))._replace(reply=reply, front=front)
 
     def _front(self, reply: Reply) -> str | None:
         """Which pane shows what a command answered; none, where it is said in the line of what happened."""
@@ -102,14 +105,14 @@ class Looker:
     def look(self, panes: Mapping[str, Size]) -> Seen:
         """What these panes, of these sizes, show."""
         session = self.session
-        line, last = status(session), self._said or happened(session)
+        line, last = status(session), self._said or happened(session, self._last)
         if session.situation.current is None:
             nothing = empty("no program yet: type :load FILE ARGS")
             return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(panes), line, last)
         session.run.known.catch_up(session.history)
         pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers(panes)
         wanted = self._paper(panes.get("graph"))
-        drawn = self.draft is not None and self.draft.paper.is_of(session.history.graph, session.focus.folded)
+        drawn = self.draft is not None and self._is_of(self.draft.paper)
         return Seen(
             pages,
             line,
@@ -121,7 +124,7 @@ class Looker:
         )
 
     def _answers(self, panes: Mapping[str, Size]) -> dict[str, Page]:
-        return {"answers": answers(self.replies)} if "answers" in panes else {}
+        return {"answers": answers(self.replies, panes["answers"].width - 1)} if "answers" in panes else {}
 
     def _paper(self, size: Size | None) -> Paper | None:
         """How the graph is to be laid out for a pane."""
@@ -129,7 +132,12 @@ class Looker:
             return None
         session = self.session
         width, height = max(size.width, 10), max(size.height, 5)
-        return Paper(session.history.graph, session.focus.folded, width, height, self.zoom)
+        focus = session.focus
+        return Paper(session.history.graph, focus.folded, width, height, self.zoom, focus.opened)
+
+    def _is_of(self, paper: Paper) -> bool:
+        focus = self.session.focus
+        return paper.is_of(self.session.history.graph, focus.folded, focus.opened)
 
 
 def _bars(size: Size) -> tuple[int, int]:

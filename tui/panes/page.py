@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple, overload
 
 from ...viz.style import GREY
@@ -56,10 +57,10 @@ class Page(NamedTuple):
 
 
 class Lazy(Sequence[Row]):
-    """Rows of which only those that are looked at are made."""
+    """Rows of which only those that are looked at are made, each once."""
 
     def __init__(self, length: int, make: Callable[[int], Row]) -> None:
-        self._length, self._make = length, make
+        self._length, self._make = length, cache(make)
 
     def __len__(self) -> int:
         return self._length

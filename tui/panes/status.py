@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ...interp.travel.history import History
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command
 from ..session.reply import Reply
-from ..session.said import event_said, is_over, last_event, results_data, why_stopped
+from ..session.said import is_over, last_event, results_data, why_stopped
 from ..session.session import Session
+from .events import event_spans
 from .page import Row, Span, row
 from .source import condition_of
 
@@ -22,6 +24,17 @@ def status(session: Session) -> Row:
         (f"{history.schedule} ", GREY),
         Span(f"{history.position:,}", "", True),
         (f"/{len(history):,} events ", GREY),
+    ]
+    if results:
+        pieces.append(Span(f"✓ {', '.join(results)} ", GREEN, True))
+    if state.traps:
+        pieces.append(Span(f"✗ {len(state.traps)} trapped ", VERMILLION, True))
+    stopped = why_stopped(history)
+    if stopped is not None:
+        pieces.append((f"{stopped} ", ORANGE))
+    elif is_over(history):
+        pieces.append(_ended(history))
+    pieces += [
         (f"{state.firings:,}", ""),
         (" fired ", GREY),
         (f"{len(state.flight):,}", ""),
@@ -29,16 +42,14 @@ def status(session: Session) -> Row:
         (f"{state.waiting:,}", ""),
         (" waiting ", GREY),
     ]
-    if state.traps:
-        pieces.append(Span(f"✗ {len(state.traps)} trapped ", VERMILLION, True))
-    if results:
-        pieces.append(Span(f"✓ {', '.join(results)} ", GREEN, True))
-    stopped = why_stopped(history)
-    if stopped is not None:
-        pieces.append((f"{stopped} ", ORANGE))
-    elif is_over(history):
-        pieces.append(("over ", GREEN))
     return row(*pieces)
+
+
+def _ended(history: History) -> Span:
+    """That the run is over, and how, where nothing else says it."""
+    if len(results_data(history)) == len(history.state.results):
+        return Span("over ", GREEN)
+    return Span("over " if history.state.traps else "deadlocked ", VERMILLION, not history.state.traps)
 
 
 def refused(reply: Reply) -> Row:
@@ -51,16 +62,24 @@ def noted(reply: Reply) -> Row:
     return row((f" {reply.text[0].strip()}", GREEN))
 
 
-def happened(session: Session) -> Row:
-    """The last event, in words."""
+def happened(session: Session, reply: Reply | None = None) -> Row:
+    """The last event; before it the breakpoints that stopped the last motion, and after it what that printed."""
     if session.situation.current is None:
         return row("")
     history = session.history
     event = last_event(history)
     if event is None:
         return row((" at the beginning: s steps, S steps back, ? asks why not, F1 explains", GREY))
-    said = event_said(history.graph, history.position - 1, event)
-    return row((f" {said}", VERMILLION if event.trap is not None else ""))
+    data = {} if reply is None else reply.data
+    node, printed = history.graph.nodes[event.token.node], data.get("printed", ())
+    return row(
+        *(Span(f" ● {hit.strip().partition(':')[0]} ", VERMILLION, True) for hit in data.get("hits", ())),
+        (f" {history.position - 1:,} ", GREY),
+        *event_spans(history.graph, event),
+        Span(f"  printed: {printed[-1]}" if printed else "", GREEN),
+        (f"  under {event.token.tag}", GREY),
+        (f"  {node.location}" if node.location else "", GREY),
+    )
 
 
 def wants_words(command: Command) -> bool:
@@ -92,11 +111,12 @@ def line_for(session: Session, command: Command, about: Row | None) -> str:
 
 def _subject(session: Session, about: Row | None) -> tuple[str, str]:
     """The node and the tag that a row is about, else those that are inspected."""
-    if about is not None and (about.node or about.tag):
+    if about is not None and about.node:
         return about.node, about.tag
     if session.situation.current is None:
         return "", ""
-    if session.focus.node is not None:
-        return session.focus.node, session.focus.node_tag or ""
     graph, number = session.history.graph, session.node
-    return ("" if number is None else str(graph.nodes[number])), str(session.tag)
+    node, tag = "" if number is None else str(graph.nodes[number]), str(session.tag)
+    if session.focus.node is not None:
+        node, tag = session.focus.node, session.focus.node_tag or ""
+    return node, about.tag if about is not None and about.tag else tag

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
+from typing import NamedTuple
 
 from ...core.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.value import Value
+from ...interp.state import State
 from ...viz.moment import brief
 from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
-from ...viz.tags import called_so
+from ...viz.tags import Gates, called_so
 from ...viz.words import short
-from ..session.known import Activation, Known
+from ..session.known import Known
 from ..session.session import Session
-from .page import Page, Row, Span, row
+from .page import Lazy, Page, Row, Span, row
 
 SIBLINGS, MOST = 12, 300
 """So many activations stand below one, around the one where one is; and so many in all."""
@@ -22,76 +25,109 @@ SIBLINGS, MOST = 12, 300
 
 def tags(session: Session) -> Page:
     """The activations up to here: all around where one is and the one that alone is shown, and those directly below."""
-    history, known, here = session.history, session.run.known, session.tag
-    tree = _Tree(history.graph, known, history.position, {*here.steps(), ROOT}, session)
-    rows = list(tree.rows(here))
-    count = len(history.state.records)
-    at = next((number for number, each in enumerate(rows) if each.here), None)
-    return Page(rows, f"{count:,} open", at)
+    history, here = session.history, session.tag
+    around = {tag.parent: tag for tag in here.steps() if tag.parent is not None}
+    found = list(_Tree(session.run.known, history.state, history.position, around).entries())
+    told = _Telling(history.graph, session.run.known.gates, history.position, here, session.focus.only)
+    at = next((number for number, each in enumerate(found) if isinstance(each, Entry) and each.tag == here), None)
+    return Page(Lazy(len(found), lambda number: told.row(found[number])), f"{len(history.state.records):,} open", at)
+
+
+class Entry(NamedTuple):
+    """An activation of the tree, as it is when somebody looks: its row is made when that is seen."""
+
+    tag: Tag
+    depth: int
+    tokens: int | None
+    """How many are in it; None where it has closed."""
+    given: dict[int, tuple[int, Value]]
+    came: dict[int, tuple[int, Value]]
+
+
+class More(NamedTuple):
+    """So many activations are not listed."""
+
+    left: int
+    depth: int
+
+
+_position = itemgetter(0)
 
 
 class _Tree:
-    def __init__(self, graph: Graph, known: Known, position: int, opened: set[Tag], session: Session) -> None:
-        self.graph, self.known, self.position, self.session = graph, known, position, session
-        self.around = opened
-        self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+    def __init__(self, known: Known, state: State, position: int, around: dict[Tag, Tag]) -> None:
+        self.known, self.state, self.position, self.around = known, state, position, around
 
-    def rows(self, here: Tag) -> Iterator[Row]:
+    def entries(self) -> Iterator[Entry | More]:
         """Without recursion: tags may be very deep."""
-        ahead: list[tuple[Tag, int] | tuple[int, int]] = [(ROOT, 0)]
+        ahead: list[tuple[Tag, int] | More] = [(ROOT, 0)]
         left = MOST
         while ahead and left:
-            item, depth = ahead.pop()
+            item = ahead.pop()
             left -= 1
-            if isinstance(item, int):
-                yield row("  " * min(depth, 20), (f"  {item:,} more", GREY))
+            if isinstance(item, More):
+                yield item
                 continue
-            found = self.known.activations[item]
-            yield self._row(found, depth, here)
-            kept, more = self._kept(found.below)
-            ahead += [(more, depth + 1)] if more else []
-            ahead += [(tag, depth + 1) for tag in reversed(kept)]
+            tag, depth = item
+            found, record = self.known.activation(tag), self.state.records.get(tag)
+            yield Entry(tag, depth, None if record is None else record.tokens, dict(found.given), dict(found.came))
+            kept, more = self._kept(tag, found.below)
+            ahead += [More(more, depth + 1)] if more else []
+            ahead += [(below, depth + 1) for below in reversed(kept)]
 
-    def _kept(self, below: list[Tag]) -> tuple[list[Tag], int]:
+    def _kept(self, parent: Tag, below: list[tuple[int, Tag]]) -> tuple[list[Tag], int]:
         """Of those below, which stand in the order in which they opened, some around where one is; and how many more
         are open up to here."""
-        count = bisect_right(below, self.position, key=self._opened)
-        if count <= SIBLINGS:
-            return below[:count], 0
-        parent = below[0].parent
-        around = next((tag for tag in self.around if tag.parent == parent and tag != ROOT), below[count - 1])
-        middle = bisect_right(below, self._opened(around), key=self._opened) - 1
-        first = max(0, min(middle - SIBLINGS // 2, count - SIBLINGS))
-        return below[first : first + SIBLINGS], count - SIBLINGS
+        count = bisect_right(below, self.position, key=_position)
+        first, around = 0, self.around.get(parent)
+        if count > SIBLINGS:
+            opened = None if around is None else self.known.activation(around).opened
+            middle = count - 1 if opened is None else bisect_right(below, opened, key=_position) - 1
+            first = max(0, min(middle - SIBLINGS // 2, count - SIBLINGS))
+        kept = below[first : min(first + SIBLINGS, count)]
+        return [tag for _, tag in kept], count - len(kept)
 
-    def _opened(self, tag: Tag) -> int:
-        return self.known.activations[tag].opened
 
-    def _row(self, found: Activation, depth: int, here: Tag) -> Row:
-        tag, record = found.tag, self.session.history.state.records.get(found.tag)
-        is_loop = tag.site.kind == "loop"
-        only = self.session.focus.only
-        mark = "◆" if only == str(tag) else "●" if record is not None else "✓"
-        sign = (mark + " ", ORANGE if record is not None else GREEN)
-        title = Span(self.title(found), VERMILLION if is_loop else PURPLE if record is not None else GREY, tag == here)
-        fired = f"  {record.tokens} ○" if record is not None and record.tokens else ""
-        do = "only" if only == str(tag) else f"only {tag}"
+class _Telling:
+    """What rows say."""
+
+    def __init__(self, graph: Graph, gates: Gates, position: int, here: Tag, only: str | None) -> None:
+        self.graph, self.gates, self.position, self.here, self.only = graph, gates, position, here, only
+        self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+
+    def row(self, entry: Entry | More) -> Row:
+        indent = "  " * min(entry.depth, 20)
+        if isinstance(entry, More):
+            return row(indent, (f"  {entry.left:,} more", GREY))
+        tag, is_open = entry.tag, entry.tokens is not None
+        text, is_here, is_loop = str(tag), tag == self.here, tag.site.kind == "loop"
+        is_only = self.only == text
+        sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
+        title = Span(self.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
         site = "" if is_loop or tag == ROOT else f"  {tag.last}"
-        indent = "  " * min(depth, 20)
-        return row(indent, sign, title, (site + fired, GREY), here=tag == here, tag=str(tag), do=do)
+        held = f"  {entry.tokens} ○" if entry.tokens else ""
+        return row(
+            indent,
+            sign,
+            title,
+            (site + held, GREY),
+            here=is_here,
+            tag=text,
+            do="only" if is_only else f"only {text}",
+        )
 
-    def title(self, found: Activation) -> str:
+    def title(self, entry: Entry) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
-        given = self._given(found)
-        if found.tag.site.kind == "loop":
-            return f"{found.tag.last}: {', '.join(f'{self._name(node)} = {brief(value)}' for node, value in given)}"
-        came = [(node, value) for node, (at, value) in sorted(found.came.items()) if at <= self.position]
-        return called_so(self.callees.get(found.tag.site, "?"), self.known.gates.said(given, came))
+        given = self._given(entry)
+        if entry.tag.site.kind == "loop":
+            return f"{entry.tag.last}: {', '.join(f'{self._name(node)} = {brief(value)}' for node, value in given)}"
+        came = [(node, value) for node, (at, value) in sorted(entry.came.items()) if at <= self.position]
+        return called_so(self.callees.get(entry.tag.site, "?"), self.gates.said(given, came))
 
-    def _given(self, found: Activation) -> list[tuple[int, Value]]:
+    def _given(self, entry: Entry) -> list[tuple[int, Value]]:
         """What has come in, in the order of parameters; triggers are left out."""
-        given = [(node, value) for node, (at, value) in sorted(found.given.items()) if at <= self.position]
-        return given if found.tag == ROOT else [each for each in given if not self._name(each[0]).startswith("trigger")]
+        given = [(node, value) for node, (at, value) in sorted(entry.given.items()) if at <= self.position]
+        return given if entry.tag == ROOT else [each for each in given if not self._name(each[0]).startswith("trigger")]
 
     def _name(self, node: int) -> str:
         return short(self.graph.nodes[node].name)

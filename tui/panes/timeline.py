@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
+import numpy as np
+
+from ...core.errors import counted
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
 from ..session.known import Known
 from ..session.session import Session
@@ -26,28 +29,26 @@ def timeline(session: Session, width: int, height: int) -> Timeline:
     history = session.history
     width, known = max(width, 1), max(len(history), 1)
     ends = [round((column + 1) * known / width) for column in range(width)]
-    at = min(max(bisect_left(ends, history.position), 0), width - 1)
-    heights = _heights(session.run.known, ends, history.position if not history else len(history))
+    at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
+    heights = _heights(session.run.known, ends)
     top = max(max(heights), 1)
     rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
     rows.append(_axis(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
-    waves = f"{len(session.run.known.waves):,} waves, at most {top} firings in one"
-    said = f"{history.position:,} of {len(history):,} events · {waves}"
+    waves = f"{counted(len(session.run.known.wave_ends), 'wave')}, at most {counted(top, 'firing')} in one"
+    said = (
+        f"{history.position:,} of {counted(len(history), 'event')} · {waves}" if history else "nothing has happened yet"
+    )
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 
-def _heights(known: Known, ends: list[int], length: int) -> list[int]:
-    """For each column, the firings of the largest wave in it."""
-    found, wave, waves = list[int](), 0, known.waves
-    current = known.in_wave
-    for end in ends:
-        start_wave = wave
-        while wave < len(waves) and waves[wave][0] < end:
-            wave += 1
-        here = [fired for _, fired in waves[start_wave : wave + 1]] or [current if end <= length else 0]
-        found.append(max(here))
-    return found
+def _heights(known: Known, ends: list[int]) -> list[int]:
+    """For each column, the firings of the largest wave in it. There may be a wave for every few events."""
+    last, sizes = known.waves()
+    fired = np.append(sizes, known.in_wave)
+    until = np.searchsorted(last, np.array(ends) - 1)
+    since = np.append(0, until[:-1])
+    return np.maximum(np.maximum.reduceat(fired, since), fired[until]).tolist()  # type: ignore[no-any-return]
 
 
 def _bars(heights: list[int], top: int, level: int, height: int, at: int) -> Row:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from ...core.cells import Handle
 from ...core.errors import counted
 from ...core.graph import Graph
 from ...core.tag import Tag
+from ...core.value import Value
 from ...interp.activation import Record
 from ...interp.event import Token
 from ...interp.questions.ask import tag_of
@@ -41,10 +43,21 @@ def flight(session: Session) -> Page:
     kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
     ready = {each.position for each in could_fire(history.state, kept)}
     if not kept:
-        return empty("nothing is in flight" if top is None else f"nothing is in flight under {top}")
+        return _nothing_in_flight(session) if top is None else empty(f"nothing is in flight under {top}")
     make = lambda n: _in_flight(graph, *kept[n], kept[n][0] == following, kept[n][0] in ready)  # noqa: E731
     here = next((number for number, (at, _) in enumerate(kept) if at == following), None)
     return Page(Lazy(len(kept), make), f"{count:,} · {history.schedule}", here)
+
+
+def _nothing_in_flight(session: Session) -> Page:
+    """That the run is over, and where to look then."""
+    state = session.history.state
+    rows = [row(("nothing is in flight:", GREY)), row(("the run is over", GREY))]
+    if state.waiting:
+        rows.append(row((f"4 shows {counted(state.waiting, 'token')} left waiting", GREY)))
+    if state.cells.parked:
+        rows.append(row((f"8 shows {counted(state.cells.parked, 'read')} left parked", GREY)))
+    return Page(rows)
 
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:
@@ -69,27 +82,47 @@ def store(session: Session) -> Page:
     history, top = session.history, only_tag(session)
     records = islice(history.state.records.items(), LOOKED)
     waiting = ((tag, record) for tag, record in records if record.waiting and is_under(tag, top))
-    rows = list(islice(_stored(history.graph, waiting), MOST))
-    held = [entry for tag, entries in history.state.held.items() for entry in entries if is_under(tag, top)]
-    rows += [_held(history.graph, token) for _, token in held[:MOST]]
-    if not rows:
+    found: list[Tag | _Waits | Token] = list(islice(_stored(waiting), MOST))
+    held = (token for tag, held in history.state.held.items() if is_under(tag, top) for _, token in held)
+    found += islice(held, MOST)
+    if not found:
         return empty("no token waits for a partner")
-    return Page(rows, f"{history.state.waiting:,}")
+    return Page(Lazy(len(found), lambda number: _kept(history.graph, found[number])), f"{history.state.waiting:,}")
 
 
-def _stored(graph: Graph, waiting: Iterator[tuple[Tag, Record]]) -> Iterator[Row]:
+class _Waits(NamedTuple):
+    """A node that waits, with what it has, as it is when somebody looks: its row is made when that is seen."""
+
+    tag: Tag
+    node: int
+    held: dict[int, Value]
+
+
+def _stored(waiting: Iterator[tuple[Tag, Record]]) -> Iterator[Tag | _Waits]:
     for tag, record in waiting:
-        yield row((str(tag), GREY), do=f"only {tag}", tag=str(tag))
-        for number, held in sorted(record.waiting.items()):
-            node = graph.nodes[number]
-            pieces: list[tuple[str, str]] = []
-            for port, literal in enumerate(node.ports):
-                if literal is None:
-                    said = (f"{SIGNS['waits'].sign}{brief(held[port])}", SKY) if port in held else ("_", GREY)
-                    pieces += [(f" {port}:", GREY), said]
-            if node.triggered and len(node.ports) not in held:
-                pieces.append((" trigger:_", GREY))
-            yield row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=str(tag))
+        yield tag
+        yield from (_Waits(tag, number, held.copy()) for number, held in sorted(record.waiting.items()))
+
+
+def _kept(graph: Graph, found: Tag | _Waits | Token) -> Row:
+    match found:
+        case Token():
+            return _held(graph, found)
+        case _Waits():
+            return _waits(graph, found)
+    return row((str(found), GREY), do=f"only {found}", tag=str(found))
+
+
+def _waits(graph: Graph, found: _Waits) -> Row:
+    tag, number, held = found
+    node, pieces = graph.nodes[number], list[tuple[str, str]]()
+    for port, literal in enumerate(node.ports):
+        if literal is None:
+            said = (f"{SIGNS['waits'].sign}{brief(held[port])}", SKY) if port in held else ("_", GREY)
+            pieces += [(f" {port}:", GREY), said]
+    if node.triggered and len(node.ports) not in held:
+        pieces.append((" trigger:_", GREY))
+    return row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=str(tag))
 
 
 def _held(graph: Graph, token: Token) -> Row:

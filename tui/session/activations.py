@@ -6,13 +6,16 @@ iterations of a loop count as one place: so `over` goes from one to the next, an
 
 from __future__ import annotations
 
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ...core.tag import ROOT, Site, Tag
 from ...interp.event import Event
 from ...interp.state import State
 from ...interp.travel.history import History
+from ...interp.travel.walk import Test
 from .command import Group
+from .known import Known
 from .moving import on_to, stand
 from .reply import Said
 from .session import MOVING, Session
@@ -40,6 +43,15 @@ class Frame(NamedTuple):
         record = state.records.get(self.parent) if self.parent is not None else None
         return record is not None and any(site == self.site for site, _ in record.children)
 
+    def fires(self, event: Event) -> bool:
+        """Whether an event is a firing in it."""
+        return event.inputs is not None and self.has(event.token.tag)
+
+    def opened(self, known: Known) -> int:
+        """The position from which on it has been open."""
+        first = self.tag if self.site.kind == "call" or self.parent is None else self.parent.child(self.site)
+        return known.activation(first).opened or 0
+
 
 def frame(tag: Tag) -> Frame:
     return Frame(tag.parent, tag.site, tag)
@@ -55,33 +67,36 @@ def standing(session: Session) -> Frame:
 
 def over(history: History, here: Frame) -> None:
     """On to the next firing in an activation, or to where it has closed."""
-
-    def is_there(state: State, event: Event) -> bool:
-        return (event.fired and here.has(event.token.tag)) or (bool(event.closed) and not here.is_open(state))
-
-    on_to(history, is_there)
-
-
-def over_back(history: History, here: Frame) -> None:
-    """Back to the last firing in an activation, or to what opened it."""
-    while history.back() is not None and history.position:
-        event = history[history.position - 1]
-        if event.fired and here.has(event.token.tag):
-            return
-        if not here.is_open(history.state):
-            history.forward()
-            return
+    _on(history, lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)), here)
 
 
 def out(history: History, here: Frame) -> None:
     """On to where an activation has closed."""
-    on_to(history, lambda state, event: bool(event.closed) and not here.is_open(state))
+    _on(history, lambda state, event: bool(event.closed) and not here.is_open(state), here)
 
 
-def out_back(history: History, here: Frame) -> None:
+def _on(history: History, is_there: Test, here: Frame) -> None:
+    """On to the next event that is wanted. Of those that are known, a state is made only for what happened here: of a
+    million events, the others take 0.3 s, with states 7."""
+    for number, event in history.ahead():
+        if here.fires(event) or any(here.has(closed.tag) for closed in event.closed):
+            history.jump(number + 1)
+            if is_there(history.state, event):
+                return
+    history.jump(len(history))
+    on_to(history, is_there)
+
+
+def over_back(history: History, known: Known, here: Frame) -> None:
+    """Back to the last firing in an activation, or to what opened it."""
+    opened = here.opened(known)
+    events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.behind(), 1, None))
+    history.jump(next((number + 1 for number, event in events if here.fires(event)), opened))
+
+
+def out_back(history: History, known: Known, here: Frame) -> None:
     """Back to before an activation opened."""
-    while history.back() is not None and here.is_open(history.state):
-        pass
+    history.jump(max(here.opened(known) - 1, 0))
 
 
 @around.row(
@@ -102,7 +117,7 @@ def over_back_(session: Session, words: Words) -> Said:
     history = session.history
     for _ in range(times):
         if history.position:
-            over_back(history, frame(history[history.position - 1].token.tag))
+            over_back(history, _known(session), frame(history[history.position - 1].token.tag))
     return stand(session)
 
 
@@ -116,5 +131,11 @@ def out_(session: Session, words: Words) -> Said:
 @around.row("out-back", key="F", help="back to before this activation opened", reverse="out")
 def out_back_(session: Session, words: Words) -> Said:
     words.done()
-    out_back(session.history, standing(session))
+    out_back(session.history, _known(session), standing(session))
     return stand(session)
+
+
+def _known(session: Session) -> Known:
+    """What is known of all events."""
+    session.run.known.catch_up(session.history)
+    return session.run.known

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from ...core.errors import Usage
+from ...core.errors import Usage, counted
 from ...core.tag import ROOT, Tag
 from ...interp.questions.ask import tag_of
 from ...interp.questions.queries import Link
+from ...interp.questions.why import could_fire
 from ...interp.travel.moment import token_said
 from .command import Group
 from .reply import Said, cut, shortened
@@ -17,6 +18,8 @@ from .session import Session
 from .words import Words
 
 asking = Group("asking")
+LOOKED = 2000
+"""So many tokens are looked at by `enabled`, each 1 us."""
 
 
 def place(session: Session, words: Words) -> tuple[str, Tag]:
@@ -33,7 +36,7 @@ def last_tag(session: Session, name: str) -> Tag:
     numbers = run.firings(node)
     if numbers:
         return run.history[numbers[-1]].token.tag
-    lives = run.history.ask.index.contexts.get(node)
+    lives = run.history.ask.contexts.get(node)
     for tag in session.tag.steps():
         if lives in (tag.site, dict(run.history.graph.calls).get(tag.site)):
             return tag
@@ -112,12 +115,19 @@ def flight(session: Session, words: Words) -> Said:
     return Said(shortened(lines, len(tokens)) or ["nothing is in flight"], data)
 
 
-@asking.row("enabled", key="x", help="the firings that could go next: what `choose` chooses from")
+@asking.row("enabled", "[POSITION]", key="x", help="the firings that could go next, from a position of the flight on")
 def enabled(session: Session, words: Words) -> Said:
+    """Many tokens are looked at, but not all: there may be millions. It says where it stopped."""
+    first = words.number("a position of the flight") if words else 0
     words.done()
     history = session.history
-    following, ready = history.next_choice, history.ask.could_fire()
+    state, following = history.state, history.next_choice
+    ready = list(islice(could_fire(state, islice(enumerate(state.flight), first, first + LOOKED)), SOME))
+    looked = ready[-1].position + 1 if len(ready) == SOME else first + LOOKED
+    left = max(len(state.flight) - looked, 0)
     lines = [f"{'->' if each.position == following else '  '} {each}" for each in ready[:MOST]]
-    rows = [{"position": each.position, "node": each.name, "tag": str(each.tag)} for each in ready[:SOME]]
-    data = {"enabled": rows, "count": len(ready), "next": following}
-    return Said(shortened(lines, len(ready)) or ["nothing could fire next"], data)
+    lines = shortened(lines, len(ready)) or ["nothing could fire next" if not left else "none of these could"]
+    lines += [f"{counted(left, 'token')} more in flight: `enabled {looked}` goes on there"] if left else []
+    rows = [{"position": each.position, "node": each.name, "tag": str(each.tag)} for each in ready]
+    data = {"enabled": rows, "from": first, "unlooked": left, "next": following}
+    return Said(lines, data)

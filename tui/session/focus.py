@@ -17,6 +17,8 @@ class Focus:
     """The activation that alone is shown, with all below it."""
     folded: tuple[str, ...] = ()
     """The functions and loops that are drawn as one box."""
+    opened: tuple[str, ...] = ()
+    """Those that are drawn in full, even where the graph is then larger than its place."""
     slice: str = ""
     """The slice of arrays that the inspector shows; the whole, if it is empty."""
     events: str = ""

@@ -48,26 +48,34 @@ def only(session: Session, words: Words) -> Said:
 
 @focusing.row("fold", "NAME", key="-", help="draw a function, or a loop, as one box", reverse="unfold")
 def fold(session: Session, words: Words) -> Said:
-    name = words.next("a function or a loop")
+    names = _meant(session, words.next("a function or a loop"))
     words.done()
-    named(graph_view(session.history.graph), [name])
-    others = tuple(each for each in session.focus.folded if each != name)
-    return _folded(session, (*others, name))
+    focus = session.focus
+    return _drawn(session, (*_without(focus.folded, names), *names), _without(focus.opened, names))
 
 
-@focusing.row("unfold", "[NAME]", key="_", help="draw what is inside it again; without NAME, of all", reverse="fold")
+@focusing.row("unfold", "[NAME]", key="_", help="draw what is inside it; without NAME, of all", reverse="fold")
 def unfold(session: Session, words: Words) -> Said:
-    name = words.maybe()
+    names = _meant(session, words.maybe())
     words.done()
-    folded = session.focus.folded
-    if name is not None and name not in folded:
-        raise Usage(f"{name!r} is not folded", required=", ".join(folded) or None)
-    return _folded(session, tuple(each for each in folded if name is not None and each != name))
+    focus = session.focus
+    return _drawn(session, _without(focus.folded, names), (*_without(focus.opened, names), *names))
 
 
-def _folded(session: Session, names: tuple[str, ...]) -> Said:
-    session.focus = replace(session.focus, folded=names)
-    return Said([f"folded: {', '.join(names)}" if names else "nothing is folded"], {"folded": list(names)})
+def _meant(session: Session, name: str | None) -> list[str]:
+    """The functions and loops that somebody means, by their full names; all, without a name."""
+    view = graph_view(session.history.graph)
+    meant = None if name is None else named(view, [name])
+    return [each.subject for each in view.outside.all() if each.subject and (meant is None or each.name in meant)]
+
+
+def _without(names: tuple[str, ...], others: list[str]) -> tuple[str, ...]:
+    return tuple(each for each in names if each not in others)
+
+
+def _drawn(session: Session, folded: tuple[str, ...], opened: tuple[str, ...]) -> Said:
+    session.focus = replace(session.focus, folded=folded, opened=opened)
+    return Said([f"folded: {', '.join(folded)}" if folded else "nothing is folded"], {"folded": list(folded)})
 
 
 @focusing.row("slice", "SLICE", key="[", help="show this slice of arrays, as in 0, 2:5; ... is the whole")

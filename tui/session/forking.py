@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, islice, zip_longest
 from typing import Any
 
+from ...core.act import resource_of
 from ...core.errors import Usage, counted
 from ...core.literals import read
 from ...core.value import Value
@@ -37,6 +39,7 @@ def adopt(session: Session, history: History, name: str | None = None) -> Run:
     numbered = (f"{parent.name}.{number}" for number in count(1))
     free = next(each for each in numbered if session.situation.named(each) is None)
     run = Run(name or free, history, parent.start, parent.name, since, told)
+    run.shares(parent)
     history.name = run.name
     session.enter(run)
     return run
@@ -46,13 +49,19 @@ def announced(session: Session) -> Said:
     """What to say of a fork that has just been made."""
     said, run = stand(session), session.run
     assert run.parent is not None
-    repeats = len(session.named(run.parent).history.effects(run.since))
+    repeats = effects(session.named(run.parent), run.since)
     lines = [f"{run.name} is a fork of {run.parent}, from event {run.since} on"]
     if run.told:
         lines.append(f"  with {run.told}")
     if repeats:
         lines.append(f"  {counted(repeats, 'effect')} of {run.parent} may happen again")
     return Said([*lines, *said.text], {**said.data, "fork_of": run.parent, "repeats": repeats})
+
+
+def effects(run: Run, since: int) -> int:
+    """How many firings that are known from a position on did something outside of the machine."""
+    nodes = (number for number, node in enumerate(run.history.graph.nodes) if resource_of(node.op) is not None)
+    return sum(len(fired) - bisect_left(fired, since) for fired in map(run.known.fired, nodes))
 
 
 @forking.row("fork", "[NAME]", key="k", help="a run with this past, that goes on by itself")
@@ -91,6 +100,7 @@ def _deliver(session: Session, wanted: int) -> None:
     """By hand, at the end: the run goes on as a branch of itself, so that it never happened once it is undone."""
     run = session.run
     made = replace(run, history=run.history.branch(run.history.name))
+    made.shares(run)
     made.history.deliver(wanted)
     session.change(runs=tuple(made if each is run else each for each in session.situation.runs))
 

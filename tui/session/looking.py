@@ -12,7 +12,7 @@ from ...core.control import CONTROL
 from ...core.errors import Usage, counted
 from ...core.graph import Graph
 from ...core.program import Location
-from ...core.tag import Tag
+from ...core.tag import ROOT, Tag
 from ...core.value import show
 from ...interp.activation import Record
 from ...interp.event import Token
@@ -113,10 +113,10 @@ def inspect(session: Session, words: Words) -> Said:
     node, record = graph.nodes[number], history.state.records.get(tag)
     held = {} if record is None else record.waiting.get(number, {})
     numbers = session.run.firings(number)
-    under = [at for at in numbers if history[at].token.tag == tag]
+    has_fired = history.ask.index.fired(number, tag) is not None
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
-        f"  under {tag}: {_held(session, number, held, bool(under))}",
+        f"  under {tag}: {_held(session, number, held, has_fired)}",
         f"  {counted(len(numbers), 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
     ]
@@ -126,7 +126,7 @@ def inspect(session: Session, words: Words) -> Said:
         "tag": str(tag),
         "held": {str(port): shown(graph, value) for port, value in held.items()},
         "firings": len(numbers),
-        "fired_here": bool(under),
+        "fired_here": has_fired,
     }
     return Said(lines, data)
 
@@ -183,7 +183,7 @@ def tags(session: Session, words: Words) -> Said:
 
 def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
     """A line for each open activation, below the one around it. Without recursion: tags may be very deep."""
-    ahead = [tag for tag in reversed(records) if tag.parent not in records]
+    ahead = [ROOT] if ROOT in records else []
     while ahead:
         tag = ahead.pop()
         record = records[tag]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TypeAlias
 
 from ...core.errors import Exhausted, Usage, counted
@@ -40,7 +41,7 @@ def ahead(history: History, kind: Kind, places: Sequence[int] | None = None) -> 
     """To the next stop, which is there, or to the end."""
     following: int | None
     if places is None:
-        following = next((at for at in range(history.position, len(history)) if kind(history[at])), None)
+        following = next((at for at, event in history.ahead() if kind(event)), None)
     else:
         after = bisect_left(places, history.position)
         following = places[after] if after < len(places) else None
@@ -65,7 +66,7 @@ def behind(history: History, kind: Kind, places: Sequence[int] | None = None) ->
     """To the last stop before, which is there, or to the beginning."""
     before: int | None
     if places is None:
-        before = next((at for at in range(history.position - 2, -1, -1) if kind(history[at])), None)
+        before = next((at for at, event in islice(history.behind(), 1, None) if kind(event)), None)
     else:
         count = bisect_left(places, history.position - 1)
         before = places[count - 1] if count else None
@@ -141,7 +142,7 @@ def _by_node(session: Session, words: Words, way: Way) -> Said:
     node = session.node if name is None else session.find(name)
     number = -1 if node is None else node
     is_of = lambda event: event.fired and event.token.node == number  # noqa: E731
-    return go(session, way, is_of, places=lambda known: known.fired.get(number, ()))
+    return go(session, way, is_of, places=lambda known: known.fired(number))
 
 
 @moving.row(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...interp.questions.adjoints import Adjoints
@@ -34,9 +35,15 @@ class Run:
         self.known = Known(self.history)
         self.adjoints = Adjoints(self.history.graph)
 
-    def firings(self, node: int) -> list[int]:
+    def shares(self, other: Run) -> None:
+        """Know what the run knows of which this is a branch, up to where it begins."""
+        other.known.catch_up(other.history)
+        self.known = other.known.branch(self.history)
+        self.stops = other.stops.branch(self.history.branched_at)
+
+    def firings(self, node: int) -> Sequence[int]:
         """The numbers of the events at which a node has fired, up to the present position. An event is looked at once,
         whatever is asked."""
         self.known.catch_up(self.history)
-        numbers = self.known.fired.get(node, [])
-        return numbers[: bisect_right(numbers, self.history.position - 1)]
+        numbers = self.known.fired(node)
+        return numbers[: bisect_left(numbers, self.history.position)]

@@ -34,6 +34,12 @@ class Stops:
         self._points: tuple[Point, ...] = ()
         self._compiled = Breakpoints()
 
+    def branch(self, since: int) -> Stops:
+        """Those of a run that has so many events in common with this one: they have been hit as often there."""
+        made = Stops(self._graph)
+        made._points, made._compiled = self._points, self._compiled.until(since)
+        return made
+
     def of(self, points: tuple[Point, ...]) -> Breakpoints:
         """The breakpoints under the numbers of the points; those are left out that mean nothing for this graph."""
         if points is not self._points:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..style import SIGNS
 from ..view import Badge, View
-from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid, spelled
+from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, spelled
 from .plates import cut, one_wide
 
 BLOCK = "█*"
@@ -24,17 +24,18 @@ _LONGEST = 12
 """Longer values are cut."""
 
 
-def marked(bare: Sequence[Sequence[Cell]], view: View, where: Places | None = None) -> Grid:
+def marked(bare: Sequence[tuple[Cell, ...]], view: View, where: Places | None = None) -> tuple[tuple[Cell, ...], ...]:
     """A grid of a view with what changes from moment to moment: badges, of each thing as many as there is room for and
-    how many more, and what is strong. `where` are its places, if somebody knows them."""
-    grid = [list(row) for row in bare]
-    where = places(grid) if where is None else where
+    how many more, and what is strong. `where` are its places, if somebody knows them. Rows in which nothing is are the
+    bare ones themselves."""
+    grid = Marked(bare)
+    where = places(bare) if where is None else where
     used: set[tuple[int, int]] = set()
     for name, box in view.boxes.items():
         if box.strong and name in where:
             _strengthen(grid, where[name])
             row, column = where[name][0]
-            grid[row][column] = grid[row][column]._replace(sign=BLOCK[0], ascii=BLOCK[1])
+            grid.set(row, column, grid[row][column]._replace(sign=BLOCK[0], ascii=BLOCK[1]))
         if box.badges and name in where:
             _beside(grid, used, max(where[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
@@ -43,12 +44,31 @@ def marked(bare: Sequence[Sequence[Cell]], view: View, where: Places | None = No
         if arrow.badges and number in where:
             own = [place for place in where[number] if grid[place[0]][place[1]].of == (number,)]
             _on_line(grid, used, own or where[number], arrow.badges, number)
-    return grid
+    return grid.rows()
 
 
-def _strengthen(grid: Grid, where: Iterable[tuple[int, int]]) -> None:
+class Marked:
+    """A grid over another, of which those rows are copied that change: of 500 boxes, a moment marks some."""
+
+    def __init__(self, bare: Sequence[tuple[Cell, ...]]) -> None:
+        self._bare = bare
+        self._changed: dict[int, list[Cell]] = {}
+
+    def __getitem__(self, row: int) -> Sequence[Cell]:
+        return self._changed.get(row) or self._bare[row]
+
+    def set(self, row: int, column: int, cell: Cell) -> None:
+        if row not in self._changed:
+            self._changed[row] = list(self._bare[row])
+        self._changed[row][column] = cell
+
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        return tuple(tuple(self._changed.get(number, row)) for number, row in enumerate(self._bare))
+
+
+def _strengthen(grid: Marked, where: Iterable[tuple[int, int]]) -> None:
     for row, column in where:
-        grid[row][column] = grid[row][column]._replace(strong=True)
+        grid.set(row, column, grid[row][column]._replace(strong=True))
 
 
 def places(grid: Sequence[Sequence[Cell]]) -> Places:
@@ -83,7 +103,7 @@ def _said(badge: Badge, longest: int, thing: str | int) -> list[Cell]:
     return [first, *spelled(text, cell)]
 
 
-def _room(grid: Grid, row: int, column: int) -> int:
+def _room(grid: Marked, row: int, column: int) -> int:
     """How many cells are free from here to the right; of several not the last, which keeps words apart."""
     cells = grid[row]
     end = column
@@ -92,7 +112,9 @@ def _room(grid: Grid, row: int, column: int) -> int:
     return end - column if end == len(cells) else max(end - column - 1, min(end - column, 1))
 
 
-def _beside(grid: Grid, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str) -> None:
+def _beside(
+    grid: Marked, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
+) -> None:
     """Right of a box; where there is no room, in the place of its end."""
     row, column = last
     room = _room(grid, row, column + 1)
@@ -104,7 +126,7 @@ def _beside(grid: Grid, used: set[tuple[int, int]], last: tuple[int, int], badge
 
 
 def _on_line(
-    grid: Grid, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
+    grid: Marked, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
 ) -> None:
     """On a piece of a line: beside it, or along it."""
     free = [place for place in line if place not in used]
@@ -126,15 +148,15 @@ def _on_line(
     _put(grid, used, *(down or free)[0], said)
 
 
-def _runs_along(grid: Grid, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
+def _runs_along(grid: Marked, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
     """Whether a line runs along for so long here, with no other line across, and on at both ends."""
     cells = grid[row][column : column + length]
     whole = all(cell.sides == LEFT | RIGHT and cell.of == (number,) for cell in cells)
     return len(cells) == length and whole and not any((row, column + each) in used for each in range(length))
 
 
-def _put(grid: Grid, used: set[tuple[int, int]], row: int, column: int, said: Sequence[Cell]) -> None:
+def _put(grid: Marked, used: set[tuple[int, int]], row: int, column: int, said: Sequence[Cell]) -> None:
     for place, cell in enumerate(said):
         under = grid[row][column + place]
-        grid[row][column + place] = cell._replace(of=cell.of or under.of, sides=under.sides)
+        grid.set(row, column + place, cell._replace(of=cell.of or under.of, sides=under.sides))
         used.add((row, column + place))

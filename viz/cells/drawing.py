@@ -83,15 +83,10 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, ways: in
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 
 
-def compact(view: View, width: int, height: int) -> Drawing:
-    """A view written as short as can be, whether it fits or not."""
-    return _drawn(view, _WRITINGS[-1], width, height)
-
-
 def redrawn(drawing: Drawing, view: View, where: Places | None = None) -> Drawing:
     """The drawing of a view that has the boxes and arrows of another, which has been drawn, but other badges: without
     laying it out again. The legend stays. `where` are the places of the bare drawing, if somebody keeps them."""
-    return drawing._replace(rows=tuple(map(tuple, marked(drawing.bare, view, where))))
+    return drawing._replace(rows=marked(drawing.bare, view, where))
 
 
 def _excess(size: tuple[int, int], width: int, height: int) -> float:
@@ -105,4 +100,4 @@ def _drawn(view: View, writing: Writing, width: int, height: int) -> Drawing:
     grid = carved(canvas.grid(), width, height)
     fits = len(grid) <= height and len(grid[0] if grid else ()) <= width
     bare = tuple(map(tuple, grid))
-    return Drawing(tuple(map(tuple, marked(bare, view))), legend(view, writing, width), fits, bare)
+    return Drawing(marked(bare, view), legend(view, writing, width), fits, bare)

@@ -9,7 +9,7 @@ function listen() {
   };
   for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
   byId("slider").addEventListener("input", () => { pause(); seek(Number(byId("slider").value)); });
-  byId("unit").addEventListener("change", () => setUnit(byId("unit").value === "wave"));
+  byId("unit").addEventListener("change", () => setUnit(byId("unit").value));
   byId("speed").addEventListener("change", () => setSpeed(Number(byId("speed").value)));
   byId("plan").addEventListener("click", (event) => {
     const box = event.target.closest("[role=button]");
@@ -30,8 +30,9 @@ function fill() {
   byId("note").hidden = !run.note;
   byId("slider").max = LENGTH;
   for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
-  if (!run.clocked) byId("unit").replaceChildren(new Option("event", "event"));
+  byId("unit").replaceChildren(...UNITS.map((unit) => new Option(unit, unit)));
   byId("printed-pane").hidden = !printing.length;
+  byId("cells-pane").hidden = !run.cells.arrays.length;
   for (const look of ["flight", "waits", "parked", "held", "ready", "trap", "came"]) {
     const said = document.createElement("span"), sign = document.createElement("b");
     sign.className = `mark ${look}`;
@@ -54,7 +55,7 @@ buildProfile((position) => { pause(); seek(position); });
 fill();
 listen();
 setSpeed(1);
-byId("unit").value = page.byWave ? "wave" : "event";
+byId("unit").value = page.unit;
 drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
 page.zoom = fitting() < LEGIBLE ? LEGIBLE : 0;
 zoom(1);

@@ -6,10 +6,14 @@ A move is token * 8 + place; `sizes` says how many moves each event has.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ...core.act import ROWS
+from ...core.cells import Handle
 from ...core.graph import Graph
 from ...core.ops.effect import filled
 from ...core.tag import Tag
@@ -73,6 +77,7 @@ class Columns:
             "sizes": [len(moved) for moved in self.part.moves],
             "events": self._events(),
             "source": [[piece.file, piece.first, piece.lines] for piece in self.pieces],
+            "cells": self._cells(),
             "tags": self._tags(),
             "values": [[*row] if row[0] != row[1] else [row[0]] for row in self.values.rows],
         }
@@ -159,6 +164,36 @@ class Columns:
             "made": [[self._value(value) for _, value in event.outputs] for event in shown_events],
             "texts": texts,
         }
+
+    def _cells(self) -> dict[str, list[Row]]:
+        """Arrays of cells: after how many events of the page each is made, the name of its node, its tag, its size. And
+        what happens to cells: after how many events, 0 put or 1 parked, the array, the cell, the value or -1, the node
+        and the tag of who does so."""
+        arrays: dict[Handle, int] = {}
+        made, changes = list[Row](), list[Row]()
+        for number, event in enumerate(self.part.recording.events):
+            at = self._after(number)
+            if at > len(self.part.numbers):
+                break
+            token, node = event.token, self.graph.nodes[event.token.node]
+            for _, value in event.outputs if node.op == "cells" else ():
+                assert isinstance(value, Handle)
+                arrays[value] = len(arrays)
+                made.append([at, str(node), self._tag(value.tag), value.size])
+            who = [token.node, self._tag(token.tag)] if event.parked or node.op == "store" else []
+            if event.parked is not None:
+                handle, cell = event.parked
+                changes.append([at, 1, arrays[handle], cell, -1, *who])
+            elif node.op == "store" and event.inputs is not None and event.trap is None:
+                where, which, put = event.inputs
+                assert isinstance(where, Handle)
+                changes.append([at, 0, arrays[where], int(np.asarray(which)), self._value(put), *who])
+        return {"arrays": made, "changes": changes}
+
+    def _after(self, number: int) -> int:
+        """After how many events of the page an event of the run has happened: 0 where it is before the first."""
+        numbers = self.part.numbers
+        return 0 if not numbers or number < numbers[0] else bisect_left(numbers, number) + 1
 
     def _operands(self, event: Event) -> Sequence[Value]:
         """What a node fired on, without the trigger; of a token that stays, that alone."""

@@ -12,7 +12,7 @@ const KEYS = [
   [[..."0123456789"], "0 to 9", "to so many tenths of the run", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
   [["+", "="], "+", "faster", () => faster(1)],
   [["-"], "−", "slower", () => faster(-1)],
-  [["w"], "w", "steps by wave, or by event", () => setUnit(!page.byWave)],
+  [["w"], "w", "steps by wave, by firing, by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],
   [["p"], "p", "predict what fires next", () => setPredicting(!predicting)],
   [["c"], "c", "check a prediction", () => check()],
   [["t"], "t", "light or dark", turnTheme],

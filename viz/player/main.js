@@ -6,15 +6,17 @@ const ADDRESS = 300;
 const byId = (id) => document.getElementById(id);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, byWave: Boolean(run.clocked), zoom: 0 };
+const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: run.clocked ? "wave" : "firing", zoom: 0 };
 
 const allStops = Array.from({ length: LENGTH + 1 }, (_, position) => position);
-const waveStops = [0, ...waveEnds];
-let stops = page.byWave ? waveStops : allStops;
+const firings = allStops.filter((position) => position && run.events.did[position - 1] !== STAYS && run.events.did[position - 1] !== PARKS);
+const stopsBy = { wave: [0, ...waveEnds], firing: [...new Set([0, ...firings, LENGTH])], event: allStops };
+const UNITS = run.clocked ? ["wave", "firing", "event"] : ["firing", "event"];
+let stops = stopsBy[page.unit];
 
 // The positions that a step goes to: all, or those at which something happened in the activation that is chosen.
 function chooseStops() {
-  const all = page.byWave ? waveStops : allStops;
+  const all = stopsBy[page.unit];
   stops = page.filter < 0 ? all : all.filter((position, i) => {
     for (let event = i ? all[i - 1] : 0; event < position; event++) if (isBelow(run.events.tag[event], page.filter)) return true;
     return position === 0;
@@ -31,7 +33,7 @@ function before(position, among = stops) {
 }
 
 // The events of a step that leads to a position: those since the stop before, whatever activation is chosen.
-const since = (position) => before(position, page.byWave ? waveStops : allStops) || 0;
+const since = (position) => before(position, stopsBy[page.unit]) || 0;
 
 // Moving
 
@@ -98,9 +100,10 @@ function update(live) {
   updateTree(page.position, page.filter, events.length ? run.events.tag[events[events.length - 1]] : -1);
   updateProfile(page.position);
   updatePrinted();
+  updateCells(page.position, page.filter);
   updateControls();
   follow(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
-  if (predicting) ask(page.byWave, after(page.position) === undefined ? ending() : "");
+  if (predicting) ask(page.unit === "wave", after(page.position) === undefined ? ending() : "");
   if (!page.playing) writeAddress();
 }
 
@@ -188,9 +191,9 @@ function clickBox(name) {
   choose(nodes.length && nodes[0] === page.chosen[0] ? [] : nodes);
 }
 
-function setUnit(byWave) {
-  page.byWave = byWave && Boolean(run.clocked);
-  byId("unit").value = page.byWave ? "wave" : "event";
+function setUnit(unit) {
+  page.unit = unit;
+  byId("unit").value = unit;
   chooseStops();
   seek(page.position);
 }
@@ -225,7 +228,7 @@ function turnTheme() {
 function check() {
   const to = after(page.position);
   if (!predicting || judged || to === undefined) return;
-  judge(rightBoxes(page.position, to, page.byWave, stateAt(page.position)));
+  judge(rightBoxes(page.position, to, page.unit === "wave", stateAt(page.position)));
 }
 
 function onward() {

@@ -39,10 +39,12 @@ from .source import pieces
 SCRIPTS = (
     "data",
     "paths",
+    "apart",
     "tokens",
     "tree",
     "source",
     "inspector",
+    "cells",
     "profile",
     "predict",
     "marks",
@@ -53,6 +55,9 @@ SCRIPTS = (
     "begin",
 )
 """The scripts of a page, in their order: together they are one."""
+
+BLUE_LINE = "#3D9BDC"
+"""What blue is on dark paper, where thin lines of it could hardly be seen."""
 
 HEIGHT = 760
 """The height of a page in a notebook, in pixels."""
@@ -200,4 +205,6 @@ def _theme(theme: Theme) -> str:
     tint, chosen = int(theme.tint, 16) / 255, BLUE if theme is LIGHT else SKY
     colours = f"--paper:{theme.paper};--ink:{theme.ink};--faint:{theme.faint};--chosen:{chosen}"
     lit = 0.45 if theme is LIGHT else 0.25
-    return f"color-scheme:{theme.name};{colours};--tint:{tint:.3f};--lit:{lit}"
+    blue = BLUE if theme is LIGHT else BLUE_LINE
+    lines = f"--c{PALETTE.index(BLUE)}:{blue}"
+    return f"color-scheme:{theme.name};{colours};{lines};--tint:{tint:.3f};--lit:{lit}"

@@ -22,9 +22,14 @@ function sampled(number) {
 
 const ways = run.arrows.map((_, number) => sampled(number));
 
-// How many tokens may be heaped up on an arrow: on a short one fewer.
-const SHORT = 60;
-const room = (number) => (document.querySelector(`#a-${number} path`).getTotalLength() < SHORT ? 2 : 3);
+// How many tokens may be heaped up on an arrow: on a short one fewer, on the shortest one, which says how many more.
+const SHORT = 60, MIDDLE = 100;
+
+function room(number) {
+  const length = document.querySelector(`#a-${number} path`).getTotalLength();
+  return length < SHORT ? 1 : length < MIDDLE ? 2 : 3;
+}
+
 const rooms = run.arrows.map((_, number) => (ways[number] ? room(number) : 3));
 
 // A point on an arrow: 0 is where it begins, 1 where it ends.
@@ -34,10 +39,10 @@ function along(number, part) {
   return { x: a.x + (b.x - a.x) * rest, y: a.y + (b.y - a.y) * rest };
 }
 
-// Beside a box: for tokens that are on no arrow.
-function beside(name) {
-  const { x, y, width } = frame(name);
-  return { x: x + width, y };
+// Beside a box, at one of its corners: for tokens that are on no arrow.
+function beside(name, corner = 0, half = 0) {
+  const { x, y, width, height } = frame(name);
+  return { x: corner % 2 ? x - half : x + width + half, y: corner < 2 ? y : y + height };
 }
 
 function boxOfToken(token) {

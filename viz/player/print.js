@@ -2,8 +2,9 @@
 
 const MOMENTS = 6;
 
-// Wider graphs, in points, have a row of the paper each.
-const WIDE = 1000;
+// The width of paper, in points of the drawing: as many moments stand side by side as can be drawn at this scale. For
+// wide graphs the paper is turned.
+const PAPER = 680, SCALE = 0.75, TURNED = 1.4;
 
 function moments(stops) {
   if (stops.length <= MOMENTS) return stops;
@@ -13,14 +14,19 @@ function moments(stops) {
 function buildStrip(stops, filter) {
   const strip = document.getElementById("strip");
   strip.replaceChildren();
-  const { width, height } = document.getElementById("plan").viewBox.baseVal;
-  strip.className = width > 3 * height || width > WIDE ? "one" : width > height ? "two" : "";
+  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER / (width * SCALE));
+  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > TURNED * height && !aside ? "one wide" : "one";
   for (const position of moments(stops)) {
     const figure = document.createElement("figure"), caption = document.createElement("figcaption");
     figure.append(pictured(position, filter), caption);
-    caption.textContent = `After ${counted(position ? run.events.at[position - 1] + 1 : run.events.at[0] || 0, "event")}`;
+    caption.textContent = `After ${counted(position ? run.events.at[position - 1] + 1 : run.events.at[0] || 0, "event")}. ${toldOf(position, filter)}`;
     strip.append(figure);
   }
+}
+
+function toldOf(position, filter) {
+  const events = allStops.slice(since(position), position);
+  return toldAll(filter < 0 ? events : events.filter((event) => isBelow(run.events.tag[event], filter)), position, filter);
 }
 
 function pictured(position, filter) {

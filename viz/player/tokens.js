@@ -25,30 +25,45 @@ function spots(live, filter) {
     if (!stacks.has(key)) stacks.set(key, []);
     stacks.get(key).push({ token, way, part: STAND[place], look: LOOK[place] });
   }
-  for (const stack of stacks.values()) {
+  const heaps = [...stacks.values()].map((stack) => {
     const most = stack[0].way < 0 ? 3 : rooms[stack[0].way];
-    stack.slice(0, most).forEach((spot, row) => {
+    return stack.slice(0, most).map((spot, row) => {
       spot.row = row;
       spot.of = Math.min(stack.length, most);
-      spot.more = stack.length > most && row === most - 1 ? stack.length - row : 0;
+      spot.more = stack.length > most && row === most - 1 ? stack.length - row - (most === 1) : 0;
       found.set(spot.token, spot);
+      return spot;
     });
-  }
+  });
+  spread(heaps);
   return found;
 }
 
 function placed(spot, part) {
-  const point = spot.way >= 0 ? along(spot.way, part) : beside(boxOfToken(spot.token));
-  return { x: point.x, y: point.y + (spot.row - (spot.of - 1) / 2) * HIGH };
+  const point = spot.way >= 0 ? along(spot.way, part) : beside(boxOfToken(spot.token), spot.corner, widthOf(spot) / 2);
+  return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * HIGH };
+}
+
+// What a pill says: a value, how many there are more, or where there is room for one alone, both.
+function words({ token, look, more, of }) {
+  const said = `${run.signs[look][0]} ${value(run.tokens.v[token])}`;
+  return !more ? said : of === 1 ? `${said} +${more}` : `+${more}`;
+}
+
+const widthOf = (spot) => 8 + 5.8 * words(spot).length;
+
+function titled({ token, look, more, of }) {
+  const said = `${whole(run.tokens.v[token])} under ${path(run.tokens.t[token])}: ${run.signs[look][1]}`;
+  return !more ? said : of === 1 ? `${said}; and ${counted(more, "token")} more` : counted(more, "token");
 }
 
 function pill(spot) {
   const { token, look, more } = spot;
-  const sign = run.signs[look][0], said = more ? `+${more}` : `${sign} ${value(run.tokens.v[token])}`;
+  const said = words(spot);
   const under = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
-  const wide = 8 + 5.8 * said.length, made = svg("g", { class: `token ${look}` });
+  const wide = widthOf(spot), made = svg("g", { class: `token ${look}` });
   made.append(
-    svg("title", {}, more ? counted(more, "token") : `${whole(run.tokens.v[token])} under ${path(run.tokens.t[token])}: ${run.signs[look][1]}`),
+    svg("title", {}, titled(spot)),
     svg("rect", { x: -wide / 2, y: -HIGH / 2 + 1, width: wide, height: HIGH - 2, rx: 6 }),
     svg("text", { y: 3.2, "text-anchor": "middle" }, said),
     svg("text", { x: wide / 2 + 2, y: 3, class: "under" }, under === "main" ? "" : under),
@@ -80,14 +95,16 @@ function drop(token) {
   pills.delete(token);
 }
 
-// Labels stand to the right of pills: one that would cross another pill is not shown.
+// Labels stand to the right of pills: one that would cross another pill, or a box, is not shown.
 function clearLabels(shown) {
   const all = shown.map(([spot, made]) => {
     const half = Number(made.querySelector("rect").getAttribute("width")) / 2, label = made.querySelector(".under");
     return { ...placed(spot, spot.part), half, label, ends: half + 4 + 4.4 * label.textContent.length };
   });
   const crosses = (a, b) => Math.abs(a.y - b.y) < HIGH && b.x > a.x && b.x - b.half < a.x + a.ends;
-  for (const each of all) each.label.classList.toggle("crossed", all.some((other) => crosses(each, other)));
+  const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - HIGH / 2, bottom: y + HIGH / 2 });
+  const hides = (each) => all.some((other) => crosses(each, other)) || drawn.some((box) => overlap(box, area(each)));
+  for (const each of all) each.label.classList.toggle("crossed", hides(each));
 }
 
 const onScreen = () => [...standing.values()].map((spot) => [spot, pills.get(spot.token).made]);

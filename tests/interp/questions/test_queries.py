@@ -7,17 +7,18 @@ from itertools import islice
 
 import pytest
 import tagloom as tl
-from acts_generator import act_cases
+from acts_generator import Witness, act_cases
 from generator import Case, cases
 from handmade import sum_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from question_laws import edits, provenance, ran, retreat
+from question_laws import edits, moments, provenance, ran
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.tag import ROOT, Site
 from tagloom.interp.questions.origin import Argument, Arrival, Firing
 from tagloom.interp.questions.queries import tree, where_from, who_used
+from tagloom.interp.reference import Limits
 from tagloom.interp.travel.history import History
 
 RESULT = Arrival(-1, 0, ROOT)
@@ -39,12 +40,19 @@ def stored(n: tl.int64) -> tuple[tl.int64, tl.Array[tl.int64, ...]]:
 @given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
 def test_provenance_is_what_the_events_say(case: Case, seed: int) -> None:
     """Every token's sender and user, and all that is behind it or depends on it, are found by playing the events
-    through another store; and stepping an index back leaves what was there before."""
+    through another store."""
     dice = random.Random(seed)
-    state, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900]))
+    _, index = ran(lower(case.program), case.arguments, f"random:{dice.randrange(99)}", dice.choice([50, 400, 900]))
     assert list(provenance(index, dice)) == []
-    if state.steps:
-        assert list(retreat(index, list(index.events), dice.randint(1, state.steps))) == []
+
+
+@settings(max_examples=12)
+@given(st.one_of(cases(), act_cases()), st.integers(0, 2**20))
+def test_a_history_is_asked_about_where_it_stands(case: Case, seed: int) -> None:
+    """Wherever a history and its branches have been, what they are asked is answered as if they had just come there."""
+    history = History(lower(case.program), case.arguments, limits=Limits(firings=200), world=Witness())
+    history.run()
+    assert list(moments(history, random.Random(seed))) == []
 
 
 LOST = tl.parse_graph(

@@ -6,17 +6,20 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
 import tagloom as tl
+from acts_generator import Witness
 from difference_laws import divergence
 from handmade import stuck
 from pytest import MonkeyPatch
-from question_laws import provenance, ran, readiness, reasons, retreat
+from question_laws import moments, provenance, ran, readiness, reasons
 from tagloom.core.graph import Graph
 from tagloom.core.value import literal
-from tagloom.interp.questions import difference, queries, staying, why
+from tagloom.interp.questions import difference, index, queries, staying, why
+from tagloom.interp.travel.history import History
 
 Break = Callable[[MonkeyPatch], None]
 
@@ -99,11 +102,14 @@ def violations() -> Iterator[str]:
     for graph, argument, most in (*runs, (ahead.graph, 4, 80), (stuck(), 1, 5), (PAIR, 1, 2)):
         assert graph is not None
         for steps in sorted({dice.randint(1, most) for _ in range(10)}):
-            state, index = ran(graph, [argument], dice.choice(["fifo", "lifo", "random:5"]), steps)
-            yield from provenance(index, dice)
-            yield from retreat(index, list(index.events), dice.randint(1, state.steps))
+            state, seen = ran(graph, [argument], dice.choice(["fifo", "lifo", "random:5"]), steps)
+            yield from provenance(seen, dice)
             yield from readiness(state)
-            yield from reasons(state, index, dice)
+            yield from reasons(state, seen, dice)
+    for graph, argument, _ in runs:
+        history = History(graph, [argument], world=Witness())
+        history.run()
+        yield from moments(history, dice)
     yield from differences()
 
 
@@ -129,25 +135,25 @@ def differences() -> Iterator[str]:
 
 def forget_tags(patch: MonkeyPatch) -> None:
     """Who sent a token is looked for under its own tag, whatever the op."""
-    init = queries.Index.__init__
+    init = index.Index.__init__
 
-    def flat(self: queries.Index, graph: Graph, *rest: Any) -> None:
+    def flat(self: index.Index, graph: Graph, *rest: Any) -> None:
         init(self, graph, *rest[:1])
         self.crosses = [False] * len(graph.nodes)
         for event in rest[1] if len(rest) > 1 else ():
             self.see(event)
 
-    patch.setattr(queries.Index, "__init__", flat)
+    patch.setattr(index.Index, "__init__", flat)
 
 
 def believe_every_edge(patch: MonkeyPatch) -> None:
     """A switch that fired is taken to have sent to both its sides."""
-    patch.setattr(queries, "_has", lambda sent, node, port: True)
+    patch.setattr(index, "_has", lambda sent, node, port: True)
 
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge that fired is taken to have consumed what any of its ports got."""
-    patch.setattr(queries.Index, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
+    patch.setattr(index.Index, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
 
 
 def walk_by_depth(patch: MonkeyPatch) -> None:
@@ -160,9 +166,37 @@ def walk_by_depth(patch: MonkeyPatch) -> None:
     patch.setattr(queries, "deque", Stack)
 
 
-def keep_what_is_undone(patch: MonkeyPatch) -> None:
-    """Stepping back leaves the firing in the index."""
-    patch.setattr(queries, "_drop", lambda under, tag, node: None)
+def tell_the_future(patch: MonkeyPatch) -> None:
+    """A history that has gone back is asked about what happens later too."""
+    follow = index.Index.follow
+
+    def prophetic(self: index.Index, walk: Any, position: int) -> None:
+        follow(self, walk, position)
+        self.at = inf
+
+    patch.setattr(index.Index, "follow", prophetic)
+
+
+def know_what_the_parent_did(patch: MonkeyPatch) -> None:
+    """A branch is asked about what its parent did after it began."""
+    parts = index.Index._parts
+
+    def endless(self: index.Index) -> Iterator[tuple[index.Part, float]]:
+        return ((part, inf) for part, _ in parts(self))
+
+    patch.setattr(index.Index, "_parts", endless)
+
+
+def forget_the_parent(patch: MonkeyPatch) -> None:
+    """A branch knows only what it did itself."""
+    branch = index.Index.branch
+
+    def forgetful(self: index.Index, since: int) -> index.Index:
+        made = branch(self, since)
+        made._past = ()
+        return made
+
+    patch.setattr(index.Index, "branch", forgetful)
 
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
@@ -259,7 +293,6 @@ BROKEN: tuple[Break, ...] = (
     believe_every_edge,
     use_every_port_of_a_merge,
     walk_by_depth,
-    keep_what_is_undone,
     fire_on_any_token,
     stay_in_the_first_iteration,
     leave_from_the_last_iteration_only,
@@ -275,6 +308,9 @@ BROKEN: tuple[Break, ...] = (
     take_the_earliest_event,
     overlook_the_end,
     overlook_results,
+    tell_the_future,
+    know_what_the_parent_did,
+    forget_the_parent,
 )
 
 

@@ -208,7 +208,7 @@ def test_a_node_that_fired_and_moments_that_differ() -> None:
     assert str(why_not(index, state, number, ROOT)) == (
         "node stuck.less has fired: stuck.less under main at event 0: less 1, 3 -> true"
     )
-    index.unsee()
+    index.at = state.steps - 1
     with pytest.raises(tl.Usage, match="not at the same moment"):
         why_not(index, state, number, ROOT)
 

@@ -17,6 +17,7 @@ from history_laws import replayed, seen
 from json_edits import fib
 from tagloom.core.lower import lower
 from tagloom.interp.event import Event
+from tagloom.interp.questions.index import Index
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits
 from tagloom.interp.state import State
@@ -87,15 +88,18 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
     assert gone() is None and gc.get_freeze_count() == 0
 
 
-def test_questions_are_kept_up() -> None:
-    """What was asked of a run before is not looked through again, and a branch has a look of its own."""
-    history = History(FIB, [6])
+def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked through for a question is not again: not where the run goes back, and not by a branch."""
+    history, seen, see = History(FIB, [6]), [], Index.see
+    monkeypatch.setattr(Index, "see", lambda self, event: (seen.append(event), see(self, event))[1])
     history.run()
-    index = history.ask.index
-    assert history.ask.index is index and len(index.events) == len(history)
+    assert len(history.ask.index) == len(seen) == len(history)
     history.jump(9)
     branch = history.branch()
-    assert branch.ask.index is not index and len(branch.ask.index.events) == 9
+    assert len(history.ask.index) == len(branch.ask.index) == 9
+    branch.deliver(len(branch.state.flight) - 1)
+    assert branch.ask.index.events == [*history[:9], branch[9]] and len(history.ask.index) == 9
+    assert seen == [*history, branch[9]]
 
 
 def test_a_limit_ends_a_search() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from chromium import Tab, chromium
 from drawings import fib
+from moments import chain
 
 PRESSED = {"button", "combobox", "slider", "treeitem", "tree", "dialog", "region"}
 ENOUGH = 4.5
@@ -26,6 +27,14 @@ def tab() -> Iterator[Tab]:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("pages") / "fib.html"
     fib.run(4, keep="events").player().save(target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with cells, which have a pane of their own."""
+    target = tmp_path_factory.mktemp("pages") / "cells.html"
+    chain.run(4, keep="events").player().save(target)
     return target
 
 
@@ -71,6 +80,16 @@ def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     pairs += tab.run(PAIRS)
     found = {(*map(rgb, pair[:3]), pair[3]) for pair in map(tuple, pairs)}
     assert [pair for pair in found if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_cells_have_contrast(tab: Tab, cells: Path, scheme: str) -> None:
+    """Those that are full, and those that are empty."""
+    tab.prefer(reduced_motion="reduce", color_scheme=scheme)
+    tab.open(cells, "#step=50")
+    assert tab.run("document.querySelectorAll('#cells .full').length") > 0
+    found = {(*map(rgb, pair[:2]),) for pair in tab.run(PAIRS.replace("li, #plan text", "#cells li, #cells b"))}
+    assert [pair for pair in found if contrast(*pair) < ENOUGH] == []
 
 
 def blended(paper: tuple[float, ...], ink: tuple[float, ...], opacity: float) -> tuple[float, ...]:
@@ -119,15 +138,16 @@ def test_the_keyboard_reaches_the_graph(tab: Tab, page: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("key", ["End", "p", "?"])
-def test_axe_finds_nothing_serious(tab: Tab, page: Path, scheme: str, key: str) -> None:
+def test_axe_finds_nothing_serious(tab: Tab, page: Path, cells: Path, scheme: str, key: str) -> None:
     """axe-core, where TAGLOOM_AXE says where it is, has no finding."""
     axe = os.environ.get("TAGLOOM_AXE")
     if not axe:
         pytest.skip("axe-core is not there")
     tab.prefer(reduced_motion="reduce", color_scheme=scheme)
-    tab.open(page, "#step=20")
-    tab.key(key)
-    tab.run(f"{Path(axe).read_text()};0")
-    script = "axe.run().then(found => found.violations.map(each => [each.impact, each.id, each.nodes[0].html]))"
-    found = tab.run(script)
-    assert found == [], json.dumps(found, indent=1)
+    for shown in (page, cells):
+        tab.open(shown, "#step=20")
+        tab.key(key)
+        tab.run(f"{Path(axe).read_text()};0")
+        script = "axe.run().then(found => found.violations.map(each => [each.impact, each.id, each.nodes[0].html]))"
+        found = tab.run(script)
+        assert found == [], json.dumps(found, indent=1)

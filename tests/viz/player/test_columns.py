@@ -11,6 +11,7 @@ import tagloom as tl
 from drawings import fib, nested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from moments import chain
 from tagloom.core.value import show
 from tagloom.interp.event import Token
 from tagloom.interp.saying import shown
@@ -109,6 +110,25 @@ def test_a_window_is_that_part_of_the_run(history: tl.History, data: Any) -> Non
         assert page.at(Place.FLIGHT, Place.READY) == [said(state, token) for token in state.flight]
         if position < min(first + 20, len(history)):
             page.step()
+
+
+def test_the_cells_are_those_of_the_history() -> None:
+    """At every step the page has in cells what the machine has, and the same readers are parked."""
+    history = chain.history(5)
+    history.run()
+    told = form_of(history)["cells"]
+    assert [name for _, name, *_ in told["arrays"]] == ["chain.cells"]
+    for position in range(len(history) + 1):
+        blocks = history.jump(position).cells.blocks
+        puts, parked = dict[int, str](), Counter[int]()
+        for at, did, _, cell, value, *_ in told["changes"]:
+            if at <= position and did:
+                parked[cell] += 1
+            elif at <= position:
+                puts[cell], parked[cell] = value, 0
+        full = {cell for block in blocks.values() for cell in block.puts}
+        readers = {cell: len(tokens) for block in blocks.values() for cell, tokens in block.parked.items()}
+        assert (set(puts), +parked) == (full, readers)
 
 
 def test_an_activation_is_its_tokens() -> None:

@@ -101,7 +101,8 @@ def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
         pills = tab.run(
             """[...document.querySelectorAll('#tokens .token')].reduce((sum, each) => {
                 const said = each.querySelectorAll('text')[0].textContent;
-                return sum + (said.startsWith('+') ? Number(said.slice(1)) : 1); }, 0)"""
+                const more = / ?[+]([0-9]+)$/.exec(said);
+                return sum + (more ? Number(more[1]) : 0) + !said.startsWith('+'); }, 0)"""
         )
         assert pills == len(state.flight) + state.waiting, at
 

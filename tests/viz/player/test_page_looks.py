@@ -26,6 +26,26 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A loop that is bounded, and deadlocks: each iteration reads the cell that the next one would fill."""
+
+    @tl.function
+    def main(n: tl.int64) -> tl.int64:
+        def iteration(j: tl.int64) -> tl.int64:
+            tl.put(a, j, 2 * a[j + 1])
+            return j + 1
+
+        a = tl.cells(n + 1, tl.int64)
+        tl.put(a, n, 1)
+        tl.while_loop(lambda j: j < n, iteration, 1, parallel_iterations=1)
+        return a[1]
+
+    target = tmp_path_factory.mktemp("pages") / "cells.html"
+    main.run(4, keep="events").player().save(target)
+    return target
+
+
 IN_SIGHT = """(() => { const sight = document.getElementById('scroll').getBoundingClientRect();
     const wanted = [...document.querySelectorAll(%s)], inside = (box) =>
         box.left >= sight.left && box.right <= sight.right && box.top >= sight.top && box.bottom <= sight.bottom;
@@ -57,11 +77,67 @@ def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
 
 
 def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
-    """Each moment has a row of the paper, and is as high as its width asks for."""
+    """Each moment has a page of the paper, which is turned, and is as high as its width asks for."""
     tab.open(wide)
     tab.printed()
-    assert tab.run("document.getElementById('strip').className") == "one"
+    assert tab.run("document.getElementById('strip').className") == "one wide"
     assert tab.run("[...document.querySelectorAll('#strip svg')].every(each => !each.hasAttribute('style'))")
+
+
+HIDDEN = """(() => { const box = (each) => each.getBoundingClientRect();
+    const pills = [...document.querySelectorAll('#tokens rect')].map(box);
+    const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+    return pills.filter((one, i) => pills.some((other, j) => i < j && over(one, other))).length; })()"""
+
+
+def test_no_pill_hides_another(tab: Tab, page: Path, cells: Path) -> None:
+    """At no step does a token lie on another: where many come, they are heaped up and counted."""
+    for shown in (page, cells):
+        tab.open(shown)
+        for at in range(5, int(tab.run("document.getElementById('slider').max")), 9):
+            tab.run(f"location.hash = '#step={at}'")
+            tab.wait(f"document.getElementById('slider').value === '{at}'")
+            assert tab.run(HIDDEN) == 0, at
+
+
+CELLS = "[...document.querySelectorAll('#cells li')].map(each => each.className + ' ' + each.textContent)"
+
+
+def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
+    """What each cell holds at a step, and who is parked at it; there is no pane without cells."""
+    tab.open(page)
+    assert tab.run("document.getElementById('cells-pane').hidden")
+    tab.open(cells)
+    assert tab.text("cells") == "None has been made yet."
+    tab.key("End")
+    assert "1 of 5 full" in tab.text("cells")
+    said = tab.run(CELLS)
+    assert said[0] == "empty 0: empty" and said[1].startswith("parked") and said[1].endswith("1: □ main")
+    assert said[2].endswith("2: □ loop[0]") and said[4] == "full 4: 1"
+    tab.run("location.hash = '#step=1'")
+    tab.wait("document.getElementById('slider').value === '1'")
+    assert tab.run("document.querySelectorAll('#cells .full').length") == 0
+
+
+def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
+    """A run without a clock goes by firings: each step ends with one."""
+    target = tmp_path / "page.html"
+    fib.run(4, keep="events", schedule="random:3").player().save(target)
+    tab.open(target)
+    assert tab.run("document.getElementById('unit').value") == "firing"
+    events = fib.run(4, keep="events", schedule="random:3").events
+    for _ in range(6):
+        tab.key("ArrowRight")
+        assert events[int(tab.run("document.getElementById('slider').value")) - 1].fired
+
+
+def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
+    """As many side by side as can be read, each with what happened."""
+    tab.open(page)
+    tab.printed()
+    assert tab.run("document.getElementById('strip').className") == "two"
+    assert "firings at once" in tab.run("document.querySelectorAll('figcaption')[2].textContent")
 
 
 def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
