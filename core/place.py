@@ -130,8 +130,9 @@ class Places:
                 ]
             case "reenter":
                 assert node.site is not None
-                if self.graph.nodes[self.source(number, 1).node].site != node.site or self.source(number, 1).output != 1:
-                    return [self.astray(node, self.source(number, 1))]
+                trips = None if node.ports[1] is not None else self.source(number, 1)
+                if trips is None or trips.node < 0 or self.graph.nodes[trips.node].site != node.site or trips.output != 1:
+                    return [self.astray(node, trips)]
                 outputs = [self.going(node.site, False)]
             case _:
                 outputs = [here] * len(node.outputs)
@@ -309,13 +310,13 @@ class Places:
             hint="an adjoint comes back by reenter, is merged with what iterations make of it, and goes on by back",
         )
 
-    def astray(self, node: Node, trips: Source) -> Invalid:
+    def astray(self, node: Node, trips: Source | None) -> Invalid:
         return problem(
             "V16",
             f"{node} does not know the iteration that was left",
             node.where,
             required=f"output 1 of an exit of {node.site} on port 1",
-            got=self.maker(trips),
+            got=self.maker(trips) if trips is not None else str(node.ports[1]),
             hint="the second output of an exit is the trip count",
         )
 
