@@ -121,11 +121,10 @@ class Places(Placing):
                 ]
             case "reenter":
                 assert node.site is not None
-                if (
-                    self.graph.nodes[self.source(number, 1).node].site != node.site
-                    or self.source(number, 1).output != 1
-                ):
-                    return [self.astray(node, self.source(number, 1))]
+                trips = None if node.ports[1] is not None else self.source(number, 1)
+                is_known = trips is not None and trips.node >= 0 and trips.output == 1
+                if not is_known or trips is None or self.graph.nodes[trips.node].site != node.site:
+                    return [self.astray(node, trips)]
                 outputs = [self.going(node.site, False)]
             case _:
                 outputs = [here] * len(node.outputs)

@@ -95,12 +95,12 @@ class Placing:
             hint="an adjoint comes back by reenter, is merged with what iterations make of it, and goes on by back",
         )
 
-    def astray(self, node: Node, trips: Source) -> Invalid:
+    def astray(self, node: Node, trips: Source | None) -> Invalid:
         return problem(
             "V16",
             f"{node} does not know the iteration that was left",
             node.where,
             required=f"output 1 of an exit of {node.site} on port 1",
-            got=self.maker(trips),
+            got=self.maker(trips) if trips is not None else str(node.ports[1]),
             hint="the second output of an exit is the trip count",
         )

@@ -34,7 +34,7 @@ from tagloom.interp.reference import run_graph
 FOLDER = Path(__file__).parent / "corpus"
 INDEPENDENT = FOLDER / "independent.py"
 FILES = sorted(path.stem for path in FOLDER.glob("*.tl"))
-RULES = [f"V{number}" for number in range(1, 16)]
+RULES = [f"V{number}" for number in range(1, 18)]
 
 in_files = pytest.mark.parametrize("file", FILES)
 
@@ -356,6 +356,17 @@ FORMULAS = (
         "power_by_squaring", "power", lambda x, n: 17 + 17 * n.bit_length() + n.bit_count(), [(3, n) for (n,) in SMALL]
     ),
     Formula("factorial", "factorial", lambda n: 9 * n + 7, SMALL),
+    Formula(
+        "gradients", "gradient_of_fac", lambda x: 17 * max(1, math.ceil(x)) + 1, each(-1.0, 0.5, 1.0, 2.0, 7.5, 20.0)
+    ),
+    Formula("gradients", "gradient_of_power", lambda x, n: 22 * max(0, n) + 38, [(1.5, n) for n in (-1, 0, 1, 2, 9)]),
+    Formula("gradients", "descend", lambda x, n: 21 * max(0, n) + 17, [(1.0, n) for n in (-1, 0, 1, 2, 9)]),
+    Formula(
+        "graph_going_back",
+        "doublings_back",
+        lambda x, limit, d: 11 * max(0, math.ceil(math.log2(limit / x))) + 13,
+        [(1.0, limit, 1.0) for limit in (0.5, 1.0, 2.0, 3.0, 1000.0)],
+    ),
     Formula("fibonacci", "fib", lambda n: 15 * fibonacci_number(n + 1) - 10, each(*range(12))),
     Formula("ackermann", "ack", lambda m, n: 27 * n + 24, [(1, n) for n in range(12)]),
     Formula(

@@ -74,6 +74,35 @@ _CALLS = """graph twice(n: int64) -> int64 {
   return end
 }
 """
+_BACK = """graph power(x: float64, d: float64) -> float64, float64 {
+  enter_y = enter[power.loop] x
+  y = merge enter_y, next_y
+  more = less y, 9.0
+  sw = switch y, more
+  twice = add sw:0, sw:0
+  next_y = next_iteration[power.loop] twice
+  left = exit[power.loop] sw:1
+  again = reenter[power.loop] d, left:1, phase=1
+  dy = merge again, dtwice
+  before = back[power.loop] dy, phase=1
+  dtwice = add before:0, before:0
+  return left:0, before:1
+}
+"""
+_PULLBACK = """func slope(x: float64) -> float64 {
+  y = call square x
+  dx = pullback y 1.0
+  return dx
+}
+func square(x: float64) -> float64 {
+  y = multiply x, x
+  return y
+} pullback(dy: float64) -> float64 {
+  a = multiply x, dy
+  dx = add a, a
+  return dx
+}
+"""
 _RACE = """graph race(x: int64) -> int64 {
   m = merge x, x
   return m
@@ -98,5 +127,7 @@ LESSONS: dict[str, Lesson] = {
     ),
     "V14": Lesson(_LOOP, _RACE.replace("merge x, x", "add x, m")),
     "V15": Lesson(_SWITCH, _SWITCH.replace("return r", "results r")),
+    "V16": Lesson(_BACK, _BACK.replace("reenter[power.loop] d, left:1", "reenter[power.loop] d, 3")),
+    "V17": Lesson(_PULLBACK, _PULLBACK.replace("  dx = pullback y 1.0\n  return dx", "  return y")),
     "S4": Lesson(_SWITCH, _RACE, run=(1,)),
 }

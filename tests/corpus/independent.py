@@ -763,6 +763,50 @@ def power_by_squaring(x: int, n: int) -> int:
 # Recursion
 
 
+# Derivatives, as formulas say them
+
+
+@program("gradients")
+def slope(x: float) -> float:
+    return 2 * x
+
+
+@program("gradients")
+def curve(x: float) -> tuple[float, float, float]:
+    return x * x, 2 * x, x - x + 2.0
+
+
+@program("gradients")
+def gradient_of_fac(x: float) -> tuple[float, float]:
+    """The derivative of a product is the sum, over its factors, of the products of the others."""
+    factors = []
+    while x > 1.0:
+        factors.append(x)
+        x -= 1.0
+    others = (math.prod(factors[:at] + factors[at + 1 :]) for at in range(len(factors)))
+    return float(math.prod(factors)), float(sum(others))
+
+
+@program("gradients")
+def gradient_of_power(x: float, n: int) -> tuple[float, float]:
+    n = max(n, 0)
+    return float(x**n), float(n * x ** (n - 1)) if n else 0.0
+
+
+@program("gradients")
+def descend(x: float, n: int) -> float:
+    """Each step takes a quarter away: an eighth of the slope 2 x."""
+    return x * 0.75 ** max(n, 0)
+
+
+@program("graph_going_back", "doublings_back")
+def doublings_back(x: float, limit: float, d: float) -> tuple[float, float]:
+    doublings = 0
+    while x < limit:
+        x, doublings = 2 * x, doublings + 1
+    return x, d * 2.0**doublings
+
+
 @program("factorial")
 def factorial(n: int) -> int:
     return wrap(math.factorial(max(n, 0)))

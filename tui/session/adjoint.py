@@ -74,7 +74,7 @@ def _go(session: Session, wanted: Sequence[tuple[int, Tag]]) -> Said:
         return event.inputs is not None and (event.token.node, adjoints.home(event)) in wanted
 
     known.catch_up(history)
-    numbers = (number for node, _ in dict.fromkeys(wanted) for number in known.fired.get(node, ()))
+    numbers = (number for node, _ in dict.fromkeys(wanted) for number in known.fired(node))
     found = [number for number in dict.fromkeys(numbers) if is_there(history[number])]
     if found:
         history.jump(found[0] + 1)
