@@ -1,0 +1,122 @@
+"""The laws of tapes: on a program that runs at once, a tape says what the derivative of the program does.
+
+`violations` takes the class of the tape, so that wrong ones can be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from generator import Case
+from gradient_programs import differentiated
+from tagloom.core.evaluate import evaluate
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.program import Program, Region
+from tagloom.core.types import Type
+from tagloom.core.value import Literal, literal, same
+
+MOST_STEPS = 2_000
+
+
+class TooLong(Exception):
+    """More ops than a test waits for."""
+
+
+class AtOnce:
+    """Runs a program op by op, as Python would: what it decides is not recorded."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.steps = program, 0
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        return self.region(self.program.main.body, arguments)
+
+    def region(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
+        known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
+
+        def value(operand: Any) -> Any:
+            return Concrete(operand) if isinstance(operand, Literal) else known[operand]
+
+        for node in region.nodes:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise TooLong
+            inputs = list(map(value, node.inputs))
+            match node.op:
+                case "cond":
+                    made = self.region(node.regions[0 if inputs[0] else 1], inputs[1:])
+                case "while_loop":
+                    made = inputs
+                    while self.region(node.regions[0], made)[0]:
+                        made = self.region(node.regions[1], made)
+                        self.steps += 1
+                case "call":
+                    made = self.region(self.program[node.attribute("function")].body, inputs)
+                case op:
+                    made = [apply(op, *inputs, **dict(node.attributes))]
+            known.update(zip((result.name for result in node.results), made, strict=True))
+        return list(map(value, region.results))
+
+
+def by_tape(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[Any]:
+    """What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
+    again of all that, for a higher order: by nested tapes."""
+    arguments = [Concrete(literal(value)) for value in case.arguments]
+    sources = tuple(each for each in arguments if each.dtype.kind == "f")
+    with ExitStack() as stack:
+        tapes = [stack.enter_context(tape()) for _ in range(order)]
+        for each in tapes:
+            each.watch(sources)
+        results = AtOnce(case.program)(*arguments)
+        for each in reversed(tapes):
+            floats = [result for result in results if result.dtype.kind == "f"]
+            weights = [_filled(0.5 + nth, result) for nth, result in enumerate(floats)]
+            results += each.gradient(tuple(floats), sources, tuple(weights))
+    return results
+
+
+def _filled(weight: float, like: Any) -> Any:
+    return apply("broadcast_like", Concrete(literal(weight, Type(like.dtype))), like)
+
+
+def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[str]:
+    """How a tape differs from the derivative of a program that returns: to the bit where that is a straight line, else
+    but for the order of additions."""
+    derived = differentiated(case, order)
+    wanted = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
+    if wanted is None:
+        return []
+    try:
+        found = by_tape(case, order, tape)
+    except (TooLong, RecursionError):
+        return []
+    except tl.TagloomError as error:
+        return [f"the derivative of the program returns, and the tape raises {error}"]
+    plain = [each._tagloom_literal.value for each in found]
+    alike = same if is_straight(case) else _is_near
+    return [
+        f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
+        for at, (mine, theirs) in enumerate(zip(plain, wanted, strict=True))
+        if not alike(mine, theirs)
+    ]
+
+
+def is_straight(case: Case) -> bool:
+    """Whether a program is ops alone."""
+    return len(case.program.functions) == 1 and not any(node.regions for node in case.program.main.body.walk())
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    """Whether numbers are the same but for the order of additions; what is not finite says nothing then."""
+    mine, theirs = np.asarray(one), np.asarray(other)
+    if mine.dtype.kind != "f":
+        return same(one, other)
+    known = np.isfinite(mine) & np.isfinite(theirs)
+    largest = np.max(np.abs(theirs[known]), initial=1.0)
+    bound = 1e-12 if mine.dtype == np.float64 else 1e-4
+    return mine.dtype == theirs.dtype and bool(np.all(np.abs(mine[known] - theirs[known]) <= bound * largest))

@@ -1,0 +1,118 @@
+"""Laws of tapes, on generated programs; and tapes that are wrong, which the laws catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from generator import PALETTES, Case, Writer, cases, values
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.recording import RECORDERS, Record
+from tagloom.core.frontend.structure import leaf
+from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.value import fingerprint
+from tape_laws import is_straight, violations
+
+
+class Line(Writer):
+    """Writes programs of ops alone."""
+
+    def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        return [self.op(scope) for _ in range(3)]
+
+
+@st.composite
+def lines(draw: Any) -> Case:
+    """Straight lines of ops of floats."""
+    main, types = Line(draw, draw(st.sampled_from(PALETTES)), floats=True).main()
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    return Case(program, [draw(values(type_, moderate=True)) for type_ in types])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@given(data=st.data())
+def test_a_straight_line_to_the_bit(order: int, data: st.DataObject) -> None:
+    """Where a program is ops alone a tape adds in the order of the derivative: all bits are the same."""
+    case = data.draw(lines())
+    assert is_straight(case)
+    assert violations(case, order) == []
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@given(data=st.data())
+def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
+    """What a program does at once gives the adjoints on a tape that its derivative gives; of the second order, on
+    nested tapes."""
+    assert violations(data.draw(cases(floats=True)), order) == []
+
+
+@given(data=st.data())
+def test_a_tape_on_arrays(data: st.DataObject) -> None:
+    """So it does with all ops of arrays."""
+    assert violations(data.draw(cases(floats=True, arrays=True)), 1) == []
+
+
+class Forgetful(tl.Tape):
+    """The last contribution to an adjoint takes the place of the others."""
+
+    def _add(self, known: Any, more: Any) -> Any:
+        return more
+
+
+class ByValue(tl.Tape):
+    """Arrays that hold the same are one."""
+
+    def _key(self, value: Any) -> Any:
+        return fingerprint(value._tagloom_literal.value)
+
+
+class Alone(tl.Tape):
+    """Nobody records its reverse pass."""
+
+    def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
+        before = RECORDERS.get()
+        RECORDERS.set(())
+        try:
+            return super().gradient(target, sources, adjoints)
+        finally:
+            RECORDERS.set(tuple(each for each in before if each is not self))
+
+
+class Forwards(tl.Tape):
+    """The reverse pass begins with the first step."""
+
+    def _pulled_back(self, records: Any, *further: Any) -> dict[Any, Any]:
+        return super()._pulled_back(records[::-1], *further)
+
+
+class Shortsighted(tl.Tape):
+    """What depends on what is watched is not recorded, but for the first step."""
+
+    def record(self, record: Record) -> None:
+        known = dict(self._known)
+        super().record(record)
+        self._known = known if self._records else self._known
+
+
+TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
+"""Tapes that are wrong, and the order at which that shows."""
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
+def test_broken_tapes_are_found(twin: type[tl.Tape]) -> None:
+    """Some straight line tells each of them from the derivative."""
+
+    def breaks(case: Case) -> bool:
+        return bool(violations(case, TWINS[twin], twin))
+
+    calm = settings(
+        max_examples=2_000,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    find(lines(), breaks, settings=calm)
