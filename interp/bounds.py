@@ -2,9 +2,8 @@
 
 S16 Where a loop has a bound k, what a next_iteration of its first phase sends into iteration j is held while iteration
     j-k is busy: while a token lies or waits under its tag or below it, parked gets included, tokens held for itself
-    not, nor those bound for nodes of the reverse pass. The event after
-    which that iteration is not busy releases what is held for it, behind the flight; under `waves`, the event that
-    ends the wave.
+    not, nor those bound for nodes of the reverse pass. The event after which that iteration is not busy releases what
+    is held for it, behind the flight; under `waves`, the event that ends the wave.
 """
 
 from __future__ import annotations

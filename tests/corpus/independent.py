@@ -799,6 +799,18 @@ def descend(x: float, n: int) -> float:
     return x * 0.75 ** max(n, 0)
 
 
+@program("no_adjoints")
+def constant(x: float) -> float:
+    return x
+
+
+@program("no_adjoints")
+def adjoints_of_cells(n: int) -> Any:
+    if n < 0:
+        raise Trap("fewer than no cells")
+    return [[0.0, 0.0]] * n
+
+
 @program("graph_going_back", "doublings_back")
 def doublings_back(x: float, limit: float, d: float) -> tuple[float, float]:
     doublings = 0
