@@ -65,8 +65,8 @@ class Gates:
         has_phases = any(node.phase for node in graph.nodes)
         phases = Phases(graph) if has_phases else None
         self._phases = [0 if phases is None else phases.of(number) for number in range(len(graph.nodes))]
-        fed = (edge.node for node in graph.nodes if node.op == "reenter" for edge in node.outputs[0].edges)
-        self._adjoints = set(fed)
+        outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
+        self._adjoints = {edge.node for output in outputs for edge in output.edges}
         """The merges that have the adjoint of a loop variable in each iteration."""
 
     def phase(self, number: int) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from gradient_functions import GRADIENTS, grad_fac, grad_power
+from gradient_functions import GRADIENTS
 from question_laws import provenance, quietness, ran, readiness, reasons, retreat
-from tagloom.core.tag import ROOT, Tag
-from tagloom.interp.questions.why import why_not
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
