@@ -128,7 +128,7 @@ def test_the_tree_of_tags_says_both_phases(session: Session) -> None:
     session.do("run")
     session.do("node-back back_multiply")
     said = [str("".join(span.text for span in row.spans)) for row in tags(session).rows]
-    assert any("fac_split(4.0), pullback(1.0)" in line for line in said)
+    assert any("fac_split(4.0), ∂(1.0)" in line for line in said)
 
 
 def test_rules_of_what_goes_back(loop: Session) -> None:

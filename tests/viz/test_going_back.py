@@ -15,7 +15,7 @@ from tagloom.viz.flat import graph_view
 from tagloom.viz.pictures import PICTURES, picture, trimmed
 from tagloom.viz.player.recording import Place, live_after, recorded
 from tagloom.viz.structured import program_view
-from tagloom.viz.tags import tags_view
+from tagloom.viz.tags import Tree, tags_view
 from tagloom.viz.view import Cluster, View
 from view_laws import view_violations
 
@@ -134,10 +134,16 @@ def test_activations_say_what_they_gave_back() -> None:
     assert titles(grad_fac, 3.0) == [
         "grad_fac(3.0) = 5.0",
         "grad_fac_1(3.0) = 5.0",
-        "fac_split(3.0) = 6.0, pullback(1.0) = 5.0",
-        "fac_split(2.0) = 2.0, pullback(3.0) = 3.0",
-        "fac_split(1.0) = 1.0, pullback(6.0) = 0.0",
+        "fac_split(3.0) = 6.0, ∂(1.0) = 5.0",
+        "fac_split(2.0) = 2.0, ∂(3.0) = 3.0",
+        "fac_split(1.0) = 1.0, ∂(6.0) = 0.0",
     ]
+    history = History(grad_power.graph, [3.0, 1])
+    history.run()
+    tree = Tree(history.graph, history.arguments, history[: len(history)])
+    first = next(tag for tag in tree.tags if tag.site.kind == "loop")
+    assert tree.called(first) == "loop[0]: i = 0, p = 1.0, n = 1, x = 3.0"
+    assert tree.gave(next(tag for tag in tree.tags if tag.last == "power")) == "3.0, ∂(1.0) = 1.0"
     assert titles(grad_power, 3.0, 2)[-3:] == [
         "loop[0]: i = 0, p = 1.0, n = 2, x = 3.0, d_multiply = 9.0, d_x = 6.0",
         "loop[1]: i = 1, p = 3.0, n = 2, x = 3.0, d_multiply = 3.0, d_x = 3.0",

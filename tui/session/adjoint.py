@@ -49,8 +49,7 @@ def forward(session: Session, words: Words) -> Said:
 
 
 def _asked(session: Session, words: Words) -> Event:
-    """The firing that is asked about: of the node and tag that are given, whether one has come to it or not; or the last
-    one."""
+    """The firing that is asked about: of the node and tag that are given, wherever one stands; or the last one."""
     history, known = session.history, session.run.known
     if words:
         name, tag = place(session, words)
