@@ -30,10 +30,9 @@ class Phases:
         first: dict[tuple[Home, int], int] = {}
         for number, node in enumerate(graph.nodes):
             if node.phase and node.op == "call":
-                for edge in node.outputs[0].edges:
+                for edge in (edge for output in node.outputs[:1] for edge in output.edges):
                     if 0 <= edge.node < len(graph.nodes):
-                        merge = graph.nodes[edge.node]
-                        key: tuple[Home, int] = (merge.function, node.phase)
+                        key: tuple[Home, int] = (graph.nodes[edge.node].function, node.phase)
                         first[key] = min(edge.node, first.get(key, edge.node))
             elif node.phase and node.op in ("reenter", "enter") and node.site is not None:
                 first.setdefault((node.site, node.phase), number)

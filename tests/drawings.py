@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from hypothesis import strategies as st
 from pygraphviz import AGraph
+from tagloom.core.control import CONTROL
 from tagloom.core.graph import Graph, Source
-from tagloom.core.program import Program
+from tagloom.core.program import PHASE, Program
 from tagloom.core.tag import Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
@@ -102,7 +103,7 @@ STRANGE = (
     "é",
     "n" * 99,
 )
-_OPS = ("merge", "switch", "call", "return", "enter", "exit", "next_iteration", "add", "less", "identity", "nonsense")
+_OPS = (*CONTROL, "add", "less", "identity", "nonsense")
 _SITES = tuple(Site(function, name, kind) for function in "fg" for name in "rs" for kind in ("call", "loop"))
 
 
@@ -121,6 +122,7 @@ def graphs(draw: Any) -> Graph:
             draw(st.lists(port, max_size=3)),
             [INT] * draw(st.integers(0, 3)),
             function=draw(st.sampled_from("fg")),
+            attributes=draw(st.sampled_from(((), (), ((PHASE, 1),)))),
             site=draw(site),
             trigger=draw(st.sampled_from(sources)),
         )

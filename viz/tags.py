@@ -14,7 +14,7 @@ from ..interp.event import Event, Token
 from .collapse import LARGEST
 from .moment import brief
 from .view import Badge, Kind, View
-from .words import phase_title, short
+from .words import short
 
 SIBLINGS = 12
 """So many activations stand below one, where there are too many for all."""
@@ -65,8 +65,8 @@ class Gates:
         has_phases = any(node.phase for node in graph.nodes)
         phases = Phases(graph) if has_phases else None
         self._phases = [0 if phases is None else phases.of(number) for number in range(len(graph.nodes))]
-        fed = (edge.node for node in graph.nodes if node.op == "reenter" for edge in node.outputs[0].edges)
-        self._adjoints = set(fed)
+        outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
+        self._adjoints = {edge.node for output in outputs for edge in output.edges}
         """The merges that have the adjoint of a loop variable in each iteration."""
 
     def phase(self, number: int) -> int:
@@ -90,12 +90,12 @@ class Gates:
 
 
 def called_so(name: str, phases: Iterable[tuple[str, str]]) -> str:
-    """A call in all its phases.
+    """A call in all its phases, further ones as in the titles of frames.
 
     >>> called_so("square", [("3.0", "9.0"), ("1.0", "6.0")]), called_so("f", [("2", "")])
-    ('square(3.0) = 9.0, pullback(1.0) = 6.0', 'f(2)')
+    ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')
     """
-    titled = ((phase_title(at) if at else name, said) for at, said in enumerate(phases))
+    titled = ((f"\u2202{at if at > 1 else ''}" if at else name, said) for at, said in enumerate(phases))
     return ", ".join(f"{title}({taken}) = {made}" if made else f"{title}({taken})" for title, (taken, made) in titled)
 
 
@@ -133,16 +133,19 @@ class Tree:
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         if tag.site.kind == "loop":
-            given = ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in self._given(tag))
-            return f"{tag.last}: {given}"
+            return f"{tag.last}: {self._variables(self._given(tag))}"
         return called_so(self._callee(tag), self._phases(tag))
 
     def called(self, tag: Tag) -> str:
-        """A call, without what came of it: `fib(3)`; an iteration as in its title."""
+        """A call, without what came of it: `fib(3)`; an iteration with what it began with, and no adjoints."""
         if tag.site.kind == "loop":
-            return self.title(tag)
+            began = [(node, value) for node, value in self._given(tag) if not self.gates.phase(node)]
+            return f"{tag.last}: {self._variables(began)}"
         taken, _ = next(iter(self._phases(tag)))
         return f"{self._callee(tag)}({taken})"
+
+    def _variables(self, given: Iterable[tuple[int, Value]]) -> str:
+        return ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in given)
 
     def gave(self, tag: Tag) -> str:
         """The results of a call, and of its further phases; empty where none have come."""

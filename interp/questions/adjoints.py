@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeAlias
+from itertools import product
+from typing import NamedTuple, TypeAlias
 
 from ...core.control import CONTROL
 from ...core.graph import Edge, Graph
@@ -42,6 +43,18 @@ _FAR = 12
 
 _Pairs: TypeAlias = Iterator[tuple[int, int]]
 """A node that goes back, and one that it goes back through."""
+
+
+class _Variable(NamedTuple):
+    """The nodes of a loop variable in one phase: the merge, what an iteration yields for it, and those that undo each
+    other: what goes into the body, what goes from iteration to iteration, what leaves, or in a phase that goes back,
+    comes."""
+
+    merge: int
+    yielded: str
+    inside: list[int]
+    between: list[int]
+    outside: list[int]
 
 
 class Adjoints:
@@ -92,6 +105,8 @@ class Adjoints:
         to = self._sent_to(number, tag)
         for output in self.graph.nodes[number].outputs if self._has_adjoint(number) else ():
             for edge in output.edges:
+                if not self._op(edge.node):
+                    continue
                 node = self.graph.nodes[edge.node]
                 if self._phase(edge.node) == self._phase(number) and (node.op != "return" or node.site == to.site):
                     yield edge.node, to
@@ -117,35 +132,43 @@ class Adjoints:
         dtype = outputs[0].type.dtype if outputs else None
         return isinstance(dtype, HandleType) or (dtype is not None and dtype.kind == "f")
 
+    @cached_property
+    def _variables(self) -> dict[tuple[Site | None, int], list[_Variable]]:
+        """The variables of each loop, by phase."""
+        found: dict[tuple[Site | None, int], list[_Variable]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op in ("enter", "reenter"):
+                merges = self._to(number, 0, "merge")
+                for merge in merges[:1]:
+                    found.setdefault((node.site, node.phase), []).append(self._variable(number, merge))
+        return found
+
+    def _variable(self, entering: int, merge: int) -> _Variable:
+        again = self._source(merge, 1)
+        source = again if again is None or self._op(again) != "next_iteration" else self._source(again, 0)
+        yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
+        if self._op(entering) == "reenter":
+            return _Variable(merge, yielded, [merge], self._to(merge, 0, "back"), [entering])
+        switches = self._to(merge, 0, "switch")
+        leaving = [each for switch in switches for each in self._to(switch, 1, "exit")]
+        return _Variable(
+            merge, yielded, switches, [each for each in (merge, entering, again) if each is not None], leaving
+        )
+
+    def _to(self, number: int, output: int, op: str) -> list[int]:
+        """The nodes of an op that an output goes to."""
+        outputs = self.graph.nodes[number].outputs[output : output + 1]
+        return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
+
     def _by_variable(self) -> _Pairs:
         """Gates of a loop: the adjoint of a variable is called after the value that an iteration yields for it."""
-        for number, node in enumerate(self.graph.nodes):
-            if node.op == "reenter":
-                (merge,) = [edge.node for edge in node.outputs[0].edges][:1] or [number]
-                value = _label(self.graph.nodes[merge].name, -1)
-                of = told(ADJOINT, value, self._labels[node.function, -1])
-                for again in self._routing.get((node.site, "next_iteration", reverses(node.phase)), ()):
-                    if of in self._yielded(again):
-                        yield from self._gates(number, merge, again)
-
-    def _yielded(self, again: int) -> tuple[str, ...]:
-        """What the value that goes to the next iteration is called."""
-        source = self._source(again, 0)
-        return () if source is None else (_label(self.graph.nodes[source].name, -1),)
-
-    def _gates(self, reenter: int, undoes: int, again: int) -> _Pairs:
-        """What undoes the nodes of one variable."""
-        merge = next((edge.node for edge in self.graph.nodes[again].outputs[0].edges), again)
-        entering = [each for port in (0, 1) if (each := self._source(merge, port)) is not None]
-        backs = [edge.node for edge in self.graph.nodes[undoes].outputs[0].edges if self._op(edge.node) == "back"]
-        for back in backs:
-            yield from ((back, each) for each in (merge, *entering))
-        for switch in [
-            edge.node for edge in self.graph.nodes[merge].outputs[0].edges if self._op(edge.node) == "switch"
-        ]:
-            yield undoes, switch
-            leaving = [edge.node for edge in self.graph.nodes[switch].outputs[1].edges if self._op(edge.node) == "exit"]
-            yield from ((reenter, each) for each in leaving)
+        for (site, phase), variables in self._variables.items():
+            for one, other in product(variables, self._variables.get((site, reverses(phase)), ()) if phase else ()):
+                node = self.graph.nodes[one.merge]
+                value = told(ADJOINT, _label(node.name, -1), self._labels[node.function, -1])
+                if value is not None and value == other.yielded:
+                    for mine, theirs in zip(one[2:], other[2:], strict=True):
+                        yield from product(mine, theirs)
 
     def _by_site(self) -> _Pairs:
         """Calls, by their sites; and loops whose variables have other names."""
@@ -206,7 +229,7 @@ class Adjoints:
         return sources[0].node if sources and sources[0].node >= 0 else None
 
     def _op(self, number: int) -> str:
-        return self.graph.nodes[number].op if number >= 0 else ""
+        return self.graph.nodes[number].op if 0 <= number < len(self.graph.nodes) else ""
 
 
 def nearest(adjoints: Adjoints, event: Event) -> list[tuple[int, Tag]]:

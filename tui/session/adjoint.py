@@ -8,7 +8,7 @@ from ...core.errors import Usage
 from ...core.tag import Tag
 from ...interp.event import Event
 from ...interp.questions.adjoints import nearest
-from .asking import check_fired, place
+from .asking import place
 from .command import Group
 from .moving import on_to, stand
 from .reply import Said, cut
@@ -49,12 +49,16 @@ def forward(session: Session, words: Words) -> Said:
 
 
 def _asked(session: Session, words: Words) -> Event:
-    """The firing that is asked about: of the node and tag that are given, or the last one."""
-    history = session.history
+    """The firing that is asked about: of the node and tag that are given, wherever one stands; or the last one."""
+    history, known = session.history, session.run.known
     if words:
         name, tag = place(session, words)
-        check_fired(session, name, tag)
-        return history.ask.firing(name, tag).event
+        known.catch_up(history)
+        events = (history[number] for number in known.fired(session.find(name)))
+        found = next((event for event in events if event.token.tag == tag), None)
+        if found is None:
+            raise Usage(f"{name} has not fired under {tag}", hint=f"`why-not {name} {tag}` says why")
+        return found
     fired = (at for at in range(history.position - 1, -1, -1) if history[at].fired)
     last = next(fired, None)
     if last is None:

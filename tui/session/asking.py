@@ -57,12 +57,12 @@ def _link(link: Link) -> dict[str, Any]:
 def why(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
     ask = session.history.ask
-    check_fired(session, name, tag)
+    _check_fired(session, name, tag)
     links = [_link(link) for link in islice(ask.where_from(name, tag, 4), MOST)]
     return Said(ask.tree(name, tag).splitlines(), {"node": name, "tag": str(tag), "links": links})
 
 
-def check_fired(session: Session, name: str, tag: Tag) -> None:
+def _check_fired(session: Session, name: str, tag: Tag) -> None:
     """Raises Usage where a node has not fired under a tag."""
     try:
         session.history.ask.firing(name, tag)
@@ -74,7 +74,7 @@ def check_fired(session: Session, name: str, tag: Tag) -> None:
 @asking.row("who", "NODE [TAG]", key="Y", help="the firings that consumed what a firing sent")
 def who(session: Session, words: Words) -> Said:
     name, tag = place(session, words)
-    check_fired(session, name, tag)
+    _check_fired(session, name, tag)
     links = session.history.ask.who_used(name, tag)
     data = {"node": name, "tag": str(tag), "users": [_link(link) for link in links]}
     return Said(cut(list(map(str, links)), MOST) or ["nobody, up to here"], data)

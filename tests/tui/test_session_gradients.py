@@ -1,0 +1,137 @@
+"""Stepping through a backward pass: from a firing to what goes back through it, and back again; and asking about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.tui.begin import Start
+from tagloom.tui.panes.rule import does
+from tagloom.tui.panes.tags import tags
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.session import Session
+
+GRADIENT = str(Path(tl.__file__).parent / "papers_examples" / "recursion" / "gradient.py")
+POWER = """
+import tagloom as tl
+
+@tl.function
+def power(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, p * x), 0, 1.0)[1]
+
+@tl.function
+def main(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.grad(power)(x, n)
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    made = new_session()
+    made.load(Start(GRADIENT, ("4.0",), made.options))
+    return made
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Session:
+    (tmp_path / "power.py").write_text(POWER)
+    made = new_session()
+    made.load(Start(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
+    return made
+
+
+def last(session: Session, line: str) -> tuple[str, str]:
+    """The node of the last event after a command, and its tag."""
+    reply = session.do(line)
+    assert reply.ok, reply
+    event = session.history[session.history.position - 1]
+    return session.history.graph.nodes[event.token.node].name, str(event.token.tag)
+
+
+def test_there_and_back(session: Session) -> None:
+    """From the last product forwards to the products with its adjoint, under the same tag, and back."""
+    session.do("run")
+    assert last(session, "node-back multiply") == ("multiply", "main/grad_fac/fac")
+    position = session.history.position
+    reply = session.do("adjoint")
+    assert [line.strip() for line in reply.text[2:]] == [f"also fac_split.back_multiply_1 at event {at(session, 1)}"]
+    assert last(session, "where") == ("back_multiply", "main/grad_fac/fac")
+    assert last(session, ">") == ("multiply", "main/grad_fac/fac")
+    assert session.history.position == position
+    session.do("undo")
+    session.do("undo")
+    assert session.history.position == position
+
+
+def at(session: Session, nth: int) -> Any:
+    reply = session.do("adjoint multiply main/grad_fac/fac")
+    return reply.data["partners"][nth]
+
+
+def test_on_to_what_has_not_happened(session: Session) -> None:
+    """Where the run has not come to the adjoint yet it goes on; a call is undone by the return of its pullback."""
+    assert last(session, "node fac_split.fac.call_x") == ("fac.call_x", "main/grad_fac/fac")
+    known = len(session.history)
+    assert last(session, "<") == ("back_fac", "main/grad_fac/fac/fac")
+    assert session.history.position > known
+    assert last(session, ">") == ("fac.call_x", "main/grad_fac/fac")
+
+
+def test_through_a_loop(loop: Session) -> None:
+    """In a loop the partner is that of the same iteration, from where the loop is left to where it began."""
+    loop.do("run")
+    tag = "main/grad_power/power/loop[1]"
+    assert last(loop, f"adjoint loop.p {tag}") == ("back_loop", tag)
+    assert last(loop, "forward") == ("loop.p", tag)
+    assert last(loop, f"adjoint multiply {tag}") == ("back_multiply", tag)
+    assert last(loop, "adjoint loop_p main/grad_power/power/loop[3]") == (
+        "back_loop.d_multiply.reenter",
+        "main/grad_power/power",
+    )
+    assert last(loop, "forward") == ("loop_p", "main/grad_power/power/loop[3]")
+
+
+def test_what_passes_on(session: Session) -> None:
+    """The adjoint of a difference has no node of its own: it is that of the call that the difference goes to."""
+    session.do("run")
+    name, tag = last(session, "adjoint subtract main/grad_fac/fac")
+    assert (name, tag) == ("back_fac", "main/grad_fac/fac/fac")
+
+
+def test_what_has_no_partner(session: Session) -> None:
+    """A comparison has no adjoint; what runs forwards goes back through nothing; at the beginning nothing has fired."""
+    assert "nothing has fired yet" in session.do("adjoint").text[0]
+    session.do("run")
+    assert "nothing goes back through this firing" in session.do("adjoint less_equal main/grad_fac/fac").text[0]
+    assert "goes back through no other" in session.do("forward less_equal main/grad_fac/fac").text[0]
+    refused = session.do("adjoint multiply main/grad_fac/fac/fac/fac/fac")
+    assert "has not fired" in refused.text[0] and "why-not" in refused.text[1]
+
+
+def test_why_an_adjoint(loop: Session) -> None:
+    """An adjoint goes back to the forward values that it met and to the adjoint after it, through back and reenter."""
+    loop.do("run")
+    said = "\n".join(loop.do("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
+    assert "back_multiply" in said and "switch_x" in said and "loop[3]" in said and "back 1.0 -> 1.0" in said
+    loop.do("start")
+    loop.do("step 12")
+    answer = loop.do("why-not back_multiply main/grad_power/power/loop[0]")
+    assert answer.data["verdict"] == "pending"
+    loop.do("run")
+    assert loop.do("why-not back_multiply main/grad_power/power/loop[3]").data["verdict"] == "never"
+
+
+def test_the_tree_of_tags_says_both_phases(session: Session) -> None:
+    """A call with what it took and made, and what its pullback did, as far as that has happened."""
+    session.do("run")
+    session.do("node-back back_multiply")
+    said = [str("".join(span.text for span in row.spans)) for row in tags(session).rows]
+    assert any("fac_split(4.0), ∂(1.0)" in line for line in said)
+
+
+def test_rules_of_what_goes_back(loop: Session) -> None:
+    """The inspector names the rule by which a reenter or a back fires."""
+    nodes = {node.op: node for node in loop.history.graph.nodes}
+    assert does(nodes["reenter"]).endswith("(S17)") and does(nodes["back"]).endswith("(S17)")

@@ -1,0 +1,193 @@
+"""Pictures of programs, graphs and runs that go back: what runs back stands beside what it runs back through."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from drawings import Drawing, graph_dot, program_dot
+from gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
+from tagloom.core.phases import Phases
+from tagloom.core.program import Region
+from tagloom.core.tag import ROOT
+from tagloom.interp.travel.history import History
+from tagloom.viz.cells.drawing import draw_cells
+from tagloom.viz.flat import graph_view
+from tagloom.viz.pictures import PICTURES, picture, trimmed
+from tagloom.viz.player.recording import Place, live_after, recorded
+from tagloom.viz.structured import program_view
+from tagloom.viz.tags import Tree, tags_view
+from tagloom.viz.view import Cluster, View
+from view_laws import view_violations
+
+by_name = pytest.mark.parametrize("name", GRADIENTS)
+
+
+def homes(view: View) -> dict[str, list[Cluster]]:
+    """The clusters around each box, outermost first."""
+    found: dict[str, list[Cluster]] = {}
+
+    def look(cluster: Cluster, around: list[Cluster]) -> None:
+        found.update(dict.fromkeys(cluster.boxes, around))
+        for inner in cluster.clusters:
+            look(inner, [*around, inner])
+
+    look(view.outside, [])
+    return found
+
+
+@by_name
+def test_what_runs_back_has_a_cluster(name: str) -> None:
+    """Each node of a graph is drawn once, those of a further phase in a cluster of that phase, inside that of their
+    function or loop."""
+    graph = GRADIENTS[name][0].graph
+    view, phases = graph_view(graph), Phases(graph)
+    assert list(view_violations(view)) == []
+    around = homes(view)
+    for number in range(len(graph.nodes)):
+        phase, inmost = phases.of(number), around[f"n{number}"][-1]
+        assert (inmost.kind == "pullback") == (phase > 0)
+        assert inmost.subject.startswith(str(phases.homes[number]))
+
+
+def test_back_leads_to_the_iteration_before() -> None:
+    """From a back arrows lead to the iteration before, and one out, which says so; a reenter stands in its loop."""
+    graph = grad_power.graph
+    view = graph_view(graph)
+    backs = {f"n{number}" for number, node in enumerate(graph.nodes) if node.op == "back"}
+    assert {arrow.tail for arrow in view.arrows if arrow.link == "before"} == backs
+    assert all(arrow.turned for arrow in view.arrows if arrow.link == "before")
+    assert [arrow.link for arrow in view.arrows if arrow.tail in backs and arrow.label == "out"] == ["call"]
+    around = homes(view)
+    (again, *_) = [f"n{number}" for number, node in enumerate(graph.nodes) if node.op == "reenter"]
+    assert [cluster.kind for cluster in around[again]] == ["function", "loop", "pullback"]
+
+
+def count(region: Region) -> int:
+    return sum(1 for _ in region.walk())
+
+
+@by_name
+def test_each_node_of_a_program_is_drawn_once(name: str) -> None:
+    """Every node of every phase is a box, in a cluster; a pullback has an arrow from the node whose phase it begins."""
+    program = GRADIENTS[name][0].program
+    view = program_view(program)
+    assert list(view_violations(view)) == []
+    functions = sorted(program.functions, key=lambda function: function.name != program.entry)
+    for number, function in enumerate(functions):
+        assert {f"f{number}n{at}" for at in range(count(function.body))} <= view.boxes.keys()
+        assert f"f{number}n{count(function.body)}" not in view.boxes
+    begun = [box.name for box in view.boxes.values() if box.kind == "pullback"]
+    assert len(begun) == sum(node.op == "pullback" for f in functions for node in f.body.walk())
+    assert sorted(arrow.head for arrow in view.arrows if arrow.link == "call") == sorted(begun)
+    assert {each.title for each in view.outside.all() if each.kind == "pullback"} >= {"pullback"}
+
+
+def test_a_program_says_what_it_pulls_back() -> None:
+    """The boxes of fac and its pullback: an adjoint comes in through the box, and leaves by a merge of the branches."""
+    drawing = Drawing(program_dot(grad_fac.program))
+    said = {tuple(drawing.says(name)) for name in drawing.nodes}
+    assert {("pullback cond(d_cond)", "back_cond"), ("pullback fac(back_multiply_1)", "back_fac")} <= said
+    assert ("back_cond", "merge") in said
+    assert len([path for path in drawing.titles if "pullback" in path[-1]]) == 3
+
+
+def test_the_variables_of_a_loop_go_back() -> None:
+    """Each yields to a back, which leads to its merge; what nobody wants does not leave."""
+    view = program_view(grad_power.program)
+    backs = [box for box in view.boxes.values() if box.kind == "back"]
+    assert [box.first for box in backs] == ["back d_multiply", "back d_x"]
+    assert [arrow.tail for arrow in view.arrows if arrow.link == "before"] == [box.name for box in backs]
+    assert [box.first for box in view.boxes.values() if box.kind == "exit"] == ["exit p", "exit d_x"]
+
+
+@by_name
+def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Programs and graphs, without complaint; and a pullback alone, or folded."""
+    function, _ = GRADIENTS[name]
+    for source in (graph_dot(function.graph), program_dot(function.program)):
+        Drawing(source).graph.draw(format="svg", prog="dot")
+    assert [line for line in capfd.readouterr().err.splitlines() if "ontconfig" not in line] == []
+    view = graph_view(function.graph)
+    titles = {each.title for each in view.outside.all() if each.kind == "pullback"}
+    folded = trimmed(view, fold=tuple(sorted(titles)))
+    assert not any(cluster.kind == "pullback" for cluster in folded.outside.all())
+    assert any(box.kind == "folded" for box in folded.boxes.values())
+    alone = trimmed(view, only=("pullback",))
+    assert {cluster.kind for cluster in alone.outside.clusters} == {"pullback"}
+
+
+@by_name
+def test_pictures_of_runs_that_go_back(name: str) -> None:
+    """Every picture of a run, at its end and on the way, is whole."""
+    function, arguments = GRADIENTS[name]
+    history = History(function.graph, list(arguments))
+    history.run()
+    for position in (len(history), len(history) * 2 // 3):
+        history.jump(position)
+        for each in PICTURES:
+            made = picture(history, each)
+            assert not isinstance(made, View) or list(view_violations(made)) == []
+
+
+def test_activations_say_what_they_gave_back() -> None:
+    """A call says both phases, and an iteration the adjoints of its variables beside them."""
+    assert titles(grad_fac, 3.0) == [
+        "grad_fac(3.0) = 5.0",
+        "grad_fac_1(3.0) = 5.0",
+        "fac_split(3.0) = 6.0, ∂(1.0) = 5.0",
+        "fac_split(2.0) = 2.0, ∂(3.0) = 3.0",
+        "fac_split(1.0) = 1.0, ∂(6.0) = 0.0",
+    ]
+    history = History(grad_power.graph, [3.0, 1])
+    history.run()
+    tree = Tree(history.graph, history.arguments, history[: len(history)])
+    first = next(tag for tag in tree.tags if tag.site.kind == "loop")
+    assert tree.called(first) == "loop[0]: i = 0, p = 1.0, n = 1, x = 3.0"
+    assert tree.gave(next(tag for tag in tree.tags if tag.last == "power")) == "3.0, ∂(1.0) = 1.0"
+    assert titles(grad_power, 3.0, 2)[-3:] == [
+        "loop[0]: i = 0, p = 1.0, n = 2, x = 3.0, d_multiply = 9.0, d_x = 6.0",
+        "loop[1]: i = 1, p = 3.0, n = 2, x = 3.0, d_multiply = 3.0, d_x = 3.0",
+        "loop[2]: i = 2, p = 9.0, n = 2, x = 3.0, d_multiply = 1.0, d_x = 0.0",
+    ]
+
+
+def titles(function: tl.Function, *arguments: object) -> list[str]:
+    history = History(function.graph, list(arguments))
+    history.run()
+    view = tags_view(history.graph, history.arguments, history[: len(history)])
+    return [box.first for box in view.boxes.values()]
+
+
+def test_a_terminal_draws_them() -> None:
+    """In cells a reenter and a back have ends of their own, and words; the frame says what it has."""
+    view = trimmed(graph_view(grad_power.graph), only=("power_split.loop",))
+    text = "\n".join(draw_cells(view, width=size).text() for size in (90, 300))
+    assert "∂ pullback" in text
+    assert "reenter d_multiply>" in text or "[e d_multiply>" in text
+    assert "\\back d_x out\\" in text or "\\b d_x out\\" in text
+
+
+@by_name
+def test_a_player_has_the_tokens_of_the_machine(name: str) -> None:
+    """What a page replays of a run that goes back is what was in flight, after each of its events."""
+    function, arguments = GRADIENTS[name]
+    history = History(function.graph, list(arguments), schedule="lifo")
+    history.run()
+    recording = recorded(history.graph, history[: len(history)], history.arguments)
+    for position in range(0, len(history) + 1, 7):
+        history.jump(position)
+        live = live_after(recording, position)
+        flying = [recording.tokens[n] for n, place in live.items() if place in (Place.FLIGHT, Place.READY)]
+        assert flying == list(history.state.flight)
+        waiting = sum(len(held) for r in history.state.records.values() for held in r.waiting.values())
+        assert sum(place is Place.WAITS for place in live.values()) == waiting
+    assert history.state.records.get(ROOT) is None or position < len(history)
+
+
+def test_nested_loops_stand_in_each_other() -> None:
+    """The pullback of an inner loop stands in that loop, and not in the pullback of the outer one."""
+    around = homes(graph_view(grad_nested.graph)).values()
+    titles = {tuple(cluster.title for cluster in clusters) for clusters in around}
+    assert ("nested_split", "loop", "loop_1", "pullback") in {
+        tuple(title.removeprefix("while ") for title in path) for path in titles
+    }
