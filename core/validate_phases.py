@@ -76,15 +76,31 @@ class Phases:
             following = self.begun(node, where)
         if following is not None and following.left:
             open_[node.name] = following
-        if number and node.op in ROWS and resource_of(node.op):
+        effect = self.effect(node) if number else None
+        if effect is not None:
+            called = f", in {node.attribute('function')}," if node.op == "call" else ""
             yield problem(
                 "V17",
-                f"{node.op} stands in a further phase",
+                f"{effect}{called} stands in a further phase",
                 where,
                 required="ops without effects",
-                got=node.op,
+                got=effect,
                 hint="an effect happens in the first phase",
             )
+
+    def effect(self, node: Node) -> str | None:
+        """An effect that a node is, or that a function has which it calls, whatever further ones that calls."""
+        if node.op != "call":
+            return node.op if node.op in ROWS and resource_of(node.op) else None
+        reached = [str(dict(node.attributes).get("function"))]
+        for name in reached:  # grows while it is walked
+            for each in self.functions[name].body.walk() if name in self.functions else ():
+                if each.op == "call":
+                    callee = str(dict(each.attributes).get("function"))
+                    reached += [callee] if callee not in reached else []
+                elif self.effect(each) is not None:
+                    return each.op
+        return None
 
     def begun(self, node: Node, where: object) -> Begun | None:
         """The phases of a node that are still to come: what each takes and makes."""

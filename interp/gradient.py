@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from types import CodeType
@@ -14,7 +14,7 @@ from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import flatten, unflatten
+from ..core.frontend.structure import flatten, leaves_as, unflatten
 from ..core.frontend.tracing import current
 from .function import Function
 
@@ -106,15 +106,23 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     inner, region = _function(function), current()
     value = inner(*primals)
     inner.source.check_count(len(tangents))
+    moved = tuple(tangent for pair in zip(primals, tangents, strict=True) for tangent in _moved(*pair))
     leaves, structure = flatten(value)
     back, floats = _pullback_of(inner), [is_float(type_of(leaf)) for leaf in leaves]
     adjoint = [zeros_like(leaf) if has else leaf for leaf, has in zip(leaves, floats, strict=True)]
     given = (*primals, unflatten(structure, adjoint))
-    parts = zip(flatten(tuple(primals))[0], flatten(tuple(tangents))[0], strict=True)
-    moved = tuple(tangent for primal, tangent in parts if is_float(type_of(primal)))
     if region is not None:
         return value, traced_vjp(region, back.source, given)[1](moved)[-1]
     return value, pulled_back(back, given, moved)[-1]
+
+
+def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
+    """The tangents of the floats of an argument: none where it has none."""
+    leaves, structure = flatten(primal)
+    floats = [is_float(type_of(leaf)) for leaf in leaves]
+    if any(floats):
+        pairs = zip(leaves_as(structure, tangent, "a tangent"), floats, strict=True)
+        yield from (leaf for leaf, has in pairs if has)
 
 
 def pulled_back(function: Function, arguments: Sequence[Any], adjoint: Any) -> tuple[Any, ...]:

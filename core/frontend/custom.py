@@ -19,7 +19,7 @@ from .branch import subregion
 from .concrete import Concrete
 from .recording import filled_adjoint, is_float_array, record
 from .source import here
-from .structure import Structure, compared, flatten, unflatten
+from .structure import Structure, flatten, leaves_as, unflatten
 from .symbol import Symbol
 from .tracing import Names, RegionTrace, Value, current, entered, to_operand, weak_number, weakness
 
@@ -28,8 +28,9 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
     """A function with its own gradient: `function` returns its value and a pullback.
 
     The pullback takes the adjoint of the value, nested as it is, and returns those of the arguments: a tuple of one for
-    each, nested as that is, or for one argument the adjoint alone; None is no adjoint, that is 0. It calls ops, and may
-    use what the function has computed. What else the function closes over is a constant for gradients of the value.
+    each, nested as that is, or for one argument the adjoint alone; None is no adjoint, that is 0. It calls ops, may use
+    what the function has computed, and takes an adjoint of 0 to 0: where one is 0 it may be called or not. What else
+    the function closes over is a constant for gradients of the value.
 
     It holds on a tape and in a trace, and at every order: a gradient of the gradient differentiates the pullback,
     and what that closes over as it was computed.
@@ -74,12 +75,7 @@ def _adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
         raise Invalid("a pullback returns something else", rule="D3", where=here(), required=required, got=repr(found))
     leaves: list[Any] = []
     for adjoint, structure in zip(each, structures, strict=True):
-        parts, form = flatten(adjoint)
-        if adjoint is not None and form != structure:
-            required, got = compared(structure, form)
-            said = "an adjoint nests as the argument does"
-            raise Invalid(said, rule="D3", where=here(), required=required, got=got)
-        leaves += [None] * structure.size if adjoint is None else parts
+        leaves += [None] * structure.size if adjoint is None else leaves_as(structure, adjoint, "an adjoint")
     return leaves
 
 

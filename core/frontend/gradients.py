@@ -15,7 +15,7 @@ from ..types import Type
 from .annotation import Source
 from .inference import at, call
 from .source import here
-from .structure import Structure, compared, flatten, leaf_names, unflatten
+from .structure import Structure, flatten, leaf_names, leaves_as, unflatten
 from .symbol import Symbol
 from .tracing import RegionTrace, Value, current, to_operand
 
@@ -50,12 +50,8 @@ def _pulled(
     structure: Structure,
     adjoint: Any,
 ) -> tuple[Any, ...]:
-    given, form = flatten(adjoint)
-    if form != structure:
-        required, got = compared(structure, form)
-        raise Invalid("an adjoint nests as the result does", rule="D3", where=here(), required=required, got=got)
     inputs = []
-    for value, leaf in zip(values, given, strict=True):
+    for value, leaf in zip(values, leaves_as(structure, adjoint, "an adjoint"), strict=True):
         if value.type.dtype.kind == "f":
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):

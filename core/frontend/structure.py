@@ -113,6 +113,15 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     return _together(structure, iter(given))
 
 
+def leaves_as(structure: Structure, value: object, what: str) -> list[Any]:
+    """The leaves of an adjoint, or a tangent; raises Invalid (D3) where it does not nest so."""
+    leaves, form = flatten(value)
+    if form != structure:
+        required, got = compared(structure, form)
+        raise Invalid(f"{what} nests as its value does", rule="D3", where=here(), required=required, got=got)
+    return leaves
+
+
 def leaf_names(structure: Structure, name: str) -> list[str]:
     """A name for every leaf: that of the value, with the keys on the way.
 

@@ -14,7 +14,7 @@ from .concrete import Concrete
 from .operators import Operators
 from .recording import RECORDERS, Record, filled_adjoint, is_float_array
 from .source import here
-from .structure import compared, flatten, leaf_names, unflatten
+from .structure import flatten, leaf_names, leaves_as, unflatten
 from .tracing import current, to_operand
 
 
@@ -181,11 +181,7 @@ class Tape:
                     hint="give `adjoints`, nested as the target, as in tl.ones_like(y)",
                 )
             return floats, [Concrete(literal(1.0, Type(floats[0].dtype)))]
-        given, form = flatten(adjoints)
-        if form != structure:
-            required, got = compared(structure, form)
-            raise Invalid("an adjoint nests as the result does", rule="D3", where=here(), required=required, got=got)
-        pairs = zip(given, results, strict=True)
+        pairs = zip(leaves_as(structure, adjoints, "an adjoint"), results, strict=True)
         return floats, [fitting_adjoint(leaf, result) for leaf, result in pairs if is_float_array(result)]
 
     def _check_known(self, names: Sequence[str], sources: Sequence[Any]) -> None:
