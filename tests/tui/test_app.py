@@ -17,6 +17,7 @@ from tagloom.tui.panes.arrange import PANES
 from tagloom.tui.panes.graph import Draft, Paper, laid_out
 from tagloom.tui.panes.look import Looker
 from tagloom.tui.session.commands import COMMANDS, new_session
+from textual.binding import Binding
 from textual.geometry import Offset
 
 pytestmark = pytest.mark.timeout(120)
@@ -478,3 +479,11 @@ def test_an_edit_is_noticed_once(folder: Path) -> None:
     assert watched.has_changed(session) and not watched.has_changed(session)
     (folder / "fib.py").unlink()
     assert not watched.has_changed(session)
+
+
+def test_keys_of_the_screen_are_no_commands() -> None:
+    """A key that the screen has for itself is no session command's: that could not be given."""
+    names = {"less_than_sign": "<", "greater_than_sign": ">", "full_stop": "."}
+    own = {names.get(binding.key, binding.key) for binding in app.Debugger.BINDINGS if isinstance(binding, Binding)}
+    assert {"<", ">", "."} <= own
+    assert own.isdisjoint(command.key for command in COMMANDS.values() if command.key)

@@ -20,7 +20,7 @@ there_and_back = Group(MOVING)
 
 
 @there_and_back.row(
-    "adjoint", "[NODE [TAG]]", key="<", help="to the firing that goes back through this one, under its tag",
+    "adjoint", "[NODE [TAG]]", key="(", help="to the firing that goes back through this one, under its tag",
     reverse="forward",
 )  # fmt: skip
 def adjoint(session: Session, words: Words) -> Said:
@@ -36,7 +36,7 @@ def adjoint(session: Session, words: Words) -> Said:
 
 
 @there_and_back.row(
-    "forward", "[NODE [TAG]]", key=">", help="to the firing that this one goes back through, under its tag",
+    "forward", "[NODE [TAG]]", key=")", help="to the firing that this one goes back through, under its tag",
     reverse="adjoint",
 )  # fmt: skip
 def forward(session: Session, words: Words) -> Said:
