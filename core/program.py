@@ -39,6 +39,9 @@ BOUND = "parallel_iterations"
 PULLED = "of"
 """The attribute of a pullback that names the node whose next phase it begins, by its first result."""
 
+AGAIN = "again"
+"""An attribute of pullbacks under trace: their call stands there for nothing else, and computes something again."""
+
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 

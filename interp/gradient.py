@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from types import CodeType
 from typing import Any
 
-from ..core.errors import Usage, counted
+from ..core.act import ACTS
+from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
 from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import flatten, leaves_as, unflatten
+from ..core.frontend.structure import compared, flatten, leaves_as, unflatten
 from ..core.frontend.tracing import current
 from .function import Function
 
@@ -89,6 +91,7 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _function(function), current()
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
+    _check_again(inner, arguments)
     return inner(*arguments), lambda adjoint: pulled_back(inner, arguments, adjoint)
 
 
@@ -104,6 +107,11 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     (10.0, 5.2)
     """
     inner, region = _function(function), current()
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple | list):
+            raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=here(), got=given)
+    if region is None:
+        _check_again(inner, primals)
     value = inner(*primals)
     inner.source.check_count(len(tangents))
     moved = tuple(tangent for pair in zip(primals, tangents, strict=True) for tangent in _moved(*pair))
@@ -119,10 +127,27 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
     """The tangents of the floats of an argument: none where it has none."""
     leaves, structure = flatten(primal)
+    form = flatten(tangent)[1]
+    if form != structure:
+        required, got = compared(structure, form)
+        raise Invalid("a tangent nests as its argument does", rule="D3", where=here(), required=required, got=got)
     floats = [is_float(type_of(leaf)) for leaf in leaves]
     if any(floats):
         pairs = zip(leaves_as(structure, tangent, "a tangent"), floats, strict=True)
         yield from (leaf for leaf, has in pairs if has)
+
+
+def _check_again(function: Function, arguments: Sequence[Any]) -> None:
+    """Raises Invalid where a function that is run for its value, and again for its pullback, is not the same (D5)."""
+    for each in function.trace(*arguments).program.reachable():
+        for node in each.body.walk():
+            if node.op in ACTS and (ACTS[node.op].draw or ACTS[node.op].resource):
+                raise Invalid(
+                    f"{function.name} is run again for its pullback, and has {node.op}",
+                    rule="D5",
+                    where=here(),
+                    hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
+                )
 
 
 def pulled_back(function: Function, arguments: Sequence[Any], adjoint: Any) -> tuple[Any, ...]:
@@ -176,8 +201,12 @@ def _derived(
     traced: Callable[[Source, Sequence[Any], Sequence[int]], Any],
 ) -> Function:
     """The function that is traced by this, `argnums` having been looked at."""
-    by = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     inner = _function(function)
+    try:
+        argnums = argnums if isinstance(argnums, Sequence) else operator.index(argnums)
+    except TypeError:
+        raise Usage(f"argnums of {kind} are no integers", where=here(), required="0, or (0, 1)", got=argnums) from None
+    by = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     known = inner.derived.get((kind, argnums if isinstance(argnums, int) else by))
     if known is not None:
         return known

@@ -28,6 +28,8 @@ class Area:
     """By the name of a node with structure, that of the first phase: itself, for a cond, a loop or a call."""
     place: dict[str, int] = field(default_factory=dict)
     """By the same name, which phase the node begins."""
+    members: dict[str, list[Node]] = field(default_factory=dict)
+    """By the name of a first phase's node, the nodes of all phases, in their order."""
 
     def is_active(self, operand: Operand) -> bool:
         return isinstance(operand, str) and operand in self.varied and operand in self.useful
@@ -43,12 +45,13 @@ def area_of(region: Region) -> Area:
     for phase in made.phases:
         for node in phase.nodes:
             if node.op in ("cond", "while_loop", "call"):
-                made.root[node.name], made.place[node.name] = node, 0
+                made.root[node.name], made.place[node.name], made.members[node.name] = node, 0, [node]
                 regions = node.regions[1:] if node.op == "while_loop" else node.regions
                 made.inner[node.name] = list(map(area_of, regions))
             elif node.op == "pullback":
                 of = node.attribute(PULLED)
                 made.root[node.name], made.place[node.name] = made.root[of], made.place[of] + 1
+                made.members[made.root[of].name].append(node)
     return made
 
 
@@ -79,8 +82,7 @@ def first_float(variables: Sequence[Var]) -> list[int]:
 
 def is_active_chain(area: Area, node: Node) -> bool:
     """Whether a call, cond or loop is to be differentiated: it has been given, and gives, something active."""
-    root = area.root[node.name]
-    members = [each for phase in area.phases for each in phase.nodes if area.root.get(each.name) is root]
+    members = area.members[area.root[node.name].name]
     goes_in = any(area.is_active(operand) for each in members for operand in operands_of(each))
     return goes_in and any(area.is_active(result.name) for each in members for result in each.results)
 
@@ -97,6 +99,8 @@ class Activity:
         self.parameters: dict[str, set[int]] = {}
         self.results: dict[str, set[int]] = {}
         self.changed = False
+        self.visited: dict[tuple[int, int], tuple[int, int]] = {}
+        """In this round: with how many varied and useful values each phase of an area was gone through backwards."""
 
     def want(self, function: str, parameters: Iterable[int], results: Iterable[int]) -> None:
         """A call of this function is differentiated by these parameters, the adjoints of these results being given."""
@@ -119,6 +123,7 @@ class Activity:
         self.changed = True
         while self.changed:
             self.changed = False
+            self.visited.clear()
             for name, area in list(self.areas.items()):
                 function = self.program[name]
                 self.function(function, area)
@@ -169,7 +174,7 @@ class Activity:
 
     def given(self, area: Area, root: Node, number: int) -> list[Operand]:
         """The operands of the phases of a call before this one, as far as they matter."""
-        members = [each for phase in area.phases for each in phase.nodes if area.root.get(each.name) is root]
+        members = area.members[root.name]
         counting = self.mattering(root)
         return [
             operand
@@ -199,6 +204,10 @@ class Activity:
 
     def backwards(self, area: Area, phase: int) -> None:
         """What something useful depends on."""
+        known = len(area.varied), len(area.useful)
+        if self.visited.get((id(area), phase)) == known:
+            return  # nothing is new since: to go there again and again takes a time that grows with the depth's power
+        self.visited[id(area), phase] = known
         for node in reversed(area.phases[phase].nodes):
             wanted = [at for at, result in enumerate(node.results) if result.name in area.useful]
             if not wanted:
@@ -222,7 +231,7 @@ class Activity:
 
     def backwards_below(self, area: Area, root: Node, number: int, wanted: list[int]) -> None:
         """What of the operands of a cond or loop, in this phase and those before, its wanted results depend on."""
-        members = [each for phase in area.phases for each in phase.nodes if area.root.get(each.name) is root]
+        members = area.members[root.name]
         for inner in area.inner[root.name]:
             self.leave(inner, number, wanted)
             if root.op == "while_loop":  # of no trips, what goes in comes out
@@ -232,10 +241,10 @@ class Activity:
                 used = [at for at, each in enumerate(inner.phases[phase].parameters) if each.name in inner.useful]
                 if root.op == "while_loop":
                     self.leave(inner, phase, used)
-                operands = operands_of(next(each for each in members if area.place[each.name] == phase))
+                operands = operands_of(members[phase])
                 self.add(area.useful, [name for at in used if isinstance(name := operands[at], str)])
 
 
 def depends_on_nothing(node: Node) -> bool:
-    """Whether the results of an op are taken for constants: what is drawn, read or made outside has no adjoint."""
-    return node.op in ACTS and node.op not in ("cells", "put", "get", "collect", "breakpoint")
+    """Whether the results of an op are constants, whatever its operands: what is drawn, or says that it is printed."""
+    return node.op in ACTS and (ACTS[node.op].draw is not None or node.op == "print")

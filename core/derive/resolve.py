@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..act import ACTS
 from ..errors import Invalid
-from ..program import PULLED, Function, Node, Operand, Program, Region, Var
+from ..program import AGAIN, PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import literal
 from .activity import Activity, is_float
 from .reverse import Reverser, Writer
 from .ruled import without_rules
+from .threads import unthreaded
 
 MOST_PHASES = 64
 """Of one function: derivatives of the sixth order."""
@@ -81,6 +83,7 @@ def _resolved(program: Program, asking: list[str]) -> Program:
         used = _used(program[name].body)
         for call, node in _asked(program, program[name].body):
             callee = program[call.attribute("function")]
+            _check_again(program, callee.name, node)
             floats = [at for at, var in enumerate(callee.body.parameters) if is_float(var)]
             made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
             wanted = tuple(at for at, var in zip(floats, node.results, strict=True) if var.name in used)
@@ -88,6 +91,9 @@ def _resolved(program: Program, asking: list[str]) -> Program:
             found[name, call.name] = _Asked(call, node, wanted, given)
             activity.want(callee.name, wanted, given)
     activity.settle()
+    for name in activity.areas:
+        for problem in unthreaded(program, program[name]):
+            raise problem
     taken = {function.name for function in program.functions}
     names: dict[str, str] = {}
     for name in activity.areas:
@@ -104,6 +110,21 @@ def _resolved(program: Program, asking: list[str]) -> Program:
             function = replace(function, body=_Site(activity, names, mine, function).region(function.body))
         functions.append(function)
     return replace(program, functions=(*functions, *split))
+
+
+def _check_again(program: Program, callee: str, node: Node) -> None:
+    """Raises Invalid where a pullback computes a function again, and that would not be the same, or not once."""
+    if AGAIN not in dict(node.attributes):
+        return
+    nodes = (each for function in _reached(program, callee) for each in function.body.walk())
+    acting = next((each for each in nodes if each.op in ACTS and (ACTS[each.op].draw or ACTS[each.op].resource)), None)
+    if acting is not None:
+        raise Invalid(
+            f"a pullback computes {callee} again, which {'draws' if ACTS[acting.op].draw else 'acts'} ({acting.name})",
+            rule="D5",
+            where=node.location or node.name,
+            hint="pull back once, where the call stands; tl.value_and_grad does both in one",
+        )
 
 
 def _fresh(wanted: str, taken: set[str]) -> str:
@@ -183,7 +204,8 @@ class _Site:
         nodes = []
         if taken and given:
             wanted = tuple(results[at] for at in taken)
-            nodes = [replace(asked.node, inputs=tuple(inputs[at] for at in given), results=wanted)]
+            of = tuple(pair for pair in asked.node.attributes if pair[0] == PULLED)
+            nodes = [replace(asked.node, inputs=tuple(inputs[at] for at in given), results=wanted, attributes=of)]
         for at in set(asked.parameters) - set(taken if given else ()):
             nodes.append(_zero(results[at], asked.call.inputs[at], asked.node))
         return nodes

@@ -198,8 +198,7 @@ class Reverser:
 
     def member(self, area: Area, root: Node, number: int) -> Node:
         """The node that begins a phase of a call, cond or loop."""
-        nodes = (each for phase in area.phases for each in phase.nodes)
-        return next(each for each in nodes if area.root.get(each.name) is root and area.place[each.name] == number)
+        return area.members[root.name][number]
 
     def masks(self, area: Area, root: Node, phase: int) -> tuple[list[int], list[int]]:
         """The positions of the active operands, and results, of a phase of a call, cond or loop."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import Invalid, Usage
-from ..program import PULLED
+from ..op import Attributes
+from ..program import AGAIN, PULLED
 from ..types import Type
 from .annotation import Source
 from .inference import at, call
@@ -35,7 +36,8 @@ def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) ->
         if present is None:
             raise Usage("a pullback is used after its function was traced", where=here(), hint="pull back in it")
         if present is not region or pulled:
-            return traced_vjp(present, source, arguments)[1](adjoint)
+            values_again, _ = call(present, source, arguments)
+            return _pulled(present, source, arguments, values_again, structure, adjoint, ((AGAIN, True),))
         pulled = True
         return _pulled(region, source, arguments, values, structure, adjoint)
 
@@ -49,6 +51,7 @@ def _pulled(
     values: Sequence[Value],
     structure: Structure,
     adjoint: Any,
+    marked: Attributes = (),
 ) -> tuple[Any, ...]:
     inputs = []
     for value, leaf in zip(values, leaves_as(structure, adjoint, "an adjoint"), strict=True):
@@ -74,7 +77,7 @@ def _pulled(
         )
     fresh = [region.names.fresh(f"d_{name}") for name, _ in floats]
     types = [operand.type for _, operand in floats]
-    made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, values[0].name),)))
+    made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, values[0].name), *marked)))
     leaves = iter([Symbol(next(made)) if is_float(operand.type) else None for operand in operands])
     return tuple(unflatten(each, [next(leaves) for _ in found]) for found, each in taken)
 

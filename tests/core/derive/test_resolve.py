@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -257,6 +258,13 @@ def test_what_has_no_gradient_is_refused() -> None:
         tl.grad(lambda x: (x, x))(1.0)
     with pytest.raises(tl.Usage, match="argnums of grad names no argument"):
         tl.grad(power, 2)
+    with pytest.raises(tl.Usage, match="argnums of grad are no integers"):
+        tl.grad(power, 0.5)  # type: ignore[arg-type]
+    assert tl.grad(power, np.int64(0))(2.0, 2) == 4.0  # type: ignore[arg-type]
+    with pytest.raises(tl.Usage, match="primals of jvp are a tuple"):
+        tl.jvp(power, 1.0, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(tl.Invalid, match="a tangent nests as its argument does"):
+        tl.jvp(lambda x: x, (1.0,), ((1.0, 2.0),))
     with pytest.raises(tl.Invalid, match="an adjoint nests as the result does"):
         tl.vjp(lambda x: (x, x), 1.0)[1](1.0)
 
@@ -302,8 +310,88 @@ def test_cells() -> None:
     first = tl.grad(through)
     assert run(first, 2.0)[0] == 5 * 2**4 + 2 * 2
     assert run(tl.grad(first), 2.0)[0] == 20 * 2**3 + 2
-    unread = tl.function(lambda x: (tl.put(tl.cells(2, tl.float64), 0, x), x)[1])
+    unread = tl.function(
+        lambda x: tl.cond(tl.get(tl.put(tl.cells(2, tl.float64), 0, x), 0) > 0.0, lambda: x, lambda: x)
+    )
     assert run(tl.grad(unread), 2.0)[0] == 1.0
+
+
+def put_aside(x: Any) -> Any:
+    held = tl.cells(2, tl.float64)
+    tl.put(held, 0, x * x)
+    return tl.get(held, 0)
+
+
+def put_twice(x: Any) -> Any:
+    held = tl.cells(2, tl.float64)
+    one, other = tl.put(held, 0, x), tl.put(held, 1, x * x)
+    return tl.get(one, 0) + tl.get(other, 1)
+
+
+def read_behind(x: Any) -> Any:
+    held = tl.cells(2, tl.float64)
+    return tl.get(tl.put(held, 0, x), 0) + tl.get(held, 0)
+
+
+def put_in_a_loop(x: Any) -> Any:
+    held = tl.put(tl.cells(3, tl.float64), 0, x)
+
+    def body(k: Any, total: Any) -> Any:
+        tl.put(held, k, tl.get(held, k - 1) * x)
+        return k + 1, total + tl.get(held, k)
+
+    return tl.while_loop(lambda k, _: k < 3, body, 1, 0.0)[1]
+
+
+@pytest.mark.parametrize("function", [put_aside, put_twice, read_behind, put_in_a_loop])
+def test_cells_beside_the_thread_are_refused(function: Any) -> None:
+    """D4: their adjoints would be wrong. They run all the same."""
+    assert isinstance(tl.function(function)(1.5), float)
+    with pytest.raises(tl.Invalid, match="along one thread") as raised:
+        tl.grad(function)(1.5)
+    assert raised.value.rule == "D4"
+
+
+def test_what_is_computed_again_is_the_same() -> None:
+    """D5: a second pullback would draw other numbers, or print once more."""
+    drawn = tl.function(lambda x: x * tl.uniform())
+    value, slope = tl.value_and_grad(drawn)(2.0)
+    assert value == 2.0 * slope
+    once = tl.function(lambda x: tl.vjp(drawn, x)[1](1.0)[0])
+    assert 0.0 <= once(2.0) < 1.0
+
+    @tl.function
+    def twice(x: tl.float64) -> tl.float64:
+        _, pullback = tl.vjp(drawn, x)
+        return pullback(1.0)[0] + pullback(2.0)[0]
+
+    for asks in (lambda: twice(2.0), lambda: tl.vjp(drawn, 2.0), lambda: tl.jvp(drawn, (2.0,), (1.0,))):
+        with pytest.raises(tl.Invalid, match="again") as raised:
+            asks()
+        assert raised.value.rule == "D5"
+
+
+def test_callbacks_have_no_adjoint() -> None:
+    """D1, where one is wanted; what does not go on to the result may be called."""
+    doubled = tl.function(lambda x: x * tl.callback(lambda v: v * 2, x, returns=tl.float64))
+    with pytest.raises(tl.Invalid, match="callback cannot be differentiated"):
+        tl.grad(doubled)(3.0)
+    stopped = tl.function(lambda x: x * tl.stop_gradient(tl.callback(lambda v: v * 2, x, returns=tl.float64)))
+    assert tl.grad(stopped)(3.0) == 6.0
+
+
+def test_deep_nests_are_differentiated_in_time() -> None:
+    """Of any order in a time that grows little with the depth of branches."""
+
+    def nest(depth: int, x: Any, y: Any) -> Any:
+        return x * y if depth == 0 else tl.cond(x > 0.0, lambda: nest(depth - 1, x, y), lambda: x)
+
+    derivative = tl.function(lambda x: nest(40, x, x))
+    began = time.process_time()
+    for _ in range(3):
+        derivative = tl.grad(derivative)
+    assert derivative(2.0) == 0.0
+    assert time.process_time() - began < 10.0
 
 
 def test_map_scan_and_foldl() -> None:

@@ -1,0 +1,75 @@
+"""Cells in differentiated code are used along one thread: D4, checked before anything is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..errors import Invalid
+from ..program import Function, Node, Program, Region, Var
+from ..types import HandleType, Type
+from .activity import is_float
+
+
+def unthreaded(program: Program, function: Function) -> Iterator[Invalid]:
+    """What breaks D4 in a function that is differentiated."""
+    putting = _putting(program)
+
+    def puts(node: Node) -> bool:
+        if node.op == "call":
+            return node.attribute("function") in putting
+        return node.op == "put" or any(map(puts, (inner for region in node.regions for inner in region.walk())))
+
+    yield from _region(function.body, puts)
+
+
+def _putting(program: Program) -> set[str]:
+    """The functions that put to cells, themselves or by those that they call: a fixed point."""
+    found: set[str] = set()
+    while True:
+        more = {
+            function.name
+            for function in program.functions
+            for node in function.body.walk()
+            if node.op == "put" or (node.op == "call" and node.attribute("function") in found)
+        }
+        if more == found:
+            return found
+        found = more
+
+
+def _region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
+    types: dict[str, Type] = {}
+    gone: dict[str, Node] = {}
+    """The handles that something has put to, and handed another one on for."""
+    used = {name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)}
+    used |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
+    for phase in region.phases():
+        types.update(phase.parameters)
+        for node in phase.nodes:
+            handles = [name for name in node.inputs if isinstance(name, str) and _is_handle(name, types)]
+            for name in handles:
+                if name in gone:
+                    yield _problem(node, f"{name} is used again after a put to it, by {gone[name].name}")
+            if puts(node):
+                gone.update((name, node) for name in handles)
+            if node.op == "put" and handles and node.name not in used:
+                yield _problem(node, "the handle that a put gives is not used")
+            for inner in node.regions:
+                yield from _region(inner, puts)
+            types.update(node.results)
+        for name in (name for name in phase.results if isinstance(name, str) and name in gone):
+            yield _problem(gone[name], f"{name} leaves a region after a put to it")
+
+
+def _is_handle(name: str, types: dict[str, Type]) -> bool:
+    type_ = types.get(name)
+    return type_ is not None and isinstance(type_.dtype, HandleType) and is_float(Var(name, type_))
+
+
+def _problem(node: Node, said: str) -> Invalid:
+    return Invalid(
+        f"cells that are differentiated are used along one thread: {said}",
+        rule="D4",
+        where=node.location or node.name,
+        hint="go on with the handle that the last put gave: a = tl.put(a, i, x)",
+    )
