@@ -237,10 +237,10 @@ def blame_the_parent(patch: MonkeyPatch) -> None:
     """What a call returns is said to come from the caller's own activation."""
     upstream = why._Search.upstream
 
-    def wrong(self: Any, node: int, tag: Any) -> Iterator[Any]:
-        if self.nodes[node].op == "return":
-            return iter([self.absent(node, tag)])
-        return upstream(self, node, tag)
+    def wrong(self: Any, source: Any, tag: Any) -> Iterator[Any]:
+        if self.nodes[source.node].op == "return":
+            return iter([self.absent(source.node, tag)])
+        return upstream(self, source, tag)
 
     patch.setattr(why._Search, "upstream", wrong)
 

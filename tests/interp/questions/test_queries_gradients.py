@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
-from gradient_functions import GRADIENTS
+from gradient_functions import GRADIENTS, grad_power
 from question_laws import provenance, quietness, ran, readiness, reasons, retreat
+from tagloom.interp.questions import why
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
@@ -22,3 +24,22 @@ def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
         assert list(quietness(state, index)) == []
         assert list(reasons(state, index, dice)) == []
         assert list(retreat(index, list(index.events), dice.randint(1, state.steps))) == []
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "no iteration is after this one": ("is_last", lambda self, tag: True),
+    "adjoints come back to the first iteration": ("left_at", lambda self, reenter, tag: 0),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that goes back through a loop another way says that something never fires, and then it does."""
+    attribute, wrong = WRONG[name]
+    monkeypatch.setattr(why._Search, attribute, wrong)
+    graph, arguments = grad_power.graph, (3.0, 3)
+    said: list[str] = []
+    for steps in range(20, 140, 10):
+        state, index = ran(graph, arguments, "fifo", steps)
+        said += reasons(state, index, random.Random(steps))
+    assert any("it fired in the end" in each for each in said)
