@@ -122,8 +122,8 @@ class Places(Placing):
             case "reenter":
                 assert node.site is not None
                 trips = None if node.ports[1] is not None else self.source(number, 1)
-                is_known = trips is not None and trips.node >= 0 and trips.output == 1
-                if not is_known or trips is None or self.graph.nodes[trips.node].site != node.site:
+                exits = self.by_site.get(("exit", node.site), ())
+                if trips is None or trips.node not in exits or trips.output != 1:
                     return [self.astray(node, trips)]
                 outputs = [self.going(node.site, False)]
             case _:

@@ -57,6 +57,8 @@ def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
     (12.0, 12.0)
     """
 
+    argnums = _places("grad", argnums)
+
     def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
         _, gradients = traced_gradient(_region(), source, arguments, by)
         return gradients[0] if isinstance(argnums, int) else gradients
@@ -71,6 +73,8 @@ def value_and_grad(function: Callable[..., Any], argnums: Places = 0) -> Functio
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
+
+    argnums = _places("value_and_grad", argnums)
 
     def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
         value, gradients = traced_gradient(_region(), source, arguments, by)
@@ -194,6 +198,15 @@ def _region() -> Any:
     return region
 
 
+def _places(kind: str, argnums: Any) -> Places:
+    """Which arguments are meant: an integer, or several."""
+    try:
+        is_one = not isinstance(argnums, Sequence)
+        return operator.index(argnums) if is_one else tuple(map(operator.index, argnums))
+    except TypeError:
+        raise Usage(f"argnums of {kind} are no integers", where=here(), required="0, or (0, 1)", got=argnums) from None
+
+
 def _derived(
     kind: str,
     function: Callable[..., Any],
@@ -202,10 +215,6 @@ def _derived(
 ) -> Function:
     """The function that is traced by this, `argnums` having been looked at."""
     inner = _function(function)
-    try:
-        argnums = argnums if isinstance(argnums, Sequence) else operator.index(argnums)
-    except TypeError:
-        raise Usage(f"argnums of {kind} are no integers", where=here(), required="0, or (0, 1)", got=argnums) from None
     by = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     known = inner.derived.get((kind, argnums if isinstance(argnums, int) else by))
     if known is not None:

@@ -15,9 +15,8 @@ def unthreaded(program: Program, function: Function) -> Iterator[Invalid]:
     putting = _putting(program)
 
     def puts(node: Node) -> bool:
-        if node.op == "call":
-            return node.attribute("function") in putting
-        return node.op == "put" or any(map(puts, (inner for region in node.regions for inner in region.walk())))
+        nodes = (node, *(inner for region in node.regions for inner in region.walk()))
+        return any(n.op == "put" or (n.op == "call" and n.attribute("function") in putting) for n in nodes)
 
     yield from _region(function.body, puts)
 
@@ -48,7 +47,7 @@ def _region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
         for node in phase.nodes:
             handles = [name for name in node.inputs if isinstance(name, str) and _is_handle(name, types)]
             for name in handles:
-                if name in gone:
+                if name in gone and node.op != "cell_zeros":
                     yield _problem(node, f"{name} is used again after a put to it, by {gone[name].name}")
             if puts(node):
                 gone.update((name, node) for name in handles)

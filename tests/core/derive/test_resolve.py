@@ -265,7 +265,7 @@ def test_what_has_no_gradient_is_refused() -> None:
         tl.jvp(power, 1.0, 1.0)  # type: ignore[arg-type]
     with pytest.raises(tl.Invalid, match="a tangent nests as its argument does"):
         tl.jvp(lambda x: x, (1.0,), ((1.0, 2.0),))
-    with pytest.raises(tl.Invalid, match="an adjoint nests as the result does"):
+    with pytest.raises(tl.Invalid, match="an adjoint nests as its value does"):
         tl.vjp(lambda x: (x, x), 1.0)[1](1.0)
 
     @tl.function
