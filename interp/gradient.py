@@ -29,7 +29,7 @@ class _Derived:
     def __init__(self, name: str, source: Source, traced: Callable[..., Any]) -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = source.python.__doc__
-        self.__code__ = _code(source.python.__code__, name)
+        self.__code__ = _code(source.python.__code__, source.python.__code__.co_filename, name)
         self.traced = traced
 
     def __call__(self, *arguments: Any) -> Any:
@@ -37,9 +37,10 @@ class _Derived:
 
 
 @cache
-def _code(code: CodeType, name: str) -> CodeType:
-    """The code of a function under another name: what tells a derived function from its own."""
-    return code.replace(co_name=name)
+def _code(code: CodeType, file: str, name: str) -> CodeType:
+    """The code of a function under another name: what tells a derived function from its own. Of two files with the same
+    function the code is equal, so that the file is a key."""
+    return code.replace(co_name=name, co_filename=file)
 
 
 def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:

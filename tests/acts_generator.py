@@ -7,7 +7,7 @@ put twice, or is not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -80,10 +80,11 @@ CALLBACKS: dict[str, tuple[Callable[..., Any], Type]] = {
 class Witness(World):
     """A world that keeps what was printed and called."""
 
-    def __init__(self) -> None:
+    def __init__(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.lines: list[str] = []
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        super().__init__(self.lines.append, {name: function for name, (function, _) in CALLBACKS.items()})
+        own = {name: function for name, (function, _) in CALLBACKS.items()}
+        super().__init__(self.lines.append, {**own, **(callbacks or {})})
 
     def call(self, function: str, operands: tuple[Any, ...], returns: Type) -> Any:
         self.calls.append((function, operands))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
@@ -111,13 +111,14 @@ class Asked(NamedTuple):
     until: Until = "quiet"
     seed: int = 0
     k: int | None = None
+    callbacks: Mapping[str, Callable[..., Any]] | None = None
 
 
 def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Iterator[str]:
     """Where a whole run on the fast engine differs from one on the reference: in what is told, or done to the world."""
     name, limits, *_ = asked
     options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
-    worlds = Witness(), Witness()
+    worlds = Witness(asked.callbacks), Witness(asked.callbacks)
     wanted = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
     got = told(run_fast(graph, arguments, name, limits, worlds[1], **options))
     for key, value in wanted.items():

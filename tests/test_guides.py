@@ -8,13 +8,20 @@ from pathlib import Path
 
 from tagloom.interp.breakpoints.names import NAMES
 
-DEBUGGING = Path(__file__).resolve().parents[1] / "docs" / "debugging.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+DEBUGGING = DOCS / "debugging.md"
 
 
 def test_the_examples() -> None:
     """Every example of the page gives what stands below it."""
     found = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.failed == 0 and found.attempted > 20
+
+
+def test_the_examples_of_gradients() -> None:
+    """So does every one of the page of gradients."""
+    found = doctest.testfile(str(DOCS / "gradients.md"), module_relative=False)
+    assert found.failed == 0 and found.attempted >= 6
 
 
 def test_the_names_of_conditions() -> None:

@@ -613,7 +613,7 @@ def clamp_all(x: Any, low: float, high: float) -> Any:
     return each(lambda x: smaller(larger_of(x, low), high), np.float64, x)
 
 
-@program("identity", "scalar", "array")
+@program("identity", "scalar", "array", "stopped")
 def unchanged(x: Any) -> Any:
     return x
 

@@ -170,11 +170,10 @@ def test_programs_of_the_papers(name: str) -> None:
     for row in papers(name).EXPECTED:
         if row["size"] == "quick":
             function, *arguments = row["run"]
-            graph = getattr(papers(name), function).graph
-            asked = [
-                Asked(schedule, SMALL, row.get("until", "quiet"), k=row.get("k")) for schedule in ("waves", "lifo")
-            ]
-            for each in asked:
+            traced = getattr(papers(name), function).trace(*arguments)
+            graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
+            for schedule in ("waves", "lifo"):
+                each = Asked(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
                 assert list(differences(graph, admit_arguments(graph, arguments), each)) == []
 
 

@@ -1,0 +1,52 @@
+"""Noise: what is drawn while a function is traced is drawn once and for all.
+
+`frozen` adds numbers that NumPy draws. Python runs when the function is traced, and then never again: its noise is a
+literal of the graph, the same in every run. `main` adds what `tl.uniform` draws, which is a node: each run draws with
+its own seed, each call and each iteration of a run for itself, and a run with the same seed draws the same, whatever
+the schedule and the engine.
+
+    tagloom run papers_examples/eager/add_noise.py 1.0 --seed 7
+
+Source: "TensorFlow Eager" (Agrawal and others, arXiv 1903.01855), whose `add_noise` shows the first of these.
+"""
+
+import numpy as np
+import tagloom as tl
+
+_DICE = np.random.default_rng(7)
+
+
+@tl.function
+def frozen(x: tl.float64) -> tl.float64:
+    return x + float(_DICE.random())
+
+
+@tl.function
+def main(x: tl.float64) -> tl.float64:
+    return x + tl.uniform()
+
+
+@tl.function
+def walk(x: tl.float64, n: tl.int64) -> tl.float64:
+    """n steps of noise: `main` is called in every iteration, and draws for each."""
+    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, main(x)), 0, x)[1]
+
+
+EXPECTED = [
+    {"run": ("frozen", 1.0), "result": 1.6250954666046669, "size": "quick"},
+    {"run": ("frozen", 2.0), "result": 2.6250954666046668, "size": "quick"},
+]
+AT_ONCE = []
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for name, function in (("NumPy's, frozen", frozen), ("`tl.uniform`", main)):
+        found = [f"{function.run(0.0, seed=seed).value:.3f}" for seed in (0, 1, 2, 0)]
+        rows.append(f"| {name} | {' | '.join(found)} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

@@ -1,0 +1,66 @@
+"""Python in a graph: a callback that recurs as Python does, and calls the graph's own function again.
+
+`main` calls Python for the number of steps that Collatz's rule takes from n to 1. `steps` is plain Python on what the
+run hands it: it decides by values, recurs, and lets `following`, a tl.function, compute each next number, so that graph
+and Python call each other. Callbacks happen one after another, in program order.
+
+`power` recurs in Python as well, and is differentiated: on a tape by what it has done; and as a callback, of which a
+tape sees nothing, by the gradient that `tl.custom_gradient` gives it, which is the same callback again.
+
+    tagloom run papers_examples/eager/py_func.py 27
+
+Source: "TensorFlow Eager" (Agrawal and others, arXiv 1903.01855) has recursive functions of Python in graphs
+(`py_func`), which can be differentiated; the functions are ours.
+"""
+
+import tagloom as tl
+
+
+@tl.function
+def following(n: tl.int64) -> tl.int64:
+    return tl.cond(n % 2 == 0, lambda: n // 2, lambda: 3 * n + 1)
+
+
+def steps(n):
+    return 0 if n == 1 else 1 + steps(following(n))
+
+
+@tl.function
+def main(n: tl.int64) -> tl.int64:
+    return tl.callback(steps, n, returns=tl.int64)
+
+
+def power(x, n):
+    return x if n == 1 else x * power(x, n - 1)
+
+
+@tl.custom_gradient
+def called(x, n):
+    """The same by a callback, which gets numbers of Python's and leaves nothing on a tape."""
+
+    def pullback(adjoint):
+        return float(n) * tl.callback(power, x, n - 1, returns=tl.float64) * adjoint, None
+
+    return tl.callback(power, x, n, returns=tl.float64), pullback
+
+
+def slope(function, x, n):
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = function(x, n)
+    return y, tape.gradient(y, x)
+
+
+EXPECTED = [
+    {"run": ("main", 1), "result": 0, "size": "quick"},
+    {"run": ("main", 6), "result": 8, "size": "quick"},
+    {"run": ("main", 27), "result": 111, "size": "quick"},
+]
+AT_ONCE = [
+    (lambda: slope(power, tl.asarray(2.0), 5), (32.0, 80.0)),
+    (lambda: slope(called, tl.asarray(2.0), 5), (32.0, 80.0)),
+]
+
+
+if __name__ == "__main__":
+    print(*(f"| {n} | {main(n)} |" for n in (6, 27, 97)), sep="\n")
