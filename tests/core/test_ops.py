@@ -244,7 +244,7 @@ KINDS = {
     "b -> same": "logical_and logical_or logical_xor logical_not",
     "bi -> same": "bitwise_and bitwise_or bitwise_xor bitwise_invert",
     "i -> same": "bitwise_left_shift bitwise_right_shift",
-    "bif -> same": "identity",
+    "bif -> same": "identity stop_gradient",
 }
 """What the rows take and make, but for where, which takes a bool and two others, and astype, which takes all."""
 
@@ -295,7 +295,7 @@ REFUSED = [
 def test_type_rules_refuse() -> None:
     """V4: what a row does not take, mixed dtypes above all, its type rule refuses: what came, what is wanted, what to
     write instead."""
-    assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {"identity", "astype"}
+    assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {"identity", "stop_gradient", "astype"}
     for row, attributes, operands in REFUSED:
         with pytest.raises(tl.Invalid) as refused:
             row.types(*operands, **dict(attributes))
