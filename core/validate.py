@@ -12,7 +12,8 @@ V6  A call names a function of the program and gives it its arguments; its resul
 
 V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in
     a phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what
-    the phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one, nor below one.
+    the phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one, nor below
+    one.
 
 The rules of graphs, V7 to V16, are in `validate_graph`.
 """
