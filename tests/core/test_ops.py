@@ -295,7 +295,11 @@ REFUSED = [
 def test_type_rules_refuse() -> None:
     """V4: what a row does not take, mixed dtypes above all, its type rule refuses: what came, what is wanted, what to
     write instead."""
-    assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {"identity", "stop_gradient", "astype"}
+    assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {
+        "identity",
+        "stop_gradient",
+        "astype",
+    }
     for row, attributes, operands in REFUSED:
         with pytest.raises(tl.Invalid) as refused:
             row.types(*operands, **dict(attributes))
