@@ -24,6 +24,9 @@ place       where a value lives: the function and loops around it, and the branc
 tracing     making a program by running Python on symbolic values.
 events      what a run did, step by step.
 outcome     how a run ended, as data.
+adjoint     how much a result changes with a value; the reverse pass hands adjoints back.
+pullback    the further phase of a function, a cond or a loop, that takes adjoints of results to those of operands.
+tape        what has run at once, step by step, as far as it concerns what is watched.
 schedule    which token of the flight is delivered next; a script is one by hand.
 history     the events of a run, with a state that goes back and forth over them.
 branch      a history that has the past of another in common, and goes on by itself; a what-if.

@@ -234,7 +234,7 @@ class Function(Drawn):
             broken = graph_problems(graph)
             if broken:
                 raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-            self._traced[forms] = Traced(program, graph, structure, trace.callbacks, tuple(trace.constants))
+            self._traced[forms] = Traced(program, graph, structure, trace.callbacks, tuple(trace.constants.values()))
         return self._traced[forms]
 
 

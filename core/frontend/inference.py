@@ -114,8 +114,8 @@ class Trace:
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
         """The Python functions that the program calls, by the names that they have in it, when it is made."""
-        self.constants: list[Any] = []
-        """The concrete arrays that literals have been made of: tapes know such an array by being that one."""
+        self.constants: dict[int, Any] = {}
+        """The concrete arrays that literals have been made of, by identity, as tapes know them."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from ..errors import Invalid, Usage
+from ..errors import Invalid, Usage, counted
 from ..types import Type
 from ..value import literal
 from .concrete import Concrete
@@ -52,7 +52,7 @@ class Tape:
         self._spent = False
 
     def __repr__(self) -> str:
-        return f"<tape of {len(self._records)} steps{', recording' * self._is_recording}>"
+        return f"<tape of {counted(len(self._records), 'step')}{', recording' * self._is_recording}>"
 
     def __enter__(self) -> Tape:
         if current() is not None:

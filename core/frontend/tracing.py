@@ -179,7 +179,7 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
     if isinstance(known, Literal) and (wanted is None or wanted.admits(known.type)):
         region = current()
         if region is not None:
-            region.instance.trace.constants.append(value)
+            region.instance.trace.constants[id(value)] = value
         return known
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(

@@ -246,7 +246,7 @@ def test_only_what_is_watched_is_recorded() -> None:
         tl.astype(x, tl.int64) + 1
         assert repr(tape) == "<tape of 0 steps, recording>"
         x * other
-        assert repr(tape) == "<tape of 1 steps, recording>"
+        assert repr(tape) == "<tape of 1 step, recording>"
 
 
 def test_what_was_recorded_is_released() -> None:
@@ -293,7 +293,7 @@ def test_a_call_is_one_step() -> None:
     with tl.Tape() as tape:
         tape.watch(x)
         y = power(x, 3)
-        assert repr(tape) == "<tape of 1 steps, recording>"
+        assert repr(tape) == "<tape of 1 step, recording>"
     assert float(tape.gradient(y, x)) == 3 * 1.5**2
     assert derivatives(lambda x: power(x, 4), x, 4) == [1.5**4, 4 * 1.5**3, 12 * 1.5**2, 24 * 1.5, 24.0]
     assert derivatives(tl.grad(lambda x: power(x, 3)), x, 2) == [6.75, 9.0, 6.0]
