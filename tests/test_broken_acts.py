@@ -95,7 +95,7 @@ def wake_at_the_front(patch: MonkeyPatch) -> None:
 
 def forget_the_condition(patch: MonkeyPatch) -> None:
     """L10: the order token that a loop's condition leaves is not the one that goes on."""
-    region_of = lower._Lowering._region
+    region_of = lower._Lowering.region
 
     def forgetful(self: Any, scope: Any, region: Region) -> Any:
         loops = (node for f in self.functions for node in f.body.walk() if node.op == "while_loop")
@@ -104,7 +104,7 @@ def forget_the_condition(patch: MonkeyPatch) -> None:
             scope.orders.update(before)
         return results
 
-    patch.setattr(lower._Lowering, "_region", forgetful)
+    patch.setattr(lower._Lowering, "region", forgetful)
 
 
 def repeat_effects(patch: MonkeyPatch) -> None:

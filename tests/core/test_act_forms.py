@@ -56,6 +56,7 @@ func main(n: int64) -> float64[?, 2], int64[2, 0], float64 {
   t = call told r, c
   v = get c, t
   a = collect c
+  z = cell_zeros c
   i = integers 0, 10, shape=[2, 0]
   o = permutation n
   w = normal shape=[]
@@ -333,7 +334,7 @@ def test_a_store_has_no_output() -> None:
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "text.md"
-BLOCKS = re.findall(r"^```\n((?:func|graph) .*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+BLOCKS = re.findall(r"^```\n((?:func|graph|entry) .*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("(")[0])

@@ -35,7 +35,14 @@ def test_acts_are_told_from_what_computes() -> None:
     assert not set(kinds.values()) & {kind_of(op) for op in (*OPS, *CONTROL)}
     assert {op for op, kind in kinds.items() if kind == "effect"} == {op for op, row in ACTS.items() if row.resource}
     assert {op for op, kind in kinds.items() if kind == "random"} == {op for op, row in ACTS.items() if row.draw}
-    assert [op for op, kind in kinds.items() if kind == "cells"] == ["cells", "put", "store", "get", "collect"]
+    assert [op for op, kind in kinds.items() if kind == "cells"] == [
+        "cells",
+        "put",
+        "store",
+        "get",
+        "cell_zeros",
+        "collect",
+    ]
 
 
 def test_colours_are_of_the_palette() -> None:

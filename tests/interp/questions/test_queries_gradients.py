@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gradient_functions import GRADIENTS, grad_power
-from question_laws import provenance, quietness, ran, readiness, reasons, retreat
+from question_laws import provenance, quietness, ran, readiness, reasons
 from tagloom.interp.questions import why
 
 
@@ -23,7 +23,6 @@ def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
         assert list(readiness(state)) == []
         assert list(quietness(state, index)) == []
         assert list(reasons(state, index, dice)) == []
-        assert list(retreat(index, list(index.events), dice.randint(1, state.steps))) == []
 
 
 WRONG: dict[str, tuple[str, Any]] = {
