@@ -126,10 +126,13 @@ def _diagonal(x: Type, offset: object) -> Type:
     return Type(x.dtype, (*sizes(x)[:-2], max(length, 0)))
 
 
-def _fails(function: Callable[..., Any]) -> Callable[..., bool]:
-    """Whether a routine of LAPACK's says that it has no result."""
+def _fails(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
+    """Whether a routine of LAPACK's says that it has no result. One that iterates is not asked where there are NaN or
+    infinities: of some matrices with these its singular values are sought for ever."""
 
     def when(*operands: Any, **attributes: Any) -> bool:
+        if iterates and not all(np.isfinite(each).all() for each in operands):
+            return True
         try:
             with np.errstate(all="ignore"):
                 function(*(np.asarray(each, np.float64) for each in operands), **attributes)
@@ -160,19 +163,18 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
-_ENDS = "Traps where the iteration does not converge."
-_EDGES = (
-    "float32 is computed in float64, and rounded. What NaN and infinities make is LAPACK's: NaN, other numbers, or a "
-    "trap where there is one."
-)
+_ENDS = "Traps where the iteration does not converge, and on NaN and infinities."
+_NARROW = "float32 is computed in float64, and rounded."
+_NO_NUMBERS = "What NaN and infinities make is LAPACK's: NaN, other numbers, or a trap where there is one."
 _EMPTY = "Of a matrix without rows or columns it has no elements, or is an identity."
 
 
 def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = "") -> None:
-    undefined = Undefined(_fails(numpy), trap, "f") if trap else None
+    undefined = Undefined(_fails(numpy, trap == _ENDLESS), trap, "f") if trap else None
     columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
     said, example = doc.split("\n\n>>> ")
-    edges = [_ENDS] * (trap == _ENDLESS) + [_EDGES] + [_EMPTY] * (types is not _number)
+    edges = [_ENDS, _NARROW] if trap == _ENDLESS else [_NARROW, _NO_NUMBERS]
+    edges += [_EMPTY] * (types is not _number)
     doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
     op(name, arity=arity, types=types, numpy=numpy, shape=None, gradient=RULES[name], doc=doc, **columns)
 

@@ -210,3 +210,11 @@ def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:
 
 def _reduced(name: str) -> Program:
     return tl.parse_program(f"func f(x: float64[?]) {{\n a = {name} x, axis=none, keepdims=false\n return a\n}}")
+
+
+@pytest.mark.parametrize("name", ["eigvalsh", "eigh", "svdvals", "svd"])
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_iterations_are_not_begun_on_what_is_not_finite(name: str, number: float) -> None:
+    """LAPACK seeks the singular values of diag(inf, 1, 1) for ever."""
+    with pytest.raises(tl.Trap, match="an iteration did not converge"):
+        getattr(tl.linalg, name)(np.diag([number, 1.0, 1.0]))
