@@ -16,7 +16,7 @@ from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import compared, flatten, leaves_as, unflatten
+from ..core.frontend.structure import flatten, leaves_as, unflatten
 from ..core.frontend.tracing import current
 from .function import Function
 
@@ -132,10 +132,6 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
     """The tangents of the floats of an argument: none where it has none."""
     leaves, structure = flatten(primal)
-    form = flatten(tangent)[1]
-    if form != structure:
-        required, got = compared(structure, form)
-        raise Invalid("a tangent nests as its argument does", rule="D3", where=here(), required=required, got=got)
     floats = [is_float(type_of(leaf)) for leaf in leaves]
     if any(floats):
         pairs = zip(leaves_as(structure, tangent, "a tangent"), floats, strict=True)
