@@ -51,6 +51,7 @@ LINES: dict[Link, tuple[str, str]] = {
     "order": ("╎╌", "▽△▷"),
     "call": ("╎╌", "▼▲▶"),
     "back": ("║═", "▼▲▶"),
+    "before": ("║═", "▽△▷"),
     "control": ("╎╌", "◇◆"),
     "cell": ("╎╌", "◉◎"),
 }
