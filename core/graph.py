@@ -63,8 +63,7 @@ class Node:
     @property
     def phase(self) -> int:
         """The phase of a call or loop that a routing node belongs to: 0, or that of a pullback."""
-        phase: int = dict(self.attributes).get(PHASE, 0)
-        return phase
+        return next((said for name, said in self.attributes if name == PHASE), 0)
 
     @property
     def where(self) -> Location | str:

@@ -57,12 +57,10 @@ def _needs_trigger(region: Region, needing: set[str]) -> bool:
         match node.op:
             case "cond":
                 used = literal[0]
-            case "while_loop":
+            case "while_loop" | "pullback":
                 used = any(literal)
             case "call":
                 used = any(literal) or node.attribute("function") in needing
-            case "pullback":
-                used = any(literal)
             case _:
                 used = all(literal) and not resource_of(node.op)
         if used:

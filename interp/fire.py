@@ -64,7 +64,7 @@ class Rule:
     acts: Acting | None
     bound: int | None
     watched: bool
-    counts: bool = True
+    counts: bool
 
 
 def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
@@ -73,9 +73,8 @@ def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, 
     results = {number: position for position, number in enumerate(graph.results)}
     types, later = _port_types(graph), later_nodes(graph)
     found = (
-        replace(rule, counts=False) if number in later else rule
+        _rule(graph, number, types[number], results.get(number), seed, number not in later)
         for number in range(len(graph.nodes))
-        for rule in [_rule(graph, number, types[number], results.get(number), seed)]
     )
     if bound is None:
         return tuple(found)
@@ -102,7 +101,7 @@ def _port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int) -> Rule:
+def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
     node = graph.nodes[number]
     compute, trap = _compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
@@ -121,6 +120,7 @@ def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed
         acts=acting(number, node),
         bound=_bound(node),
         watched=is_watched(node),
+        counts=counts,
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-from ..core.act import ACTS
+from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
 from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
@@ -140,15 +140,14 @@ def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
 
 def _check_again(function: Function, arguments: Sequence[Any]) -> None:
     """Raises Invalid where a function that is run for its value, and again for its pullback, is not the same (D5)."""
-    for each in function.trace(*arguments).program.reachable():
-        for node in each.body.walk():
-            if node.op in ACTS and (ACTS[node.op].draw or ACTS[node.op].resource):
-                raise Invalid(
-                    f"{function.name} is run again for its pullback, and has {node.op}",
-                    rule="D5",
-                    where=here(),
-                    hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
-                )
+    acting = first_acting(function.trace(*arguments).program.reachable())
+    if acting is not None:
+        raise Invalid(
+            f"{function.name} is run again for its pullback, and has {acting.op}",
+            rule="D5",
+            where=here(),
+            hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
+        )
 
 
 def pulled_back(function: Function, arguments: Sequence[Any], adjoint: Any) -> tuple[Any, ...]:

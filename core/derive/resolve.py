@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,12 +112,17 @@ def _resolved(program: Program, asking: list[str]) -> Program:
     return replace(program, functions=(*functions, *split))
 
 
+def first_acting(functions: Iterable[Function]) -> Node | None:
+    """The first node in functions that draws, or acts: computed again, it is not the same, or happens twice."""
+    nodes = (each for function in functions for each in function.body.walk())
+    return next((each for each in nodes if each.op in ACTS and (ACTS[each.op].draw or ACTS[each.op].resource)), None)
+
+
 def _check_again(program: Program, callee: str, node: Node) -> None:
     """Raises Invalid where a pullback computes a function again, and that would not be the same, or not once."""
     if AGAIN not in dict(node.attributes):
         return
-    nodes = (each for function in _reached(program, callee) for each in function.body.walk())
-    acting = next((each for each in nodes if each.op in ACTS and (ACTS[each.op].draw or ACTS[each.op].resource)), None)
+    acting = first_acting(_reached(program, callee))
     if acting is not None:
         raise Invalid(
             f"a pullback computes {callee} again, which {'draws' if ACTS[acting.op].draw else 'acts'} ({acting.name})",
