@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from types import MethodType
+from typing import Any, ClassVar, overload
 
 from ..core.act import ACTS
 from ..core.derive.resolve import resolve
 from ..core.display import Drawn
 from ..core.errors import Crash, Exhausted, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
-from ..core.frontend.concrete import all_like
-from ..core.frontend.inference import Trace, call
+from ..core.frontend.calling import call
+from ..core.frontend.concrete import Concrete, all_like
+from ..core.frontend.inference import Trace
 from ..core.frontend.recording import RECORDERS, record_call
+from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
-from ..core.frontend.structure import Form, Structure, leaf_names, unflatten
+from ..core.frontend.structure import Form, leaf_names, unflatten
 from ..core.frontend.symbol import Symbol
 from ..core.frontend.tracing import current
 from ..core.graph import Graph
@@ -26,38 +29,36 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
+from ..core.value import Literal
 from ..core.world import World
 from .engine import Options, Subject, run
 from .keep import Keep
 from .outcome import Outcome
 from .reference import Limits, Until
 from .script import Script
+from .tracings import MOST, Traced, Tracings
 from .travel.history import History
-
-
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """A program in both forms, and how its results nest."""
-
-    program: Program
-    graph: Graph
-    structure: Structure
-    callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The Python functions that it calls, by the names that they have in it."""
-    constants: tuple[Any, ...] = ()
-    """The concrete arrays that it has as literals."""
 
 
 class Function(Drawn):
     """A Python function as a program; `tl.function` makes it.
 
-    Called inside another function's trace it becomes a call; called with concrete arguments it runs.
+    Called inside another function's trace it becomes a call; called with concrete arguments it runs. It is traced for
+    each list of arguments that differ in how they nest, in dtypes and shapes, or in objects that are no values;
+    `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
     pulled: ClassVar[Callable[[Function, Sequence[Any], Any], tuple[Any, ...]]]
     """Set by `gradient`: the adjoints of arguments, by that of the result."""
 
-    def __init__(self, python: Callable[..., Any], read: Callable[[Any], Source] = read_source) -> None:
+    def __init__(
+        self,
+        python: Callable[..., Any],
+        read: Callable[[Any], Source] = read_source,
+        *,
+        most: int = MOST,
+        relax_shapes: bool = False,
+    ) -> None:
         """`read` reads its parameters and annotations when they are first wanted."""
         if not hasattr(python, "__code__"):
             raise Usage("tl.function wants a Python function", where=here(), got=repr(python))
@@ -66,7 +67,7 @@ class Function(Drawn):
         self._python = python
         self._source: Source | None = None
         self._read = read
-        self._traced: dict[tuple[Form, ...], Traced] = {}
+        self._tracings = Tracings(self.name, most, relax=relax_shapes)
         self.derived: dict[object, Function] = {}
         """The gradients that were made of it."""
 
@@ -81,38 +82,72 @@ class Function(Drawn):
         return self._source
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
+        """As a method: the function of the other arguments, for this instance. It has tracings of its own."""
         if instance is None:
             return self
-        raise Usage(
-            f"{self.name} cannot be a method",
-            where=here(),
-            hint=f"define it outside of the class and call {self.name}(instance, ...)",
+        if not hasattr(instance, "__dict__"):
+            said = f"{self.name} cannot be a method of a class with __slots__"
+            raise Usage(said, where=here(), hint=f"define it outside of the class and call {self.name}(instance, ...)")
+        bound = Function(
+            MethodType(self._python, instance),
+            self._read,
+            most=self._tracings.most,
+            relax_shapes=self._tracings.relax,
         )
+        return instance.__dict__.setdefault(self.name, bound)  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
         self._check_unnamed(named)
         region = current()
         if region is not None:
-            values, structure = call(region, self.source, arguments)
-            return unflatten(structure, map(Symbol, values))
-        outcome = self.run(*arguments, account=False)
+            called = call(region, self.source, arguments)
+            return unflatten(called.structure, map(Symbol, called.values))
+        if RECORDERS.get():
+            return self._recorded(arguments)
+        traced, leaves = self._taken("call", arguments)
+        return self._value(traced, arguments, self._run(traced, leaves, Options(account=False)))
+
+    def _value(self, traced: Traced, arguments: Sequence[Any], outcome: Outcome) -> Any:
+        """What a run returned; raises how it ended."""
         if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
             raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
             raise outcome.error
-        result = all_like(arguments, outcome.value)
-        if RECORDERS.get():
-            self._record(arguments, result)
-        return result
+        return all_like((*arguments, *(each.value for each in traced.captured)), outcome.value)
 
-    def _record(self, arguments: Sequence[Any], result: Any) -> None:
-        """Tell the tapes under way of a call, whose reverse pass is a run of its own."""
-        traced = self.trace(*arguments)
+    def _recorded(self, arguments: Sequence[Any]) -> Any:
+        """The result of a call, of which tapes under way are told: its reverse pass is a run of its own."""
+        traced, leaves = self._taken("call", arguments)
+        held = {each: each.value for each in traced.captured}
+        for recorder in RECORDERS.get():
+            for each in held:
+                recorder.read(each)
+        result = self._value(traced, arguments, self._run(traced, leaves, Options(account=False)))
         nodes = (node for function in traced.program.functions for node in function.body.walk())
         draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
-        pullback = partial(Function.pulled, self, arguments)
-        record_call(self.name, arguments, result, pullback, constants=traced.constants, draws=draws)
+        made = [each.value for each in traced.assigned]
+        pullback = partial(Function.pulled, self, arguments, held)
+        record_call(self.name, arguments, list(held.values()), result, made, pullback, draws=draws)
+        return result
+
+    def again(self, arguments: Sequence[Any], held: Mapping[Resource, Any]) -> Any:
+        """The result of a call where resources hold what they held then; what is assigned is not kept."""
+        traced, leaves = self._taken("call", arguments)
+        subject, options = Subject(traced.graph, traced.structure, traced.program), Options(account=False)
+        return self._value(traced, (*arguments, *held.values()), run(subject, traced.given(leaves, held), options))
+
+    def _run(self, traced: Traced, leaves: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
+        """Run, and keep what variables are assigned if it returns."""
+        subject = Subject(traced.graph, traced.structure, traced.program)
+        options = replace(options, world=_with_callbacks(options.world, traced))
+        outcome = run(subject, traced.given(leaves), options, engine)
+        if traced.assigned and outcome.error is None:
+            values = outcome.results[traced.structure.size :]
+            for variable, value in zip(traced.assigned, values, strict=True):
+                assert value is not None
+                variable.value = Concrete(Literal(value, type_of(value)))
+        return outcome
 
     def run(
         self,
@@ -141,9 +176,8 @@ class Function(Drawn):
         under `waves`.
         """
         traced, leaves = self._taken("run", arguments)
-        subject, in_world = Subject(traced.graph, traced.structure, traced.program), _with_callbacks(world, traced)
-        options = Options(schedule, until, limits, keep, seed, k, in_world, account, cores)
-        return run(subject, leaves, options, engine)
+        options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
+        return self._run(traced, leaves, options, engine)
 
     def history(
         self,
@@ -158,7 +192,7 @@ class Function(Drawn):
         traced, leaves = self._taken("history", arguments)
         return History(
             traced.graph,
-            leaves,
+            traced.given(leaves),
             schedule=schedule,
             limits=limits,
             structure=traced.structure,
@@ -222,20 +256,35 @@ class Function(Drawn):
     def _annotated(self) -> Traced:
         return self._trace(self.source.forms([None] * len(self.source.arguments)))
 
+    def explain(self) -> str:
+        """Every tracing that there is, and why it was made: in what its arguments differed from those before."""
+        return self._tracings.explain()
+
     def _trace(self, forms: tuple[Form, ...]) -> Traced:
-        if forms not in self._traced:
-            trace = Trace(Symbol)
-            program, structure = trace.program(self.source, forms)
-            program = resolve(program)
-            problems = program_problems(program)
-            if problems:
-                raise problems[0]
-            graph = lower(program)
-            broken = graph_problems(graph)
-            if broken:
-                raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-            self._traced[forms] = Traced(program, graph, structure, trace.callbacks, tuple(trace.constants.values()))
-        return self._traced[forms]
+        found = self._tracings.get(forms)
+        if found is not None:
+            return found
+        relaxed = self._tracings.relaxed(forms)
+        made = self._traced(relaxed, may_create=not len(self._tracings))
+        if made.created:
+            created, made = made.created, self._traced(relaxed, may_create=False)
+            made = replace(made, created=created)
+        return self._tracings.add(relaxed, made, [name for name, _ in self.source.arguments], forms)
+
+    def _traced(self, forms: tuple[Form, ...], *, may_create: bool) -> Traced:
+        """Trace once. `may_create` says whether variables may be made meanwhile."""
+        trace = Trace(Symbol, may_create=may_create)
+        program, known = trace.program(self.source, forms)
+        program = resolve(program)
+        problems = program_problems(program)
+        if problems:
+            raise problems[0]
+        graph = lower(program)
+        broken = graph_problems(graph)
+        if broken:
+            raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
+        created = tuple(trace.variables)
+        return Traced(program, graph, known.structure, trace.callbacks, known.captured, known.assigned, created)
 
 
 def _with_callbacks(world: World | None, traced: Traced) -> World:
@@ -245,14 +294,35 @@ def _with_callbacks(world: World | None, traced: Traced) -> World:
     return (world or World()).with_callbacks(traced.callbacks)
 
 
-def function(python: Callable[..., Any]) -> Function:
+@overload
+def function(python: Callable[..., Any]) -> Function: ...
+@overload
+def function(
+    *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = MOST
+) -> Callable[[Callable[..., Any]], Function]: ...
+def function(
+    python: Callable[..., Any] | None = None,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    relax_shapes: bool = False,
+    most_tracings: int = MOST,
+) -> Any:
     """Make a Python function a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
-    Parameters without annotation take the types of the arguments. Results need none, in recursion neither: what the
-    branches that end it return decides.
+    Parameters without annotation take the types of the arguments; objects that are no values, such as models, strings
+    and variables, are taken as they are, and a parameter that is annotated `tl.Static` is one of these always. Each
+    combination is traced once; `explain()` says which there are, and why. Results need no annotation, in recursion
+    neither: what the branches that end it return decides.
+
+    `input_signature` says the types of all arguments, as annotations would, so that there is one program;
+    `relax_shapes` makes one program for shapes that differ in sizes; `most_tracings` are kept.
 
     Raises Usage for anything but a plain Python function.
     """
     if isinstance(python, Function):
         raise Invalid(f"{python.name} is a tagloom function already", where=here())
-    return Function(python)
+    if type(most_tracings) is not int or most_tracings < 1:
+        raise Usage("this is no number of tracings", where=here(), required="from 1 up", got=repr(most_tracings))
+    read = read_source if input_signature is None else partial(read_source, signature=tuple(input_signature))
+    made = partial(Function, read=read, most=most_tracings, relax_shapes=relax_shapes)
+    return made if python is None else made(python)

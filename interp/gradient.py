@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
-from ..core.frontend.gradients import is_float, traced_gradient, traced_vjp
+from ..core.frontend.gradients import is_float, traced_gradient, traced_pullback, traced_vjp
+from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import flatten, leaves_as, unflatten
+from ..core.frontend.structure import Form, flatten, leaves_as, unflatten
 from ..core.frontend.tracing import current
+from ..core.frontend.variable import Variable
 from .function import Function
 
-Places = int | Sequence[int]
+Places: TypeAlias = Any
+"""What a gradient is by: the number of an argument, or a variable, or a tuple, list or dict of these."""
 
 
 class _Derived:
@@ -44,8 +47,8 @@ def _code(code: CodeType, file: str, name: str) -> CodeType:
 
 
 def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
-    """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a tuple, by
-    several. The gradient nests as the argument does.
+    """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a variable; a
+    tuple, by several, and a dict of variables gives a dict. The gradient nests as the argument does.
 
     What it makes is a program as every other is: it is called, run on any engine, drawn, debugged, and differentiated
     again. Arguments by which it differentiates are floats, of any shape.
@@ -58,11 +61,8 @@ def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
     (12.0, 12.0)
     """
 
-    argnums = _places("grad", argnums)
-
-    def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
-        _, gradients = traced_gradient(_region(), source, arguments, by)
-        return gradients[0] if isinstance(argnums, int) else gradients
+    def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
+        return by.nested(traced_gradient(_region(), source, arguments, by.leaves)[1])
 
     return _derived("grad", function, argnums, traced)
 
@@ -75,11 +75,9 @@ def value_and_grad(function: Callable[..., Any], argnums: Places = 0) -> Functio
     (9.0, 6.0)
     """
 
-    argnums = _places("value_and_grad", argnums)
-
-    def traced(source: Source, arguments: Sequence[Any], by: Sequence[int]) -> Any:
-        value, gradients = traced_gradient(_region(), source, arguments, by)
-        return value, gradients[0] if isinstance(argnums, int) else gradients
+    def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
+        value, gradients = traced_gradient(_region(), source, arguments, by.leaves)
+        return value, by.nested(gradients)
 
     return _derived("value_and_grad", function, argnums, traced)
 
@@ -97,7 +95,8 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
     _check_again(inner, arguments)
-    return inner(*arguments), lambda adjoint: pulled_back(inner, arguments, adjoint)
+    held = {each: each.value for each in inner.trace(*arguments).captured}
+    return inner(*arguments), lambda adjoint: _pulled_back(inner, arguments, held, adjoint)
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -126,7 +125,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     given = (*primals, unflatten(structure, adjoint))
     if region is not None:
         return value, traced_vjp(region, back.source, given)[1](moved)[-1]
-    return value, pulled_back(back, given, moved)[-1]
+    held = {each: each.value for each in back.trace(*given).captured}
+    return value, _pulled_back(back, given, held, moved)[-1]
 
 
 def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
@@ -150,36 +150,57 @@ def _check_again(function: Function, arguments: Sequence[Any]) -> None:
         )
 
 
-def pulled_back(function: Function, arguments: Sequence[Any], adjoint: Any) -> tuple[Any, ...]:
+def _pulled_back(
+    function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
+) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, by that of the result: the function runs, and then its pullback."""
-    leaves = iter(_pullback_of(function)(*arguments, adjoint))
-    structures = [flatten(argument)[1] for argument in arguments]
+    leaves = iter(_pullback_of(function).again((*arguments, adjoint), held))
     return tuple(
-        unflatten(structure, [next(leaves) if is_float(type_) else None for type_ in form.types])
-        for structure, form in zip(structures, function.forms(*arguments), strict=True)
+        unflatten(form.structure, [next(leaves) if is_float(type_) else None for type_ in form.types])
+        for form in function.forms(*arguments)
     )
 
 
-def _pullback_of(function: Function) -> Function:
-    """The function of arguments and an adjoint that gives the adjoints of those that are floats."""
+def pulled_back_whole(
+    function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
+) -> tuple[Any, ...]:
+    """The same of a call that a tape has recorded: of the results and of what was assigned, to all arguments, and what
+    was captured; None where that is no float."""
+    leaves = iter(_pullback_of(function, whole=True).again((*arguments, _without_others(adjoint)), held))
+    types = [type_ for form in function.forms(*arguments) for type_ in form.types]
+    return tuple(next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held)))
+
+
+def _without_others(adjoint: Any) -> Any:
+    """An adjoint that has a number where a result has none."""
+    leaves, structure = flatten(adjoint)
+    return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
+
+
+def _pullback_of(function: Function, *, whole: bool = False) -> Function:
+    """The function of arguments and an adjoint that gives the adjoints of those that are floats, or `whole`, of the
+    adjoints of what is assigned as well, and to those of what is captured."""
 
     def python(*given: Any) -> Any:
-        made = traced_vjp(_region(), source, given[:-1])[1](given[-1])
-        return tuple(leaf for each in made for leaf in flatten(each)[0] if leaf is not None)
+        _, _, pullback = traced_pullback(_region(), source, given[:-1])
+        of_results, of_assigned = given[-1] if whole else (given[-1], ())
+        made, captured = pullback(of_results, of_assigned)
+        beside = captured.values() if whole else ()
+        return tuple(leaf for each in (*made, *beside) for leaf in flatten(each)[0] if leaf is not None)
 
-    source = function.source
-    if "vjp" not in function.derived:
+    source, kind = function.source, "vjp_whole" if whole else "vjp"
+    if kind not in function.derived:
         derived = _Derived(f"vjp_{source.identifier}", source, python)
-        function.derived["vjp"] = Function(derived, _with_adjoint(source))
-    return function.derived["vjp"]
+        function.derived[kind] = Function(derived, _with_adjoint(source, None if whole else source.results))
+    return function.derived[kind]
 
 
-Function.pulled = staticmethod(pulled_back)
+Function.pulled = staticmethod(pulled_back_whole)
 
 
-def _with_adjoint(source: Source) -> Callable[[_Derived], Source]:
+def _with_adjoint(source: Source, form: Form | None) -> Callable[[_Derived], Source]:
     def made(python: _Derived) -> Source:
-        return Source(python, (*source.arguments, ("adjoint", source.results)), None)
+        return Source(python, (*source.arguments, ("adjoint", form)), None, source.static)
 
     return made
 
@@ -194,36 +215,48 @@ def _region() -> Any:
     return region
 
 
-def _places(kind: str, argnums: Any) -> Places:
-    """Which arguments are meant: an integer, or several."""
-    try:
-        is_one = not isinstance(argnums, Sequence)
-        return operator.index(argnums) if is_one else tuple(map(operator.index, argnums))
-    except TypeError:
-        raise Usage(f"argnums of {kind} are no integers", where=here(), required="0, or (0, 1)", got=argnums) from None
+class _By:
+    """By what a gradient is: numbers of arguments and variables, and how they nest."""
+
+    def __init__(self, kind: str, argnums: Any, function: Function) -> None:
+        given = tuple(argnums) if isinstance(argnums, list) else argnums
+        self.leaves, self.structure = flatten(given)
+        self.leaves = [
+            leaf if isinstance(leaf, Variable) else self._number(kind, leaf, argnums) for leaf in self.leaves
+        ]
+        self.key = (kind, self.structure, *(id(leaf) if isinstance(leaf, Variable) else leaf for leaf in self.leaves))
+        count = len(function.source.arguments)
+        places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
+        if not self.leaves or not all(0 <= at < count for at in places) or len(set(self.key)) < len(self.key):
+            raise Usage(
+                f"argnums of {kind} names no argument of {function.name}",
+                where=here(),
+                required=f"an integer from 0 to {count - 1}, or several" if count else "a variable",
+                got=argnums,
+                hint=f"{function.name} takes {counted(count, 'argument')}; variables are named by themselves",
+            )
+
+    @staticmethod
+    def _number(kind: str, leaf: Any, argnums: Any) -> int:
+        try:
+            return operator.index(None if isinstance(leaf, bool) else leaf)
+        except TypeError:
+            required = "0, or (0, 1), or variables"
+            raise Usage(f"argnums of {kind} are no integers", where=here(), required=required, got=argnums) from None
+
+    def nested(self, gradients: Sequence[Any]) -> Any:
+        """What was found for each, nested as they are."""
+        return unflatten(self.structure, gradients)
 
 
 def _derived(
-    kind: str,
-    function: Callable[..., Any],
-    argnums: Places,
-    traced: Callable[[Source, Sequence[Any], Sequence[int]], Any],
+    kind: str, function: Callable[..., Any], argnums: Places, traced: Callable[[Source, Sequence[Any], _By], Any]
 ) -> Function:
-    """The function that is traced by this, `argnums` having been looked at."""
+    """The function that is traced by this."""
     inner = _function(function)
-    by = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    known = inner.derived.get((kind, argnums if isinstance(argnums, int) else by))
-    if known is not None:
-        return known
-    count = len(inner.source.arguments)
-    if not by or any(type(place) is not int or not 0 <= place < count for place in by) or len(set(by)) < len(by):
-        raise Usage(
-            f"argnums of {kind} names no argument of {inner.name}",
-            where=here(),
-            required=f"an integer from 0 to {count - 1}, or several" if count else f"{inner.name} with an argument",
-            got=argnums,
-            hint=f"{inner.name} takes {counted(count, 'argument')}",
-        )
+    by = _By(kind, argnums, inner)
+    if by.key in inner.derived:
+        return inner.derived[by.key]
 
     def python(*arguments: Any) -> Any:
         return traced(inner.source, arguments, by)
@@ -232,5 +265,5 @@ def _derived(
     made = Function(
         _Derived(name, inner.source, python), lambda derived: replace(inner.source, python=derived, results=None)
     )
-    inner.derived[kind, argnums if isinstance(argnums, int) else by] = made
+    inner.derived[by.key] = made
     return made

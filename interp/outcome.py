@@ -93,7 +93,12 @@ class Outcome(Drawn, Played):
         if self.missing:
             assert self.error is not None
             raise self.error
-        return unflatten(self.structure, self.results)
+        return unflatten(self.structure, self.results[: self.structure.size])
+
+    @property
+    def variables(self) -> dict[str, Value | None]:
+        """What variables that the function assigns hold at the end, by name; they are kept where the run returned."""
+        return dict(zip(self.structure.behind, self.results[self.structure.size :], strict=True))
 
     @property
     def stats(self) -> Stats:

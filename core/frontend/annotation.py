@@ -14,7 +14,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typedd
 
 from ..dtypes import DType
 from ..errors import TagloomError, Usage, counted
+from ..program import Location
 from ..types import Type, as_type
+from .fixed import Static
 from .source import definition, here
 from .structure import (
     LEAF,
@@ -23,6 +25,7 @@ from .structure import (
     check_class,
     compared,
     compound,
+    fixed,
     flatten,
     is_named_tuple,
     leaf,
@@ -43,10 +46,17 @@ class Source:
     python: Callable[..., Any]
     arguments: tuple[Declared, ...]
     results: Form | None
+    static: frozenset[str] = frozenset()
+    """The parameters that are no values of the program, whatever they are."""
 
     @property
     def name(self) -> str:
         return self.python.__name__
+
+    @property
+    def where(self) -> Location:
+        """The line where the function is defined."""
+        return definition(self.python.__code__)
 
     @property
     def identifier(self) -> str:
@@ -58,6 +68,8 @@ class Source:
         """Name and type of every leaf of the parameters; a parameter without annotation counts as one."""
         found: list[tuple[str, Type | None]] = []
         for name, form in self.arguments:
+            if name in self.static:
+                raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.where)
             found += [(name, None)] if form is None else zip(leaf_names(form.structure, name), form.types, strict=True)
         return found
 
@@ -78,7 +90,7 @@ class Source:
             if found is None:
                 raise Usage(
                     f"parameter {name} of {self.name} has no type",
-                    where=definition(self.python.__code__),
+                    where=self.where,
                     hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
                 )
             forms.append(found)
@@ -87,7 +99,10 @@ class Source:
     def taken_apart(self, arguments: Sequence[object], error: type[TagloomError]) -> list[tuple[list[Any], Structure]]:
         """The arguments as leaves and structures; raises `error` where they do not nest as the annotations say."""
         self.check_count(len(arguments))
-        taken = [flatten(argument) for argument in arguments]
+        taken = [
+            ([], fixed(argument)) if name in self.static else flatten(argument, by_reference=declared is None)
+            for (name, declared), argument in zip(self.arguments, arguments, strict=True)
+        ]
         for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
             if declared is not None and declared.structure != structure:
                 required, got = compared(declared.structure, structure)
@@ -112,30 +127,36 @@ class Source:
             )
 
 
-def read_source(python: Callable[..., Any]) -> Source:
-    """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none."""
+def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> Source:
+    """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none.
+    `signature` stands for the annotations of all parameters."""
     where = definition(python.__code__)
     try:
-        signature = inspect.signature(python, eval_str=True)
+        written = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {python.__name__} cannot be read", where=where, got=error) from None
-    for parameter in signature.parameters.values():
+    for parameter in written.parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise Usage("a program's parameters are positional", where=where, got=str(parameter))
         if parameter.default is not parameter.empty:
             raise Usage("a program's parameters have no defaults", where=where, got=str(parameter))
     names = getattr(python, "__globals__", {})
-    said = [parameter.annotation for parameter in signature.parameters.values()]
-    owners = (*(f"parameter {name}" for name in signature.parameters), "the result")
+    said = [parameter.annotation for parameter in written.parameters.values()]
+    if signature is not None and len(signature) != len(said):
+        required, got = counted(len(said), "type"), len(signature)
+        raise Usage(f"the signature of {python.__name__} has another length", where=where, required=required, got=got)
+    said = said if signature is None else list(signature)
+    owners = (*(f"parameter {name}" for name in written.parameters), "the result")
     forms = []
-    for owner, annotation in zip(owners, (*said, signature.return_annotation), strict=True):
+    for owner, annotation in zip(owners, (*said, written.return_annotation), strict=True):
         try:
-            is_none = annotation is inspect.Signature.empty or annotation is Any
+            is_none = annotation in (inspect.Signature.empty, Any, Static)
             forms.append(None if is_none else form_of(annotation, names))
         except TagloomError as error:
             error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
             raise
-    return Source(python, tuple(zip(signature.parameters, forms[:-1], strict=True)), forms[-1])
+    static = frozenset(name for name, each in zip(written.parameters, said, strict=True) if each is Static)
+    return Source(python, tuple(zip(written.parameters, forms[:-1], strict=True)), forms[-1], static)
 
 
 def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...] = ()) -> Form:

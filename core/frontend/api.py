@@ -12,31 +12,23 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import Attributes, Op, kernel, lookup, trap_message
+from ..op import Op, kernel, lookup, trap_message
 from ..program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
-from .branch import (
-    Returned,
-    both_weak,
-    foreseen,
-    foreseen_cond,
-    parameter_names,
-    returned,
-    run,
-    subregion,
-    traced_branch,
-)
+from .branch import Returned, both_weak, captured_by, foreseen_cond, predicate, subregion, traced_branch
 from .concrete import Concrete, like
 from .inference import at
+from .looping import following_of, traced_loop
 from .operators import Operators
 from .recording import RECORDERS, record_op
+from .resource import in_order, read
 from .source import here
-from .structure import LEAF, Structure, compared, flatten, leaf_names, unflatten
+from .structure import Structure, compared, flatten, unflatten
 from .symbol import Symbol
-from .tracing import NoTypeYet, RegionTrace, current, number_of, to_operand, weak_number, weakness
 from .tracing import Value as Traced
 from .tracing import apply as apply_traced
+from .tracing import current, number_of, to_operand, weak_number, weakly, weakness
 
 _BOOL = Type(dtypes.bool)
 
@@ -46,6 +38,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     row = lookup(op)
     if row.arity not in (None, len(operands)):
         raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
+    operands = tuple(map(read, operands))
     adapted = _adapt(row, list(map(number_of, operands)))
     region = current()
     if region is not None:
@@ -95,15 +88,6 @@ def _adapt(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
     return [weakly(operand, wanted) if value is None else value for operand, value in zip(operands, given, strict=True)]
 
 
-def weakly(value: object, wanted: DType | None) -> Traced | Literal:
-    """An operand; where it is Python's own number it takes the wanted dtype, if it may: an int any number's, a float
-    any float's."""
-    weak = wanted is not None and (
-        (type(value) is int and wanted.kind != "b") or (type(value) is float and wanted.kind == "f")
-    )
-    return to_operand(value, Type(wanted)) if weak and wanted else to_operand(value)
-
-
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
     """What an op gives at once; raises Invalid, Trap or Exhausted where it gives nothing."""
     row = lookup(op)
@@ -137,25 +121,33 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     region = current()
     if region is None:
         return then() if _concrete_bool(pred) else otherwise()
-    chosen = _predicate(pred, "predicate of cond")
+    chosen = predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = subregion(region), subregion(region)
     one, other = traced_branch(branches[0], then), traced_branch(branches[1], otherwise)
     if one is None or other is None:
         return foreseen_cond(region, one or other)
+    assigned = in_order((*branches[0].store, *branches[1].store))
+    if not (one.leaves or assigned):
+        hint = "return a value, or a tuple, dict or dataclass of values"
+        raise Invalid("a branch or body returns nothing", rule="V5", where=here(), hint=hint)
     pairs = _unified(one, other)
+    count = len(pairs)
+    pairs += [(branches[0].held(variable), branches[1].held(variable)) for variable in assigned]
     yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
-    captured = _captured(*branches)
+    captured = captured_by(*branches)
     regions = tuple(
         branch.close(list(map(branch.local, captured)), results)
         for branch, results in zip(branches, yielded, strict=True)
     )
     inputs = [region.operand(value) for value in (chosen, *captured)]
     types = [left.type.join(right.type) or left.type for left, right in pairs]
-    results = region.node("cond", inputs, types, region.names.several(name, len(types)), regions)
-    for position, result in enumerate(results):
+    names = [*region.names.several(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
+    results = region.node("cond", inputs, types, names, regions)
+    for position, result in enumerate(results[:count]):
         result.weak = both_weak(one, other, position)
-    return unflatten(one.structure, map(Symbol, results))
+    region.store.update(zip(assigned, results[count:], strict=True))
+    return unflatten(one.structure, map(Symbol, results[:count]))
 
 
 def while_loop(
@@ -182,68 +174,14 @@ def while_loop(
     region = current()
     if region is None:
         return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
-    return _traced_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
-
-
-def _traced_loop(
-    region: RegionTrace,
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    leaves: list[Any],
-    structure: Structure,
-    bound: Attributes,
-) -> Any:
-    starts = [to_operand(number_of(leaf)) for leaf in leaves]
-    name = region.names.fresh("loop")
-    deciding, going = subregion(region), subregion(region)
-    names, line = _loop_names(body, structure), here()
-    own = [
-        deciding.parameter(inner, start.type, line, weakness(leaf))
-        for inner, start, leaf in zip(names, starts, leaves, strict=True)
-    ]
-    mine = [Traced(going, value.name, value.type, line, value.weak) for value in own]
-    try:
-        going_on = _predicate(run(deciding, cond, structure, own), "condition of while_loop")
-        following = _following(structure, run(going, body, structure, mine), body)
-    except NoTypeYet:
-        return foreseen(region, structure, [value.type for value in own], [value.weak for value in own])
-    following_ones = _next_variables(following, mine)
-    decided, next_ones = deciding.operand(going_on), list(map(going.operand, following_ones))
-    captured = _captured(deciding, going)
-    regions = (
-        deciding.close([*own, *map(deciding.local, captured)], [decided]),
-        going.close([*mine, *map(going.local, captured)], [*next_ones, *map(going.operand, captured)]),
-    )
-    inputs = [region.operand(value) for value in (*starts, *captured)]
-    found = [_result(value, leaf) for value, leaf in zip(own, following.leaves, strict=True)]
-    types = [*(type_ for type_, _ in found), *(value.type for value in captured)]
-    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
-    results = region.node("while_loop", inputs, types, names, regions, bound)
-    for result, (_, number) in zip(results, found, strict=False):
-        result.weak = number
-    return unflatten(structure, map(Symbol, results[: len(own)]))
-
-
-def _captured(*regions: RegionTrace) -> list[Traced]:
-    """What these regions use from around them."""
-    return list(dict.fromkeys(outer for region in regions for outer in region.captured))
-
-
-def _predicate(value: Any, of: str) -> Traced | Literal:
-    leaves, structure = flatten(value)
-    pred = to_operand(number_of(leaves[0])) if structure == LEAF else None
-    if pred is None or pred.type != _BOOL:
-        line = pred.location if isinstance(pred, Traced) else None
-        got = at(pred.type, line) if pred else structure
-        raise Invalid(f"the {of} is not one bool", rule="V5", where=here(), required=_BOOL, got=got)
-    return pred
+    return traced_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
 
 
 def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure) -> Any:
     """A variable is a concrete array, or NumPy's, where it starts as one or the body makes it one."""
     values = [_kept([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
-        following = _following(structure, body(*unflatten(structure, values)), body)
+        following = following_of(structure, body(*unflatten(structure, values)), body)
         pairs = zip(following.leaves, values, strict=True)
         values = [_kept([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
     return unflatten(structure, values)
@@ -261,83 +199,6 @@ def _admitted(value: object, type_: Type | None) -> Value:
     except Usage as error:
         error.where = here()
         raise
-
-
-def _following(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:
-    """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
-    found = returned(body, value)
-    wanted = [part for _, part in structure.parts]
-    parts = [part for _, part in found.structure.parts] if found.structure.kind is tuple else [found.structure]
-    alone = len(wanted) == 1 and (found.structure == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))
-    if alone:
-        parts = [found.structure]
-    if len(parts) != len(wanted):
-        raise Invalid(
-            "the body of while_loop returns another number of values than there are loop variables",
-            rule="V5",
-            where=found.line,
-            required=len(wanted),
-            got=len(parts),
-        )
-    for name, one, other in zip(parameter_names(body, len(wanted)), wanted, parts, strict=True):
-        if one != other:
-            said = f"loop variable {name} changes its structure"
-            required, got = compared(one, other)
-            raise Invalid(said, rule="V5", where=found.line, required=at(required, here()), got=at(got, found.line))
-    return found
-
-
-def _next_variables(following: Returned, own: list[Traced]) -> list[Traced | Literal]:
-    adapted = []
-    for value, variable in zip(following.leaves, own, strict=True):
-        operand = weakly(value, variable.type.dtype if variable.type.is_scalar else None)
-        if not (variable.type.admits(operand.type) or _may_become(variable, operand.type)):
-            made = isinstance(operand, Traced) and operand.region is variable.region
-            raise Invalid(
-                f"loop variable {variable.name} changes its type",
-                rule="V5",
-                where=operand.location if made and isinstance(operand, Traced) else following.line,
-                required=at(variable.type, variable.location),
-                got=following.told(operand),
-                hint=_loosened(variable.type, operand.type),
-            )
-        adapted.append(operand)
-    return adapted
-
-
-def _may_become(variable: Traced, type_: Type) -> bool:
-    """Whether a loop variable that starts with a Python number so far may turn out to be of this type."""
-    kinds = "f" if isinstance(variable.weak, float) else "iuf"
-    return variable.weak is not None and type_.is_scalar and type_.dtype.kind in kinds
-
-
-def _result(variable: Traced, following: object) -> tuple[Type, int | float | None]:
-    """The type of a loop's result, and its number while it is one: what starts as one takes what comes next."""
-    number = weak_number(following)
-    if variable.weak is None:
-        return variable.type, None
-    if number is None:
-        return to_operand(following).type, None
-    number *= variable.weak
-    return to_operand(number).type, number
-
-
-def _loosened(one: Type, other: Type) -> str:
-    """How to make a loop variable one that both types fit."""
-    type_ = one.join(other)
-    if type_ is None:
-        return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
-    dtype = f"tl.{type_.dtype!r}"
-    said = (
-        f"tl.Type({dtype}, None)" if type_.shape is None else f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
-    )
-    return f"start it with an open size: pass it through a tl.function whose parameter is {said}"
-
-
-def _loop_names(body: Callable[..., Any], structure: Structure) -> list[str]:
-    names = parameter_names(body, len(structure.parts))
-    parts = zip(structure.parts, names, strict=True)
-    return [inner for (_, part), name in parts for inner in leaf_names(part, name)]
 
 
 def _unified(one: Returned, other: Returned) -> list[tuple[Traced | Literal, Traced | Literal]]:

@@ -10,15 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import dtypes
 from ..errors import Invalid, TagloomError, Usage, counted
 from ..program import MOST_NESTED, Location
 from ..types import Type
 from ..value import Literal
 from .inference import at
 from .source import definition, here
-from .structure import Structure, flatten, unflatten
+from .structure import LEAF, Structure, fixed, flatten, unflatten
 from .symbol import Symbol
 from .tracing import NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
+
+_BOOL = Type(dtypes.bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,8 @@ class Returned:
 
 
 def returned(python: Callable[..., Any], value: object) -> Returned:
-    """What a function returned, taken apart; raises Invalid where that is nothing."""
-    leaves, structure = flatten(value)
-    if value is None or not leaves:
-        hint = "return a value, or a tuple, dict or dataclass of values"
-        raise Invalid("a branch or body returns nothing", rule="V5", where=here(), hint=hint)
+    """What a function returned, taken apart."""
+    leaves, structure = ([], fixed(None)) if value is None else flatten(value)
     numbers = [number_of(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
     return Returned(numbers, structure, weak, line_of(python))
@@ -139,3 +139,18 @@ def _check_parameters(python: Callable[..., Any], count: int) -> None:
             got=str(signature),
             hint="a branch takes none; a condition and a body take each loop variable",
         ) from None
+
+
+def captured_by(*regions: RegionTrace) -> list[Value]:
+    """What these regions use from around them."""
+    return list(dict.fromkeys(outer for region in regions for outer in region.captured))
+
+
+def predicate(value: Any, of: str) -> Value | Literal:
+    leaves, structure = flatten(value)
+    pred = to_operand(number_of(leaves[0])) if structure == LEAF else None
+    if pred is None or pred.type != _BOOL:
+        line = pred.location if isinstance(pred, Value) else None
+        got = at(pred.type, line) if pred else structure
+        raise Invalid(f"the {of} is not one bool", rule="V5", where=here(), required=_BOOL, got=got)
+    return pred

@@ -18,6 +18,7 @@ from ..value import Literal, literal
 from .operators import UFUNCS, Operators
 from .source import here
 from .structure import flatten, unflatten
+from .tracing import current
 
 
 class CopyNeeded(Usage, BufferError):
@@ -36,6 +37,9 @@ class Concrete(Operators):
 
     def __init__(self, value: Literal) -> None:
         self._tagloom_literal = value
+        region = current()
+        if region is not None:
+            region.instance.trace.make(self)
 
     @property
     def _type(self) -> Type:

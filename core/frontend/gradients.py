@@ -5,20 +5,29 @@ Owns writing `d... = pullback c a...` behind a call of a plain function, of whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..program import AGAIN, PULLED
 from ..types import Type
+from ..value import Literal
 from .annotation import Source
-from .inference import at, call
+from .calling import Called, call
+from .concrete import Concrete
+from .inference import at
+from .resource import Resource
 from .source import here
-from .structure import Structure, flatten, leaf_names, leaves_as, unflatten
+from .standard.creation import zeros_like
+from .structure import flatten, leaf_names, leaves_as, unflatten
 from .symbol import Symbol
 from .tracing import RegionTrace, Value, current, to_operand
+from .variable import Variable
+
+Adjoints: TypeAlias = tuple[tuple[Any, ...], dict[Resource, Any]]
+"""Those of the arguments, each nested as it is, and those of what a call captured; None is that of what is no float."""
 
 
 def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
@@ -27,46 +36,59 @@ def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) ->
 
     A pullback is taken once, where the call stands. What is pulled back again, or elsewhere, is computed again there.
     """
-    values, structure = call(region, source, arguments)
+    value, _, pullback = traced_pullback(region, source, arguments)
+    return value, lambda adjoint: pullback(adjoint, ())[0]
+
+
+def traced_pullback(
+    region: RegionTrace, source: Source, arguments: Sequence[Any]
+) -> tuple[Any, Called, Callable[[Any, Sequence[Any]], Adjoints]]:
+    """As `traced_vjp`, and for what the call captures, too. The pullback takes the adjoints of the variables that are
+    assigned as well; where there are none, they are 0."""
+    called = call(region, source, arguments)
     pulled = False
 
-    def pullback(adjoint: Any) -> Any:
+    def pullback(adjoint: Any, assigned: Sequence[Any]) -> Adjoints:
         nonlocal pulled
         present = current()
         if present is None:
             raise Usage("a pullback is used after its function was traced", where=here(), hint="pull back in it")
         if present is not region or pulled:
-            values_again, _ = call(present, source, arguments)
-            return _pulled(present, source, arguments, values_again, structure, adjoint, ((AGAIN, True),))
+            again = call(present, source, arguments, called.captured)
+            return _pulled(present, source, arguments, again, adjoint, assigned, ((AGAIN, True),))
         pulled = True
-        return _pulled(region, source, arguments, values, structure, adjoint)
+        return _pulled(region, source, arguments, called, adjoint, assigned)
 
-    return unflatten(structure, map(Symbol, values)), pullback
+    return unflatten(called.structure, map(Symbol, called.values)), called, pullback
 
 
 def _pulled(
     region: RegionTrace,
     source: Source,
     arguments: Sequence[Any],
-    values: Sequence[Value],
-    structure: Structure,
+    called: Called,
     adjoint: Any,
+    assigned: Sequence[Any],
     marked: Attributes = (),
-) -> tuple[Any, ...]:
+) -> Adjoints:
+    zeros = [zeros_like(Symbol(value)) if is_float(value.type) else 0 for value in called.assigned.values()]
+    given = [*leaves_as(called.structure, adjoint, "an adjoint"), *(assigned or zeros)]
+    results = [*called.values, *called.assigned.values()]
     inputs = []
-    for value, leaf in zip(values, leaves_as(structure, adjoint, "an adjoint"), strict=True):
-        if value.type.dtype.kind == "f":
+    for value, leaf in zip(results, given, strict=True):
+        if is_float(value.type):
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):
                 got = at(operand.type, operand.location if isinstance(operand, Value) else None)
                 said = "an adjoint has another type than its result"
                 raise Invalid(said, rule="D3", where=here(), required=value.type, got=got)
             inputs.append(region.operand(operand))
-    taken = [flatten(argument) for argument in arguments]
+    taken = source.taken_apart(arguments, Invalid)
     names = [
         name for (name, _), (_, each) in zip(source.arguments, taken, strict=True) for name in leaf_names(each, name)
     ]
-    operands = [to_operand(leaf) for leaves, _ in taken for leaf in leaves]
+    operands = [*(to_operand(leaf) for leaves, _ in taken for leaf in leaves), *called.captured.values()]
+    names += [resource.name for resource in called.captured]
     floats = [(name, operand) for name, operand in zip(names, operands, strict=True) if is_float(operand.type)]
     if not (inputs and floats):
         raise Invalid(
@@ -77,9 +99,10 @@ def _pulled(
         )
     fresh = [region.names.fresh(f"d_{name}") for name, _ in floats]
     types = [operand.type for _, operand in floats]
-    made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, values[0].name), *marked)))
+    made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, results[0].name), *marked)))
     leaves = iter([Symbol(next(made)) if is_float(operand.type) else None for operand in operands])
-    return tuple(unflatten(each, [next(leaves) for _ in found]) for found, each in taken)
+    by_argument = tuple(unflatten(each, [next(leaves) for _ in found]) for found, each in taken)
+    return by_argument, dict(zip(called.captured, leaves, strict=True))
 
 
 def is_float(type_: Type) -> bool:
@@ -87,10 +110,11 @@ def is_float(type_: Type) -> bool:
 
 
 def traced_gradient(
-    region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int]
-) -> tuple[Any, Any]:
-    """The one float that a call returns, and its gradient by the arguments at these places."""
-    value, pullback = traced_vjp(region, source, arguments)
+    region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int | Variable]
+) -> tuple[Any, tuple[Any, ...]]:
+    """The one float that a call returns, and its gradient by the arguments at these places, or by variables."""
+    held = {at: region.held(at._resource) for at in by if isinstance(at, Variable)}
+    value, _, pullback = traced_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
         raise Invalid(
@@ -102,15 +126,28 @@ def traced_gradient(
             hint="tl.vjp(f, *arguments) pulls an adjoint of any result back",
         )
     for place in by:
-        for name, part in zip(*_leaves(source, arguments, place), strict=True):
-            if not is_float(to_operand(part).type):
-                got = to_operand(part).type
-                said = f"argument {name} of {source.name} is no float, and has no gradient"
-                raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=got)
-    pulled = pullback(1.0)
-    return value, tuple(pulled[place] for place in by)
+        for name, type_ in _parts(source, arguments, place):
+            if not is_float(type_):
+                said = f"{name} is no float, and has no gradient"
+                raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=type_)
+    pulled, captured = pullback(1.0, ())
+    return value, tuple(
+        pulled[each] if not isinstance(each, Variable) else _gradient_by(each, captured, held[each]) for each in by
+    )
 
 
-def _leaves(source: Source, arguments: Sequence[Any], place: int) -> tuple[list[str], list[Any]]:
+def _gradient_by(variable: Variable, captured: Mapping[Resource, Any], held: Value | Literal) -> Any:
+    """The gradient by a variable: 0 where it is not used."""
+    if variable._resource in captured:
+        return captured[variable._resource]
+    return zeros_like(Symbol(held) if isinstance(held, Value) else Concrete(held))
+
+
+def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:
+    if isinstance(place, Variable):
+        return [(f"variable {place.name}", place._type)]
     leaves, structure = flatten(arguments[place])
-    return leaf_names(structure, source.arguments[place][0]), leaves
+    names = leaf_names(structure, source.arguments[place][0])
+    return [
+        (f"argument {name} of {source.name}", to_operand(part).type) for name, part in zip(names, leaves, strict=True)
+    ]

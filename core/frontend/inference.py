@@ -10,19 +10,20 @@ traced first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..dtypes import promote
-from ..errors import Invalid, TagloomError
+from ..errors import Invalid, TagloomError, Usage
 from ..program import Function, Location, Program, Region
 from ..types import Type
 from ..value import Literal
 from .annotation import Source
-from .source import definition, here
-from .structure import Form, Structure, compared, flatten, leaf_names, unflatten
-from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number, weakness
+from .resource import Resource, in_order
+from .source import definition, here, user_frame
+from .structure import Form, Structure, compared, fixed, flatten, leaf_names, unflatten
+from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
 from .written import written
 
 MOST_FUNCTIONS = 1000
@@ -44,6 +45,20 @@ class Known:
     form: Form
     weak: Weak
     lines: tuple[Location | None, ...] = field(compare=False)
+    captured: tuple[Resource, ...] = ()
+    """What it uses beside its arguments, and takes as further parameters."""
+    assigned: tuple[Resource, ...] = ()
+    """The variables that it assigns, and gives as further results."""
+
+    @property
+    def results(self) -> tuple[Type, ...]:
+        """The types of all results."""
+        return (*self.form.types, *(variable.type for variable in self.assigned))
+
+    @property
+    def structure(self) -> Structure:
+        """How the results nest, and what follows them."""
+        return replace(self.form.structure, behind=tuple(variable.name for variable in self.assigned))
 
     @classmethod
     def firmly(cls, form: Form) -> Known:
@@ -77,6 +92,8 @@ class Instance:
     """The Python functions that its latest trace calls; in the body they are named by their place here."""
     made: list[Function] = field(default_factory=list)
     """The functions that its latest trace made beside it, for custom gradients."""
+    captured: dict[Resource, Value] = field(default_factory=dict)
+    """The parameters by which its latest trace has what it uses beside its arguments."""
 
     @property
     def where(self) -> Location:
@@ -99,6 +116,13 @@ class Instance:
             raise error
         self.error = self.error or error
 
+    def given(self, resource: Resource, region: RegionTrace) -> Value:
+        """The parameter by which a resource comes into the function, of which this is the outermost region."""
+        if resource not in self.captured:
+            name = region.names.fresh(resource.name)
+            self.captured[resource] = Value(region, name, resource.type, self.where)
+        return self.captured[resource]
+
     def forget(self) -> None:
         """Let it be found out again what it returns, where that came of a number whose type is another now."""
         self.forgotten = True
@@ -109,18 +133,22 @@ class Instance:
 class Trace:
     """A program being made."""
 
-    def __init__(self, wrap: Callable[[Value], object]) -> None:
+    def __init__(self, wrap: Callable[[Value], object], *, may_create: bool = True) -> None:
+        """`wrap` makes symbols of values; `may_create` says whether variables may be made meanwhile."""
         self.wrap = wrap
+        self.may_create = may_create
+        self.variables: list[Resource] = []
+        """Those that were made."""
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
         """The Python functions that the program calls, by the names that they have in it, when it is made."""
-        self.constants: dict[int, Any] = {}
-        """The concrete arrays that literals have been made of, by identity, as tapes know them."""
+        self.resources: dict[int, tuple[Any, Resource | None]] = {}
+        """The concrete arrays that were met, by identity: a resource each, but for those that were made meanwhile."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
-    def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Structure]:
-        """The program that calls this function, and the structure of its results.
+    def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Known]:
+        """The program that calls this function, and what is known of that: results, and resources.
 
         Raises Invalid, Usage and whatever the user's Python does, where it cannot be traced.
         """
@@ -139,7 +167,28 @@ class Trace:
                 hint=f"let a branch of tl.cond return without calling {name}",
             )
         assert entry.known is not None
-        return written(functions, self.callbacks), entry.known.form.structure
+        return written(functions, self.callbacks), entry.known
+
+    def closed_over(self, array: Any) -> Resource | None:
+        """The resource of a concrete array that was there before; None for one that was made in this trace."""
+        if id(array) not in self.resources:
+            self.resources[id(array)] = array, Resource(_name_of(array), array._type, array)
+        return self.resources[id(array)][1]
+
+    def created(self, variable: Resource) -> None:
+        """Take down that a variable is made; raises Usage where none may be made any more."""
+        if not self.may_create:
+            raise Usage(
+                f"variable {variable.name} is made anew whenever this function is traced",
+                where=here(),
+                required="variables that are there before, or are made in its first trace only",
+                hint="make it outside; or keep it, as in: if self.w is None: self.w = tl.Variable(...)",
+            )
+        self.variables.append(variable)
+
+    def make(self, array: Any) -> None:
+        """Take down that a concrete array is made in this trace, and is a literal of it."""
+        self.resources[id(array)] = array, None
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
@@ -196,6 +245,7 @@ class Trace:
         """Trace the body of a function, on symbolic parameters."""
         instance.earlier, instance.used = tuple(instance.used or ()), {}
         instance.error, instance.forgotten, instance.callbacks, instance.made = None, False, [], []
+        instance.captured = {}
         region = RegionTrace(instance, Names())
         weak = iter(instance.weak)
         for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):
@@ -216,14 +266,16 @@ class Trace:
                 raise
             return  # what goes wrong after an error may come of it
         try:
-            found, results = _returned(instance, returned)
-            operands = [region.operand(result) for result in results]
+            found, results = _returned(instance, returned, is_alone=not region.store)
+            assigned = region.assigned()
+            operands = [region.operand(result) for result in (*results, *map(region.held, assigned))]
         except TagloomError as error:
             error.where = instance.where  # no line of the body is running any more
             instance.error = instance.error or error
             return
-        instance.known = found
-        instance.body = region.close(region.parameters, operands)
+        captured = in_order(instance.captured)
+        instance.known = replace(found, captured=captured, assigned=assigned)
+        instance.body = region.close([*region.parameters, *(instance.captured[each] for each in captured)], operands)
 
 
 def reached(*entries: Instance) -> list[Instance]:
@@ -253,11 +305,12 @@ def _remembered(source: Source, forms: tuple[Form, ...], weak: Weak, caller: Ins
     return before[position].known if position < len(before) else None
 
 
-def _returned(instance: Instance, returned: Any) -> tuple[Known, list[Value | Literal]]:
-    """What is known of a function now that it returned this, and its results as operands."""
+def _returned(instance: Instance, returned: Any, *, is_alone: bool) -> tuple[Known, list[Value | Literal]]:
+    """What is known of a function now that it returned this, and its results as operands; `is_alone` says that it
+    assigns no variables."""
     name, known, annotated = instance.source.name, instance.known, instance.source.results is not None
-    leaves, structure = flatten(returned)
-    if returned is None or not leaves:
+    leaves, structure = ([], fixed(None)) if returned is None else flatten(returned)
+    if not leaves and is_alone:
         raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
     if known is not None and known.form.structure != structure:
         said = f"{name} returns another structure than {'it says' if annotated else 'before'}"
@@ -326,30 +379,11 @@ def at(what: object, line: Location | None) -> str:
     return f"{what} ({line})" if line else str(what)
 
 
-def call(region: RegionTrace, source: Source, arguments: Sequence[object]) -> tuple[list[Value], Structure]:
-    """Add a call; its results, and how they nest. Raises NoTypeYet where nothing is known of them."""
-    operands, forms, weak = [], [], []
-    taken = source.taken_apart(arguments, Invalid)
-    for (name, declared), (leaves, structure) in zip(source.arguments, taken, strict=True):
-        wanted = declared.types if declared else (None,) * len(leaves)
-        found = [to_operand(number_of(leaf), type_) for leaf, type_ in zip(leaves, wanted, strict=True)]
-        for inner, operand, type_ in zip(leaf_names(structure, name), found, wanted, strict=True):
-            if type_ is not None and not type_.admits(operand.type):
-                raise Invalid(
-                    f"argument {inner} of {source.name} has another type",
-                    rule="V6",
-                    where=here(),
-                    required=type_,
-                    got=at(operand.type, operand.location if isinstance(operand, Value) else None),
-                )
-        operands += found
-        weak += [None if declared else weakness(leaf) for leaf in leaves]
-        forms.append(declared or Form(structure, tuple(operand.type for operand in found)))
-    numbers = tuple(weak) if any(weak) else ()
-    callee, known = region.instance.trace.called(source, source.forms(forms), numbers, region.instance)
-    names = region.names.several(region.names.fresh(source.identifier), len(known.form.types))
-    inputs = [region.operand(operand) for operand in operands]
-    results = region.node("call", inputs, known.form.types, names, attributes=(("function", callee.name),))
-    for result, number in zip(results, known.weak, strict=True):
-        result.weak = number
-    return results, known.form.structure
+def _name_of(array: Any) -> str:
+    """What a function calls an array that it closes over: the name of the variable in the function that is traced."""
+    frame = user_frame()
+    if frame is None:
+        return "constant"
+    outer = ((name, value) for name, value in frame.f_locals.items() if value is array)
+    shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
+    return next((name for name, value in (*outer, *shared) if value is array), "constant")

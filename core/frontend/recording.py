@@ -18,6 +18,7 @@ from ..types import Type
 from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
+from .resource import Resource
 from .source import here
 from .structure import flatten, unflatten
 from .tracing import to_operand
@@ -44,6 +45,9 @@ class Recorder(Protocol):
 
     def knows(self, value: Concrete) -> bool:
         """Whether a value is watched, or depends on what is."""
+
+    def read(self, variable: Resource) -> None:
+        """Watch what a variable holds, if that is the first that is seen of it."""
 
 
 RECORDERS: ContextVar[tuple[Recorder, ...]] = ContextVar("recorders", default=())
@@ -102,26 +106,23 @@ def _pulled_through(
 def record_call(
     name: str,
     arguments: Sequence[Any],
+    captured: Sequence[Concrete],
     result: Any,
+    assigned: Sequence[Concrete],
     pullback: Callable[[Any], tuple[Any, ...]],
     *,
-    constants: Sequence[Concrete] = (),
     draws: bool = False,
 ) -> None:
-    """Tell them of a call of a traced function: one step, whose pullback takes an adjoint nested as the result to those
-    of the arguments. `constants` are arrays that its trace has made literals of; `draws` says that it draws random
-    numbers, which the run of a pullback would draw anew.
+    """Tell them of a call of a traced function: one step, whose pullback takes an adjoint nested as the result, and
+    those of what variables were assigned, to those of the arguments, and those of what it captured. `draws` says that
+    it draws random numbers, which the run of a pullback would draw anew.
 
-    Raises Usage where what is watched goes in as such a constant, or into such a draw: the gradient would be wrong.
+    Raises Usage where what is watched goes into such a draw: the gradient would be wrong.
     """
-    leaves, results, form = flatten(tuple(arguments))[0], *flatten(result)
+    leaves, (results, form) = flatten(tuple(arguments), by_reference=True)[0], flatten((result, tuple(assigned)))
+    leaves = [*leaves, *captured]
     places = [at for at, leaf in enumerate(leaves) if is_float_array(leaf)]
     operands, made = [leaves[at] for at in places], [leaf for leaf in results if is_float_array(leaf)]
-    for constant in constants:
-        if _is_known(constant):
-            said = f"{name} closes over an array that a tape watches, and that is a constant of its trace"
-            hint = f"pass it as an argument of {name}"
-            raise Usage(said, where=here(), got=repr(constant)[:80], hint=hint)
     if draws and made and any(map(_is_known, operands)):
         said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"

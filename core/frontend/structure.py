@@ -1,7 +1,8 @@
 """Structures: how values nest in tuples, dicts, named tuples and dataclasses.
 
 Owns taking a nested value apart into leaves, and putting it together again: programs know flat values only. It
-refuses to know what a leaf means; whatever does not nest is one. Lists are leaves, since they are arrays.
+refuses to know what a leaf means. Lists are leaves, since they are arrays. What is no value at all, as a string or a
+model, is no leaf either: it is part of the structure.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from typing import Any, NamedTuple
 
 from ..errors import Invalid
 from ..types import Type
+from .fixed import Fixed, is_fixed
+from .resource import Held
 from .source import here
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How a value nests: the class that holds it together and its parts by key, or a leaf.
+    """How a value nests: the class that holds it together and its parts by key, or a leaf, or an object that is fixed.
 
-    Dicts with the same keys have the same structure; the parts are sorted, and `order` is that of the dict.
+    Dicts with the same keys have the same structure; the parts are sorted, and `order` is that of the dict. `behind`
+    are the names of what follows the leaves of a function's results: the variables that it assigns.
 
     >>> print(flatten((1, {"b": 2, "a": (3, 4)}))[1])
     (·, {b, a: (·, ·)})
@@ -31,6 +35,8 @@ class Structure:
     kind: type | None = None
     parts: tuple[tuple[str, Structure], ...] = ()
     order: tuple[str, ...] = field(default=(), compare=False)
+    fixed: Fixed | None = None
+    behind: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def size(self) -> int:
@@ -88,8 +94,9 @@ def compound(kind: type, parts: Sequence[tuple[str, Form]]) -> Form:
     return Form(structure, tuple(type_ for _, form in ordered for type_ in form.types))
 
 
-def flatten(value: object) -> tuple[list[Any], Structure]:
-    """The leaves of a nested value, in order, and its structure.
+def flatten(value: object, *, by_reference: bool = False) -> tuple[list[Any], Structure]:
+    """The leaves of a nested value, in order, and its structure; variables count as their values, or `by_reference` as
+    objects.
 
     Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
     be called with its fields, a value that contains itself.
@@ -99,7 +106,7 @@ def flatten(value: object) -> tuple[list[Any], Structure]:
     ([2, [3], 1], {'b': 1, 'a': (2, [3])})
     """
     leaves: list[Any] = []
-    structure = _apart(value, leaves, 0)
+    structure = _apart(value, leaves, 0, by_reference)
     return leaves, structure
 
 
@@ -134,12 +141,13 @@ def leaf_names(structure: Structure, name: str) -> list[str]:
 
 
 def labelled(structure: Structure, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
-    """The leaves with the way to each, in the order in which the value was written.
+    """The leaves with the way to each, in the order in which the value was written, and what is behind them.
 
     >>> labelled(*reversed(flatten({"r": (1, 2), "n": 3})))
     [('r.0', 1), ('r.1', 2), ('n', 3)]
     """
-    return _labelled(structure, iter(leaves), ())
+    rest = iter(leaves)
+    return [*_labelled(structure, rest, ()), *zip(structure.behind, rest, strict=False)]
 
 
 def compared(one: Structure, other: Structure) -> tuple[str, str]:
@@ -187,7 +195,12 @@ def check_class(kind: type, keys: tuple[str, ...]) -> None:
         )
 
 
-def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
+def fixed(value: object) -> Structure:
+    """The structure of an object that is no value."""
+    return Structure(Fixed, fixed=Fixed(value))
+
+
+def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool) -> Structure:
     kind: Any = type(value)
     if depth > DEEPEST:
         raise Invalid(f"a value is nested deeper than {DEEPEST}, or contains itself", where=here())
@@ -199,6 +212,8 @@ def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
         parts = _fields(value)
+    elif (by_reference and (value is None or isinstance(value, Held))) or is_fixed(value):
+        return fixed(value)
     else:
         leaves.append(value)
         if len(leaves) > MOST_LEAVES:
@@ -211,7 +226,7 @@ def _apart(value: Any, leaves: list[Any], depth: int) -> Structure:
     if kind not in (tuple, dict):
         check_class(kind, tuple(key for key, _ in parts))
     order = tuple(value) if kind is dict else ()
-    return Structure(kind, tuple((key, _apart(part, leaves, depth + 1)) for key, part in parts), order)
+    return Structure(kind, tuple((key, _apart(part, leaves, depth + 1, by_reference)) for key, part in parts), order)
 
 
 def _items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
@@ -240,6 +255,8 @@ def _together(structure: Structure, leaves: Iterator[Any]) -> Any:
     kind = structure.kind
     if kind is None:
         return next(leaves)
+    if structure.fixed is not None:
+        return structure.fixed.value
     parts = {key: _together(part, leaves) for key, part in structure.parts}
     if kind is tuple:
         return tuple(parts.values())
@@ -278,6 +295,8 @@ def _cut(said: str, size: int) -> str:
 def _shown(structure: Structure, words: Iterator[str]) -> str:
     if structure.kind is None:
         return next(words)
+    if structure.fixed is not None:
+        return str(structure.fixed)
     parts = {key: _shown(part, words) for key, part in structure.parts}
     if structure.kind is tuple:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"

@@ -13,9 +13,11 @@ from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
 from .recording import RECORDERS, Record, filled_adjoint, is_float_array
+from .resource import Resource
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, unflatten
 from .tracing import current, to_operand
+from .variable import Variable
 
 
 class Tape:
@@ -49,6 +51,8 @@ class Tape:
         self._records: list[Record] = []
         self._known: dict[Any, Concrete] = {}
         """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
+        self._read: dict[Resource, Concrete] = {}
+        """What variables held when they were first read."""
         self._spent = False
 
     def __repr__(self) -> str:
@@ -106,7 +110,8 @@ class Tape:
             hint = "tl.Tape(persistent=True) gives as many as are asked for"
             raise Usage("this tape has given its gradient, and has forgotten all", where=here(), hint=hint)
         results, given = self._given(target, adjoints)
-        wanted, structure = flatten(sources)
+        given_sources, structure = flatten(sources)
+        wanted = [self._held(leaf) for leaf in given_sources]
         self._check_known(leaf_names(structure, "source"), wanted)
         records = list(self._records)
         if not self.persistent:
@@ -115,6 +120,15 @@ class Tape:
             self._spent = True
         found = self._pulled_back(records, results, given, wanted)
         return unflatten(structure, [filled_adjoint(found.get(self._key(leaf)), leaf) for leaf in wanted])
+
+    def _held(self, source: Any) -> Any:
+        """What a variable held when it was first read under this tape; any other source as it is."""
+        if not isinstance(source, Variable):
+            return source
+        if source._resource not in self._read:
+            self.watch(source._resource.value)
+            return source._resource.value
+        return self._read[source._resource]
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -129,7 +143,7 @@ class Tape:
 
     def reset(self) -> None:
         """Forget all that was recorded and watched, as a new tape."""
-        self._records, self._known, self._spent = [], {}, False
+        self._records, self._known, self._read, self._spent = [], {}, {}, False
 
     def record(self, record: Record) -> None:
         """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
@@ -142,6 +156,12 @@ class Tape:
     def knows(self, value: Concrete) -> bool:
         """Whether a value is watched, or depends on what is."""
         return self._key(value) in self._known
+
+    def read(self, variable: Resource) -> None:
+        """Watch what a variable holds, if it is trainable, and what it held when it was first read here."""
+        if variable.trainable and variable not in self._read:
+            self._read[variable] = variable.value
+            self._known.setdefault(self._key(variable.value), variable.value)
 
     @property
     def _is_recording(self) -> bool:

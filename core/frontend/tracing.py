@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..act import row_of
+from ..dtypes import DType
 from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..program import STRUCTURED, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
+from .resource import Resource, in_order
 from .source import here
 
 if TYPE_CHECKING:
@@ -65,9 +67,15 @@ class Names:
         self.last[wanted] = count
         return name
 
+    def copied(self) -> Names:
+        """The names as they are now."""
+        made = Names()
+        made.taken, made.last = set(self.taken), dict(self.last)
+        return made
+
     def several(self, first: str, count: int) -> list[str]:
         """The names of a node's results, of which the first is taken already."""
-        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))]
+        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))][:count]
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +89,8 @@ class RegionTrace:
     parameters: list[Value] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     captured: dict[Value, Value] = field(default_factory=dict)
+    store: dict[Resource, Value | Literal] = field(default_factory=dict)
+    """What variables hold by now that this region assigns."""
 
     def parameter(self, name: str, type_: Type, line: Location | None, weak: int | float | None = None) -> Value:
         value = Value(self, self.names.fresh(name), type_, line, weak)
@@ -108,6 +118,13 @@ class RegionTrace:
             self.captured[value] = Value(self, value.name, value.type, value.location, value.weak)
         return self.captured[value]
 
+    def held(self, resource: Resource) -> Value | Literal:
+        """What a resource holds here, by now. What the function has not assigned comes as a parameter of it."""
+        for region in (self, *self.around()):
+            if resource in region.store:
+                return region.store[resource]
+        return self.instance.given(resource, region)
+
     def around(self) -> Iterator[RegionTrace]:
         region = self.parent
         while region is not None:
@@ -130,6 +147,20 @@ class RegionTrace:
         self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, line))
         return results
 
+    def mark(self) -> tuple[int, int, Names]:
+        """Where tracing stands in this function, for `back_to`: regions inside of this one are to be traced again."""
+        return len(self.instance.callbacks), len(self.instance.made), self.names.copied()
+
+    def back_to(self, mark: tuple[int, int, Names]) -> None:
+        """Forget what regions inside of this one left in the function since then."""
+        callbacks, made, names = mark
+        del self.instance.callbacks[callbacks:], self.instance.made[made:]
+        self.names.taken, self.names.last = set(names.taken), dict(names.last)
+
+    def assigned(self) -> tuple[Resource, ...]:
+        """The variables that are assigned in it."""
+        return in_order(self.store)
+
     def close(self, parameters: Sequence[Value], results: Sequence[Operand]) -> Region:
         variables = tuple(Var(value.name, value.type) for value in parameters)
         return Region(variables, tuple(self.nodes), tuple(results))
@@ -149,6 +180,16 @@ def entered(region: RegionTrace) -> Iterator[RegionTrace]:
     token = _CURRENT.set(region)
     try:
         yield region
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Be outside of all traces: what is called runs at once."""
+    token = _CURRENT.set(None)
+    try:
+        yield
     finally:
         _CURRENT.reset(token)
 
@@ -178,9 +219,8 @@ def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
     known = getattr(value, "_tagloom_literal", None)
     if isinstance(known, Literal) and (wanted is None or wanted.admits(known.type)):
         region = current()
-        if region is not None:
-            region.instance.trace.constants[id(value)] = value
-        return known
+        closed_over = None if region is None else region.instance.trace.closed_over(value)
+        return known if region is None or closed_over is None else region.held(closed_over)
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(
             f"a {type(value).__name__} of symbolic values is no value",
@@ -207,3 +247,12 @@ def apply(region: RegionTrace, op: str, operands: Sequence[Value | Literal], att
         raise
     inputs = [region.operand(operand) for operand in operands]
     return region.node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
+
+
+def weakly(value: object, wanted: DType | None) -> Value | Literal:
+    """An operand; where it is Python's own number it takes the wanted dtype, if it may: an int any number's, a float
+    any float's."""
+    weak = wanted is not None and (
+        (type(value) is int and wanted.kind != "b") or (type(value) is float and wanted.kind == "f")
+    )
+    return to_operand(value, Type(wanted)) if weak and wanted else to_operand(value)

@@ -26,7 +26,7 @@ def written(instances: Sequence[Instance], callbacks: dict[str, Callable[..., An
         assert instance.body is not None and instance.known is not None
         called = {str(place): _callback(function, callbacks) for place, function in enumerate(instance.callbacks)}
         body = _renamed(instance.body, final, called)
-        functions.append(Function(final[instance.name], body, instance.known.form.types, instance.where))
+        functions.append(Function(final[instance.name], body, instance.known.results, instance.where))
         for made in instance.made:
             body, rule = _renamed(made.body, final, called), final[made.rule] if made.rule else None
             functions.append(replace(made, name=final[made.name], body=body, rule=rule))

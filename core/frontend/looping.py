@@ -1,0 +1,189 @@
+"""Loops in a trace: the regions of `while_loop`, their variables, and the variables that they assign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import Invalid, Usage
+from ..op import Attributes
+from ..types import Type
+from ..value import Literal
+from .branch import Returned, captured_by, foreseen, parameter_names, predicate, returned, run, subregion
+from .inference import at
+from .resource import Resource, in_order
+from .source import here
+from .structure import LEAF, Structure, compared, leaf_names, unflatten
+from .symbol import Symbol
+from .tracing import NoTypeYet, RegionTrace, Value, number_of, to_operand, weak_number, weakly, weakness
+
+
+class _Regions(NamedTuple):
+    """Condition and body as they were traced, and what they were given and gave. `own` and `mine` are the parameters of
+    each: the loop variables, and then the variables that are assigned."""
+
+    deciding: RegionTrace
+    going: RegionTrace
+    own: list[Value]
+    mine: list[Value]
+    going_on: Value | Literal
+    following: Returned
+
+
+def traced_loop(
+    region: RegionTrace,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    bound: Attributes,
+) -> Any:
+    """Add a loop to a region; its results. A variable that is assigned in it is one more loop variable."""
+    starts = [to_operand(number_of(leaf)) for leaf in leaves]
+    name = region.names.fresh("loop")
+    names = _loop_names(body, structure)
+    parameters = [(inner, start.type, weakness(leaf)) for inner, start, leaf in zip(names, starts, leaves, strict=True)]
+    try:
+        made, assigned = _settled(region, cond, body, structure, parameters)
+    except NoTypeYet:
+        return foreseen(region, structure, [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters])
+    deciding, going, own, mine, going_on, following = made
+    count = len(leaves)
+    starts += map(region.held, assigned)
+    following_ones = [*_next_variables(following, mine[:count]), *map(going.held, assigned)]
+    decided, next_ones = deciding.operand(going_on), list(map(going.operand, following_ones))
+    captured = captured_by(deciding, going)
+    regions = (
+        deciding.close([*own, *map(deciding.local, captured)], [decided]),
+        going.close([*mine, *map(going.local, captured)], [*next_ones, *map(going.operand, captured)]),
+    )
+    inputs = [region.operand(value) for value in (*starts, *captured)]
+    found = [_result(value, leaf) for value, leaf in zip(own[:count], following.leaves, strict=True)]
+    types = [*(type_ for type_, _ in found), *(value.type for value in (*own[count:], *captured))]
+    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
+    results = region.node("while_loop", inputs, types, names, regions, bound)
+    for result, (_, number) in zip(results, found, strict=False):
+        result.weak = number
+    region.store.update(zip(assigned, results[count:], strict=False))
+    return unflatten(structure, map(Symbol, results[:count]))
+
+
+def _settled(
+    region: RegionTrace,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    structure: Structure,
+    parameters: Sequence[tuple[str, Type, int | float | None]],
+) -> tuple[_Regions, tuple[Resource, ...]]:
+    """The regions, and the variables that they assign: which is known when they were traced, and then they are traced
+    again."""
+    assigned: tuple[Resource, ...] = ()
+    before = region.mark()
+    while True:
+        made = _regions(region, cond, body, structure, parameters, assigned)
+        more = in_order({*assigned, *made.going.store})
+        if more == assigned:
+            return made, assigned
+        assigned = more
+        region.back_to(before)
+
+
+def _regions(
+    region: RegionTrace,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    structure: Structure,
+    parameters: Sequence[tuple[str, Type, int | float | None]],
+    assigned: Sequence[Resource],
+) -> _Regions:
+    deciding, going, line = subregion(region), subregion(region), here()
+    count = len(parameters)
+    own = [deciding.parameter(inner, type_, line, weak) for inner, type_, weak in parameters]
+    own += [deciding.parameter(variable.name, variable.type, line) for variable in assigned]
+    mine = [Value(going, value.name, value.type, line, value.weak) for value in own]
+    deciding.store.update(zip(assigned, own[count:], strict=True))
+    going.store.update(zip(assigned, mine[count:], strict=True))
+    going_on = predicate(run(deciding, cond, structure, own[:count]), "condition of while_loop")
+    changed = [each for each, value in deciding.store.items() if value not in own]
+    if changed:
+        said = f"variable {changed[0].name} is assigned in the condition of while_loop"
+        raise Usage(said, where=here(), hint="assign it in the body; the condition only decides")
+    following = following_of(structure, run(going, body, structure, mine[:count]), body)
+    return _Regions(deciding, going, own, mine, going_on, following)
+
+
+def following_of(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:
+    """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
+    found = returned(body, value)
+    wanted = [part for _, part in structure.parts]
+    parts = [part for _, part in found.structure.parts] if found.structure.kind is tuple else [found.structure]
+    alone = len(wanted) == 1 and (found.structure == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))
+    if alone:
+        parts = [found.structure]
+    if len(parts) != len(wanted):
+        raise Invalid(
+            "the body of while_loop returns another number of values than there are loop variables",
+            rule="V5",
+            where=found.line,
+            required=len(wanted),
+            got=len(parts),
+        )
+    for name, one, other in zip(parameter_names(body, len(wanted)), wanted, parts, strict=True):
+        if one != other:
+            said = f"loop variable {name} changes its structure"
+            required, got = compared(one, other)
+            raise Invalid(said, rule="V5", where=found.line, required=at(required, here()), got=at(got, found.line))
+    return found
+
+
+def _next_variables(following: Returned, own: list[Value]) -> list[Value | Literal]:
+    adapted = []
+    for value, variable in zip(following.leaves, own, strict=True):
+        operand = weakly(value, variable.type.dtype if variable.type.is_scalar else None)
+        if not (variable.type.admits(operand.type) or _may_become(variable, operand.type)):
+            made = isinstance(operand, Value) and operand.region is variable.region
+            raise Invalid(
+                f"loop variable {variable.name} changes its type",
+                rule="V5",
+                where=operand.location if made and isinstance(operand, Value) else following.line,
+                required=at(variable.type, variable.location),
+                got=following.told(operand),
+                hint=_loosened(variable.type, operand.type),
+            )
+        adapted.append(operand)
+    return adapted
+
+
+def _may_become(variable: Value, type_: Type) -> bool:
+    """Whether a loop variable that starts with a Python number so far may turn out to be of this type."""
+    kinds = "f" if isinstance(variable.weak, float) else "iuf"
+    return variable.weak is not None and type_.is_scalar and type_.dtype.kind in kinds
+
+
+def _result(variable: Value, following: object) -> tuple[Type, int | float | None]:
+    """The type of a loop's result, and its number while it is one: what starts as one takes what comes next."""
+    number = weak_number(following)
+    if variable.weak is None:
+        return variable.type, None
+    if number is None:
+        return to_operand(following).type, None
+    number *= variable.weak
+    return to_operand(number).type, number
+
+
+def _loosened(one: Type, other: Type) -> str:
+    """How to make a loop variable one that both types fit."""
+    type_ = one.join(other)
+    if type_ is None:
+        return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
+    dtype = f"tl.{type_.dtype!r}"
+    said = (
+        f"tl.Type({dtype}, None)" if type_.shape is None else f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
+    )
+    return f"start it with an open size: pass it through a tl.function whose parameter is {said}"
+
+
+def _loop_names(body: Callable[..., Any], structure: Structure) -> list[str]:
+    names = parameter_names(body, len(structure.parts))
+    parts = zip(structure.parts, names, strict=True)
+    return [inner for (_, part), name in parts for inner in leaf_names(part, name)]

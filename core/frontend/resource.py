@@ -1,0 +1,50 @@
+"""Resources: what a program uses that is there before it runs, and, if it is a variable, remains after.
+
+A trace threads the value of a resource through branches, loops and calls: it comes as one more parameter, and leaves,
+where it is assigned, as one more result. So programs with variables are programs as every other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..types import Type
+
+_COUNT = itertools.count()
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """An array that a program gets beside its arguments: that of a variable, or one that a function closes over."""
+
+    name: str
+    type: Type
+    value: Any
+    """The concrete array that it is now."""
+    trainable: bool = False
+    """Whether tapes watch it unasked."""
+    number: int = field(default_factory=lambda: next(_COUNT))
+    """Resources are in the order in which they were made."""
+
+
+class Held:
+    """What holds a value that may be another one later: a variable."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Any:
+        """The value that it has here: a concrete array, or in a trace a symbolic one."""
+        raise NotImplementedError
+
+
+def read(value: Any) -> Any:
+    """What a variable holds here; any other value as it is."""
+    return value.value if isinstance(value, Held) else value
+
+
+def in_order(resources: Any) -> tuple[Resource, ...]:
+    """Resources, each once, in the order in which they were made."""
+    return tuple(sorted(set(resources), key=lambda resource: resource.number))

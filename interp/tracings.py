@@ -1,0 +1,182 @@
+"""The tracings of a function: which there are, for what arguments, and why each was made.
+
+Owns the cache of a `tl.function`, keyed by how arguments nest, the types of their leaves, and the identity of what is
+no value. It refuses to know how a function is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.frontend.resource import Resource
+from ..core.frontend.structure import Form, Structure, leaf_names
+from ..core.graph import Graph
+from ..core.program import Program
+from ..core.types import Type
+
+MOST = 128
+"""How many tracings a function keeps, unless it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A program in both forms, and how its results nest."""
+
+    program: Program
+    graph: Graph
+    structure: Structure
+    callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The Python functions that it calls, by the names that they have in it."""
+    captured: tuple[Resource, ...] = ()
+    """What it takes beside its arguments: behind them, in this order."""
+    assigned: tuple[Resource, ...] = ()
+    """The variables that it assigns: behind its results, in this order."""
+    created: tuple[Resource, ...] = ()
+    """The variables that were made while it was traced."""
+
+    def given(self, leaves: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> list[Any]:
+        """All arguments of the program; `held` is what resources hold instead of what they hold now."""
+        found = held or {}
+        beside = (found.get(each, each.value) for each in self.captured)
+        return [*leaves, *(each._tagloom_literal.value for each in beside)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """One tracing, and why it was made, in words."""
+
+    number: int
+    forms: tuple[Form, ...]
+    traced: Traced
+    reason: str
+
+
+class Tracings:
+    """The tracings of a function whose parameters have these names, the one that was used last behind."""
+
+    def __init__(self, name: str, most: int = MOST, *, relax: bool = False) -> None:
+        self.name, self.most, self.relax = name, most, relax
+        self._found: dict[tuple[Form, ...], Tracing] = {}
+        self._count = 0
+        self._dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Tracing]:
+        """Those that are kept, in the order in which they were made."""
+        return iter(sorted(self._found.values(), key=lambda tracing: tracing.number))
+
+    def get(self, forms: tuple[Form, ...]) -> Traced | None:
+        """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them."""
+        found = self._found.get(forms)
+        if found is None and self.relax:
+            found = next((each for each in self._found.values() if _admits(each.forms, forms)), None)
+        if found is None:
+            return None
+        if len(self._found) > 1:
+            self._found[found.forms] = self._found.pop(found.forms)
+        return found.traced
+
+    def relaxed(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        """The forms to trace for: where shapes may be relaxed, what these and those of an earlier tracing share."""
+        for each in reversed(self._found.values()) if self.relax else ():
+            joined = _joined(each.forms, forms)
+            if joined is not None:
+                return joined
+        return forms
+
+    def add(self, forms: tuple[Form, ...], traced: Traced, names: Sequence[str], asked: tuple[Form, ...]) -> Traced:
+        """Keep one that was made, for arguments of the forms `asked`; the one that was used longest ago may go."""
+        reason = self._why(asked, names)
+        if forms != asked:
+            reason += f"; shapes are relaxed to {_said(forms)}"
+        if traced.created:
+            reason += f"; traced twice, since the first time made {', '.join(each.name for each in traced.created)}"
+        self._count += 1
+        self._found[forms] = Tracing(self._count, forms, traced, reason)
+        while len(self._found) > self.most:
+            self._found.pop(next(iter(self._found)))
+            self._dropped += 1
+        return traced
+
+    def explain(self) -> str:
+        """Every tracing that there is, and why it was made."""
+        kept = list(self)
+        lines = [f"{self.name}: {len(kept)} {'tracing' if len(kept) == 1 else 'tracings'}"]
+        if self._dropped:
+            lines[0] += f", {self._dropped} dropped: no more than {self.most} are kept"
+        for each in kept:
+            lines += [f"  {each.number}. {_said(each.forms)}", f"     {each.reason}"]
+        shapes = sum("shape" in each.reason for each in kept)
+        if shapes > 2 and not self.relax:
+            lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
+        return "\n".join(lines)
+
+    def _why(self, forms: tuple[Form, ...], names: Sequence[str]) -> str:
+        """The difference to the tracing that is nearest, the latest of several."""
+        if not self._count:
+            return "the first call"
+        known = reversed(list(self._found.values()))
+        differences = [(_differences(each.forms, forms, names), each.number) for each in known]
+        if not differences:
+            return "the tracings before are dropped"
+        nearest, number = min(differences, key=lambda pair: len(pair[0]))
+        return f"unlike {number}: {', '.join(nearest)}" if nearest else f"{number} was dropped"
+
+
+def _said(forms: Sequence[Form]) -> str:
+    return f"({', '.join(map(str, forms))})"
+
+
+def _admits(known: Sequence[Form], forms: Sequence[Form]) -> bool:
+    return all(
+        one.structure == other.structure and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
+        for one, other in zip(known, forms, strict=True)
+    )
+
+
+def _joined(known: Sequence[Form], forms: Sequence[Form]) -> tuple[Form, ...] | None:
+    """The narrowest forms that admit both; None where they differ in more than sizes."""
+    made = []
+    for one, other in zip(known, forms, strict=True):
+        if one.structure != other.structure:
+            return None
+        types = [_joined_type(*pair) for pair in zip(one.types, other.types, strict=True)]
+        if None in types:
+            return None
+        made.append(Form(one.structure, tuple(type_ for type_ in types if type_ is not None)))
+    return tuple(made)
+
+
+def _joined_type(one: Type, other: Type) -> Type | None:
+    alike = one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape)
+    return one.join(other) if alike else None
+
+
+def _differences(known: Sequence[Form], forms: Sequence[Form], names: Sequence[str]) -> list[str]:
+    """In what the arguments differ, in words: what was, and what came."""
+    found: list[str] = []
+    for name, one, other in zip(names, known, forms, strict=True):
+        if one.structure == other.structure:
+            parts = zip(leaf_names(one.structure, name), one.types, other.types, strict=True)
+            found += [f"{inner} {_change(old, new)}" for inner, old, new in parts if old != new]
+        elif one.structure.fixed is not None and other.structure.fixed is not None:
+            before, now = str(one.structure.fixed), str(other.structure.fixed)
+            found.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
+        else:
+            found.append(f"{name} nests as {other}, and not as {one}")
+    return found
+
+
+def _change(one: Type, other: Type) -> str:
+    said = "" if one.dtype is other.dtype else f"was {one.dtype!r}, and is {other.dtype!r}"
+    if one.shape != other.shape:
+        said += f"{' and' * bool(said)} has shape {_shape(other)}, and not {_shape(one)}"
+    return said.strip()
+
+
+def _shape(type_: Type) -> str:
+    return "of any rank" if type_.shape is None else str(type_.shape).replace("None", "?")
