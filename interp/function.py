@@ -103,46 +103,49 @@ class Function(Drawn):
         if region is not None:
             called = call(region, self.source, arguments)
             return unflatten(called.structure, map(Symbol, called.values))
-        if RECORDERS.get():
-            return self._recorded(arguments)
-        traced, leaves = self._taken("call", arguments)
-        return self._value(traced, arguments, self._run(traced, leaves, Options(account=False)))
+        return self.called(arguments)
 
-    def _value(self, traced: Traced, arguments: Sequence[Any], outcome: Outcome) -> Any:
-        """What a run returned; raises how it ended."""
+    def called(self, arguments: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> Any:
+        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. With `held`
+        resources hold what they held then, and what is assigned is not kept."""
+        traced, leaves = self._taken("call", arguments)
+        recorders = RECORDERS.get()
+        for recorder in recorders if held is None else ():
+            for each in traced.captured:
+                recorder.read(each)
+        beside = {each: each.value if held is None else held[each] for each in traced.captured}
+        outcome = self._run(traced, traced.given(leaves, beside), Options(account=False), keeps=held is None)
         if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
             raise KeyboardInterrupt from outcome.error
         if outcome.error is not None:
             raise outcome.error
-        return all_like((*arguments, *(each.value for each in traced.captured)), outcome.value)
-
-    def _recorded(self, arguments: Sequence[Any]) -> Any:
-        """The result of a call, of which tapes under way are told: its reverse pass is a run of its own."""
-        traced, leaves = self._taken("call", arguments)
-        held = {each: each.value for each in traced.captured}
-        for recorder in RECORDERS.get():
-            for each in held:
-                recorder.read(each)
-        result = self._value(traced, arguments, self._run(traced, leaves, Options(account=False)))
-        nodes = (node for function in traced.program.functions for node in function.body.walk())
-        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
-        made = [each.value for each in traced.assigned]
-        pullback = partial(Function.pulled, self, arguments, held)
-        record_call(self.name, arguments, list(held.values()), result, made, pullback, draws=draws)
+        result = all_like((*arguments, *beside.values()), outcome.value)
+        if recorders:
+            made = [each.value for each in traced.assigned] if held is None else []
+            self._record(traced, arguments, beside, result, made)
         return result
 
-    def again(self, arguments: Sequence[Any], held: Mapping[Resource, Any]) -> Any:
-        """The result of a call where resources hold what they held then; what is assigned is not kept."""
-        traced, leaves = self._taken("call", arguments)
-        subject, options = Subject(traced.graph, traced.structure, traced.program), Options(account=False)
-        return self._value(traced, (*arguments, *held.values()), run(subject, traced.given(leaves, held), options))
+    def _record(
+        self,
+        traced: Traced,
+        arguments: Sequence[Any],
+        held: Mapping[Resource, Any],
+        result: Any,
+        assigned: Sequence[Any],
+    ) -> None:
+        nodes = (node for function in traced.program.functions for node in function.body.walk())
+        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
+        pullback = partial(Function.pulled, self, arguments, held)
+        record_call(self.name, arguments, list(held.values()), result, assigned, pullback, draws=draws)
 
-    def _run(self, traced: Traced, leaves: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
-        """Run, and keep what variables are assigned if it returns."""
+    def _run(
+        self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None, *, keeps: bool = True
+    ) -> Outcome:
+        """Run on all arguments of the program, and keep what variables are assigned if it returns."""
         subject = Subject(traced.graph, traced.structure, traced.program)
         options = replace(options, world=_with_callbacks(options.world, traced))
-        outcome = run(subject, traced.given(leaves), options, engine)
-        if traced.assigned and outcome.error is None:
+        outcome = run(subject, given, options, engine)
+        if keeps and traced.assigned and outcome.error is None:
             values = outcome.results[traced.structure.size :]
             for variable, value in zip(traced.assigned, values, strict=True):
                 assert value is not None
@@ -177,7 +180,7 @@ class Function(Drawn):
         """
         traced, leaves = self._taken("run", arguments)
         options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
-        return self._run(traced, leaves, options, engine)
+        return self._run(traced, traced.given(leaves), options, engine)
 
     def history(
         self,
@@ -209,6 +212,10 @@ class Function(Drawn):
     def forms(self, *arguments: Any) -> tuple[Form, ...]:
         """How concrete arguments nest, and the types that they are traced with."""
         return self._taken_apart(arguments)[1]
+
+    def leaves(self, *arguments: Any) -> list[Any]:
+        """The values of concrete arguments, as the program takes them."""
+        return self._taken_apart(arguments)[0]
 
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:
@@ -301,7 +308,7 @@ def function(
     *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = MOST
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
-    python: Callable[..., Any] | None = None,
+    python: Any = ...,
     *,
     input_signature: Sequence[Any] | None = None,
     relax_shapes: bool = False,
@@ -325,4 +332,4 @@ def function(
         raise Usage("this is no number of tracings", where=here(), required="from 1 up", got=repr(most_tracings))
     read = read_source if input_signature is None else partial(read_source, signature=tuple(input_signature))
     made = partial(Function, read=read, most=most_tracings, relax_shapes=relax_shapes)
-    return made if python is None else made(python)
+    return made if python is ... else made(python)

@@ -154,7 +154,7 @@ def _pulled_back(
     function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
 ) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, by that of the result: the function runs, and then its pullback."""
-    leaves = iter(_pullback_of(function).again((*arguments, adjoint), held))
+    leaves = iter(_pullback_of(function).called((*arguments, adjoint), held))
     return tuple(
         unflatten(form.structure, [next(leaves) if is_float(type_) else None for type_ in form.types])
         for form in function.forms(*arguments)
@@ -166,7 +166,7 @@ def pulled_back_whole(
 ) -> tuple[Any, ...]:
     """The same of a call that a tape has recorded: of the results and of what was assigned, to all arguments, and what
     was captured; None where that is no float."""
-    leaves = iter(_pullback_of(function, whole=True).again((*arguments, _without_others(adjoint)), held))
+    leaves = iter(_pullback_of(function, whole=True).called((*arguments, _without_others(adjoint)), held))
     types = [type_ for form in function.forms(*arguments) for type_ in form.types]
     return tuple(next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held)))
 

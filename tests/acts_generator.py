@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tagloom.core.frontend import tracing
 from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.inference import Trace, call
+from tagloom.core.frontend.calling import call
+from tagloom.core.frontend.inference import Trace
 from tagloom.core.frontend.structure import leaf, several
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.program import BOUND, Program, Region
@@ -322,7 +323,7 @@ class ActsWriter(Writer):
         if type_ not in self.fillers:
             self.fillers[type_] = self.filler(type_, f"fill{len(self.fillers)}")
         value = self.value(scope, cells.element)
-        results, _ = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value])
+        results, *_ = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value])
         return cells._replace(symbol=Symbol(results[0]))
 
     def filler(self, type_: Type, name: str) -> Source:
@@ -337,7 +338,7 @@ class ActsWriter(Writer):
                 given = apply("add", value, middle) if element == INT else value
                 put = tl.put(handle, middle, given)
                 call(region, source, [put, low, middle, given])
-                results, _ = call(region, source, [handle, apply("add", middle, 1), high, given])
+                results, *_ = call(region, source, [handle, apply("add", middle, 1), high, given])
                 return Symbol(results[0])
 
             return (cond(apply("less", low, high), further, lambda: handle),)

@@ -21,7 +21,8 @@ from tagloom.core import dtypes
 from tagloom.core.frontend import tracing
 from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.inference import Trace, call
+from tagloom.core.frontend.calling import call
+from tagloom.core.frontend.inference import Trace
 from tagloom.core.frontend.structure import leaf, several
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.op import OPS
@@ -285,7 +286,7 @@ class Writer:
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
         given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
-        results, _ = call(region, helper, [less, *given])
+        results, *_ = call(region, helper, [less, *given])
         return list(map(Symbol, results))
 
     def helper(self, position: int) -> Source:

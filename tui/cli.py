@@ -43,7 +43,7 @@ from .against import against as run_against
 from .begin import Options, Start
 from .debug_command import debug
 from .examples import examples
-from .load import arguments, callbacks, document_of, find, forms, line_of_text, read_text, refuse
+from .load import arguments, callbacks, document_of, find, forms, given, line_of_text, read_text, refuse
 from .ops import ops
 from .options import (
     LITERALS,
@@ -224,7 +224,7 @@ def check(
     program, graph = forms(subject, values)
     verdicts = []
     world = callbacks(subject, values)
-    for verdict in check_graph(graph, program, values, limits, seed=seed, callbacks=world, engines=True):
+    for verdict in check_graph(graph, program, given(subject, values), limits, seed=seed, callbacks=world, engines=True):
         print(_verdict_line(verdict))
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
@@ -248,7 +248,7 @@ def _check_every(target: str, args: list[str], choices: Choices | None, options:
     subject = find(target)
     refuse(subject, unchecked=unchecked)
     values = arguments(subject, args)
-    said, wrong = explored(forms(subject, values)[1], values, choices, **options)
+    said, wrong = explored(forms(subject, values)[1], given(subject, values), choices, **options)
     print(said)
     if wrong is not None:
         _complain(wrong)

@@ -234,6 +234,14 @@ def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callab
     return subject.trace(*subject.source.nested(values)).callbacks if isinstance(subject, Function) else {}
 
 
+def given(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
+    """All arguments of the program, for these: a function takes what variables hold, and what it closes over, too."""
+    if not isinstance(subject, Function):
+        return values
+    nested = subject.source.nested(values)
+    return subject.trace(*nested).given(subject.leaves(*nested))
+
+
 def program_of(subject: Runnable) -> Program | None:
     """The structured program, whether it keeps the rules or not; a graph has none."""
     return subject if isinstance(subject, Program) else forms(subject)[0]

@@ -16,7 +16,7 @@ from ..op import Op, kernel, lookup, trap_message
 from ..program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
-from .branch import Returned, both_weak, captured_by, foreseen_cond, predicate, subregion, traced_branch
+from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
 from .inference import at
 from .looping import following_of, traced_loop
@@ -129,8 +129,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         return foreseen_cond(region, one or other)
     assigned = in_order((*branches[0].store, *branches[1].store))
     if not (one.leaves or assigned):
-        hint = "return a value, or a tuple, dict or dataclass of values"
-        raise Invalid("a branch or body returns nothing", rule="V5", where=here(), hint=hint)
+        raise nothing()
     pairs = _unified(one, other)
     count = len(pairs)
     pairs += [(branches[0].held(variable), branches[1].held(variable)) for variable in assigned]

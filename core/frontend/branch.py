@@ -48,6 +48,12 @@ def returned(python: Callable[..., Any], value: object) -> Returned:
     return Returned(numbers, structure, weak, line_of(python))
 
 
+def nothing() -> Invalid:
+    """What to say of a branch or body that returns nothing."""
+    hint = "return a value, or a tuple, dict or dataclass of values"
+    return Invalid("a branch or body returns nothing", rule="V5", where=here(), hint=hint)
+
+
 def traced_branch(region: RegionTrace, python: Callable[..., Any]) -> Returned | None:
     """What a branch returns; None where this path gives no type yet, or its types do not fit, which is kept."""
     try:

@@ -33,7 +33,7 @@ class Concrete(Operators):
     (float64, (2,), asarray([1. , 2.5], dtype=float64))
     """
 
-    __slots__ = ("_tagloom_literal",)
+    __slots__ = ("_tagloom_literal", "_tagloom_resource")
 
     def __init__(self, value: Literal) -> None:
         self._tagloom_literal = value

@@ -55,6 +55,6 @@ class Fixed:
 
 
 def is_fixed(value: object) -> bool:
-    """Whether an object is no value: no number, no array, nothing that offers one. None may stand for a value."""
+    """Whether an object is no value: no number, no array, nothing that offers one."""
     kind = type(value)
-    return value is not None and not (issubclass(kind, _VALUES) or any(hasattr(kind, mark) for mark in _MARKS))
+    return not (issubclass(kind, _VALUES) or any(hasattr(kind, mark) for mark in _MARKS))

@@ -142,8 +142,8 @@ class Trace:
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
         """The Python functions that the program calls, by the names that they have in it, when it is made."""
-        self.resources: dict[int, tuple[Any, Resource | None]] = {}
-        """The concrete arrays that were met, by identity: a resource each, but for those that were made meanwhile."""
+        self.made: dict[int, Any] = {}
+        """The concrete arrays that were made meanwhile, by identity: they are literals."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
@@ -171,9 +171,11 @@ class Trace:
 
     def closed_over(self, array: Any) -> Resource | None:
         """The resource of a concrete array that was there before; None for one that was made in this trace."""
-        if id(array) not in self.resources:
-            self.resources[id(array)] = array, Resource(_name_of(array), array._type, array)
-        return self.resources[id(array)][1]
+        if id(array) in self.made:
+            return None
+        if not hasattr(array, "_tagloom_resource"):
+            array._tagloom_resource = Resource(_name_of(array), array._type, array)
+        return array._tagloom_resource  # type: ignore[no-any-return]
 
     def created(self, variable: Resource) -> None:
         """Take down that a variable is made; raises Usage where none may be made any more."""
@@ -188,7 +190,7 @@ class Trace:
 
     def make(self, array: Any) -> None:
         """Take down that a concrete array is made in this trace, and is a literal of it."""
-        self.resources[id(array)] = array, None
+        self.made[id(array)] = array
 
     def settle(self, entry: Instance) -> None:
         """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a

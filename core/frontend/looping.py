@@ -9,7 +9,7 @@ from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..types import Type
 from ..value import Literal
-from .branch import Returned, captured_by, foreseen, parameter_names, predicate, returned, run, subregion
+from .branch import Returned, captured_by, foreseen, nothing, parameter_names, predicate, returned, run, subregion
 from .inference import at
 from .resource import Resource, in_order
 from .source import here
@@ -115,6 +115,8 @@ def _regions(
 def following_of(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:
     """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
     found = returned(body, value)
+    if not found.leaves:
+        raise nothing()
     wanted = [part for _, part in structure.parts]
     parts = [part for _, part in found.structure.parts] if found.structure.kind is tuple else [found.structure]
     alone = len(wanted) == 1 and (found.structure == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))

@@ -33,6 +33,7 @@ class Held:
     """What holds a value that may be another one later: a variable."""
 
     __slots__ = ()
+    _resource: Resource
 
     @property
     def value(self) -> Any:

@@ -1,8 +1,8 @@
 """Structures: how values nest in tuples, dicts, named tuples and dataclasses.
 
 Owns taking a nested value apart into leaves, and putting it together again: programs know flat values only. It
-refuses to know what a leaf means. Lists are leaves, since they are arrays. What is no value at all, as a string or a
-model, is no leaf either: it is part of the structure.
+refuses to know what a leaf means; whatever does not nest is one. Lists are leaves, since they are arrays. Of arguments,
+what is no value at all, as a string or a model, is part of the structure.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def compound(kind: type, parts: Sequence[tuple[str, Form]]) -> Form:
 
 
 def flatten(value: object, *, by_reference: bool = False) -> tuple[list[Any], Structure]:
-    """The leaves of a nested value, in order, and its structure; variables count as their values, or `by_reference` as
-    objects.
+    """The leaves of a nested value, in order, and its structure. `by_reference` what is no value is part of the
+    structure, and so is a variable, which else counts as its value.
 
     Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
     be called with its fields, a value that contains itself.
@@ -212,7 +212,7 @@ def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool) -> Str
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
         parts = _fields(value)
-    elif (by_reference and (value is None or isinstance(value, Held))) or is_fixed(value):
+    elif by_reference and (isinstance(value, Held) or is_fixed(value)):
         return fixed(value)
     else:
         leaves.append(value)

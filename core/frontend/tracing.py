@@ -19,7 +19,7 @@ from ..op import Attributes
 from ..program import STRUCTURED, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
-from .resource import Resource, in_order
+from .resource import Held, Resource, in_order
 from .source import here
 
 if TYPE_CHECKING:
@@ -213,6 +213,8 @@ def weak_number(value: object) -> int | float | None:
 
 def to_operand(value: object, wanted: Type | None = None) -> Value | Literal:
     """A symbolic value, or a literal of the wanted type; raises Usage, with the user's line, for anything else."""
+    if isinstance(value, Held) and (present := current()) is not None:
+        return present.held(value._resource)
     symbolic = getattr(value, "_tagloom_value", None)
     if isinstance(symbolic, Value):
         return symbolic

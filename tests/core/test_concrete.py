@@ -131,9 +131,9 @@ def test_like_begets_like() -> None:
     assert isinstance(made["sum"], Concrete) and isinstance(made["rest"][0], Concrete) and float(made["sum"]) == 3.0
 
 
-def test_in_a_trace_it_is_a_literal() -> None:
-    """A concrete array that a function uses is a constant of its program, and so is a short range; a long one, and
-    what is made of constants, are nodes."""
+def test_in_a_trace() -> None:
+    """A concrete array that a function closes over is one more argument of its program; one that is made in it is a
+    constant, and so is a short range; a long one, and what is made of constants, are nodes."""
     kept = tl.asarray([1, 2, 3])
 
     @tl.function
@@ -141,8 +141,9 @@ def test_in_a_trace_it_is_a_literal() -> None:
         return kept + n, tl.arange(3) + n, tl.sum(tl.arange(1000)) + n, tl.zeros(3)
 
     first, second, third, zeros = f(10)
-    assert first.tolist() == [11, 12, 13] and second.tolist() == [10, 11, 12] and third == 499510
-    assert zeros.tolist() == [0.0, 0.0, 0.0]
+    found = [np.asarray(each).tolist() for each in (first, second, third, zeros)]
+    assert found == [[11, 12, 13], [10, 11, 12], 499510, [0.0, 0.0, 0.0]]
+    assert [name for name, _ in f.program.main.body.parameters] == ["n", "kept"]
     made = [node.op for node in f.program.main.body.nodes]
     assert made == ["add", "add", "arange", "reshape", "sum", "add", "broadcast_to"]
 

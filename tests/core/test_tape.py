@@ -331,8 +331,8 @@ def test_vjp_and_jvp_are_recorded() -> None:
     assert [float(tape.gradient(each, x)) for each in (value, slope, moved)] == [12.0, 12.0, 24.0]
 
 
-def test_what_a_trace_closes_over_is_refused() -> None:
-    """A watched array that became a literal of a trace would have no gradient; unwatched it is one."""
+def test_what_a_trace_closes_over() -> None:
+    """An array that a function closes over is one more argument of its program, and has a gradient if it is watched."""
     x, w = tl.asarray(2.0), tl.asarray(5.0)
     scaled = tl.function(lambda x: x * w)
     with tl.Tape() as tape:
@@ -340,8 +340,8 @@ def test_what_a_trace_closes_over_is_refused() -> None:
         assert float(tape.gradient(scaled(x), x)) == 5.0
     with tl.Tape() as tape:
         tape.watch((x, w))
-        with pytest.raises(tl.Usage, match="closes over an array that a tape watches"):
-            scaled(x)
+        y = scaled(x) * w
+    assert list(map(float, tape.gradient(y, (x, w)))) == [25.0, 20.0]
 
 
 def test_a_call_that_draws_is_refused() -> None:

@@ -348,15 +348,17 @@ def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
         assert said in caught.value.message or function is not narrow
 
 
-def test_methods_are_written_outside() -> None:
-    """A function of the program is no method: asked for on an instance, it says where to write it."""
+def test_methods_of_what_holds_nothing() -> None:
+    """A method is kept in its instance; where that has no place for it, it says where to write it."""
 
     class Holder:
+        __slots__ = ()
+
         @tl.function
         def twice(self, n):  # type: ignore[no-untyped-def]
             return n + n
 
-    with pytest.raises(tl.Usage, match="twice cannot be a method") as caught:
+    with pytest.raises(tl.Usage, match="twice cannot be a method of a class with __slots__") as caught:
         Holder().twice(3)
     assert caught.value.hint == "define it outside of the class and call twice(instance, ...)"
     assert isinstance(Holder.twice, tl.Function)
