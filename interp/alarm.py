@@ -77,14 +77,20 @@ class Interrupt:
         self.pressed = True
 
 
-_elsewhere: dict[int, Interrupt] = {}
-"""What `interrupt` presses, by thread."""
+_running: dict[int, Interrupt] = {}
+"""What ends the run that goes on in a thread, by the thread's identity."""
+
+
+def is_interrupted() -> bool:
+    """Whether the run that goes on in this thread is to end: what waits within one of its steps asks for it."""
+    running = _running.get(threading.get_ident())
+    return running is not None and running.pressed
 
 
 def interrupt(thread: int) -> None:
     """What Ctrl-C is to the main thread, for the one of this identity: it ends what goes on there between two steps,
     or else by KeyboardInterrupt."""
-    running = _elsewhere.get(thread)
+    running = _running.get(thread)
     if running is not None and not running.pressed:
         running.pressed = True
     else:
@@ -96,25 +102,33 @@ def interruptible() -> Iterator[Interrupt]:
     """While this lasts, Ctrl-C is noted. Only the main thread gets it, and only where nobody else has claimed it;
     another thread has `interrupt`."""
     interrupt = Interrupt()
-    before: Any = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread():
-        thread = threading.get_ident()
-        outer, _elsewhere[thread] = _elsewhere.get(thread), interrupt
-        try:
+        with _registered(interrupt):
             yield interrupt
-        finally:
-            del _elsewhere[thread]
-            if outer is not None:
-                _elsewhere[thread] = outer
         return
+    before: Any = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:
         yield interrupt
         return
     signal.signal(signal.SIGINT, interrupt.press)
     try:
-        yield interrupt
+        with _registered(interrupt):
+            yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _registered(interrupt: Interrupt) -> Iterator[None]:
+    """While this lasts, this is what ends what goes on in this thread."""
+    thread = threading.get_ident()
+    outer, _running[thread] = _running.get(thread), interrupt
+    try:
+        yield
+    finally:
+        del _running[thread]
+        if outer is not None:
+            _running[thread] = outer
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Annotations: what a Python function says of its parameters and results.
 
-Owns the reading of signatures. Annotations nest as values do: tuples, TypedDicts, NamedTuples and dataclasses.
+Owns the reading of signatures. Annotations nest as values do: tuples, dicts, TypedDicts, NamedTuples and dataclasses.
 """
 
 from __future__ import annotations
@@ -213,6 +213,11 @@ def _written(annotation: object) -> str:
 
 def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
     """The class and the parts of a nested annotation; None for any other."""
+    if isinstance(annotation, dict):
+        wrong = [key for key in annotation if type(key) is not str]
+        if wrong:
+            raise Usage("the keys of a dict are not all strings", required="strings", got=repr(wrong[0]))
+        return dict, annotation
     if isinstance(annotation, tuple) or (get_origin(annotation) is tuple and ... not in get_args(annotation)):
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}

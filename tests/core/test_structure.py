@@ -254,6 +254,7 @@ class Typed(NamedTuple):
 @pytest.mark.parametrize(
     ("annotation", "said"),
     [
+        ({"n": tl.int64, "a": (tl.bool, {"x": float})}, "{n: int64, a: (bool, {x: float64})}"),
         (tl.int64, "int64"),
         (tuple[tl.int64, tl.float64], "(int64, float64)"),
         ((tl.int64, (tl.bool,)), "(int64, (bool,))"),
@@ -346,6 +347,7 @@ class Lost:
         (tuple[str], "not a type"),
         (list[tl.int64], "not a type"),
         (dict[str, tl.int64], "not a type"),
+        ({"n": tl.int64, 1: tl.int64}, "the keys of a dict are not all strings.*\n.*\n.*got: 1"),
         (Partial, "a dict of a program has all its keys"),
         (Tree, "Tree contains itself"),
         (Lost, "the annotations of Lost cannot be read"),

@@ -1,0 +1,1 @@
+"""Queues between threads, and between those and programs."""

@@ -1,0 +1,81 @@
+"""Feeding a queue: producers in threads of their own, while something else consumes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from ...core.errors import Usage
+from ...core.frontend.source import here
+from ...core.frontend.tracing import current
+from .elements import whole
+from .queue import Queue
+from .waiting import QueueClosed
+
+
+def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> AbstractContextManager[Queue]:
+    """While this lasts, so many threads put what an iterable gives into a queue; at its end they close it.
+
+    They ask for elements one at a time, so that any generator will do; only one thread keeps the order. What they
+    raise is raised where the queue is drained. Where the `with` ends first, the queue is closed, and the threads end
+    as soon as the iterable has given what it is at.
+
+    >>> import tagloom as tl
+    >>> with tl.feeding(tl.FIFOQueue(2, tl.int64), (n * n for n in range(5))) as queue:
+    ...     print(sum(int(n) for n in queue))
+    30
+    """
+    if current() is not None:
+        raise Usage("feeding is for Python, and not for programs", where=here(), hint="put the call inside of it")
+    producer = _Producer(queue, iter(elements), whole("how many threads", threads, 1))
+    return _fed(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])
+
+
+@contextmanager
+def _fed(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator[Queue]:
+    for thread in threads:
+        thread.start()
+    try:
+        yield queue
+    finally:
+        queue.close(cancel=True)
+        for thread in threads:
+            thread.join()
+
+
+class _Producer:
+    """What the threads share: where the elements come from, and how many of them are still at work."""
+
+    def __init__(self, queue: Queue, source: Iterator[Any], threads: int) -> None:
+        self._queue = queue
+        self._source = source
+        self._lock = threading.Lock()
+        self._at_work = threads
+
+    def run(self) -> None:
+        try:
+            while self._produce():
+                pass
+        except BaseException as error:
+            self._queue.fail(error)
+        finally:
+            with self._lock:
+                self._at_work -= 1
+                is_last = not self._at_work
+            if is_last:
+                self._queue.close()
+
+    def _produce(self) -> bool:
+        """Put the next element into the queue; whether there may be more."""
+        with self._lock:
+            try:
+                element = next(self._source)
+            except StopIteration:
+                return False
+        try:
+            self._queue.enqueue(element)
+        except QueueClosed:
+            return False
+        return True

@@ -1,0 +1,304 @@
+"""Queues: between threads of Python, and between those and programs.
+
+A queue is an object of Python's. Outside of a trace its methods do what they say at once; in one they become callbacks,
+effects in program order. What a queue cannot give is a trap there, with the words that it raises here.
+
+Elements that arrive stand in order; each one that leaves is drawn from the `least` that stand first. So what a queue
+gives depends on the order of what comes and on the seed, and not on when it comes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.errors import Usage, counted
+from ...core.frontend.acts import callback
+from ...core.frontend.concrete import Concrete
+from ...core.frontend.source import here
+from ...core.frontend.structure import Form, compared, flatten, leaf_names, unflatten
+from ...core.frontend.tracing import current, number_of
+from ...core.mix import splitmix64
+from ...core.ops.random import bounded
+from ...core.types import Type
+from ...core.value import Value, admit
+from .elements import Element, admitted, element_form, literal_of, stacked, whole
+from .waiting import QueueClosed, Wait
+
+
+class Queue:
+    """What queues have in common; `FIFOQueue` and `ShuffleQueue` make them. Threads may share one."""
+
+    def __init__(self, capacity: int, least: int, type: Any, seed: int) -> None:
+        self.capacity = whole("the capacity of a queue", capacity, 1)
+        self.least = whole("the least that a queue draws from", least, 1)
+        if self.least > self.capacity:
+            raise Usage(
+                "a queue cannot hold what it is to draw from",
+                where=here(),
+                required=f"a capacity of {least} at least",
+                got=capacity,
+            )
+        self.form = element_form(type)
+        self._seed = whole("a seed", seed, 0)
+        self._arrived: deque[Element] = deque()
+        self._first: list[Element] = []
+        """Of those that arrived, the first: what is drawn from."""
+        self._drawn = 0
+        self._entering = 0
+        """How many elements wait for a place, which they get even if the queue is closed meanwhile."""
+        self._is_closed = False
+        self._is_cancelled = False
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+        self._tickets: dict[int, Element] = {}
+        """Elements that a program has taken, and of which it has not got all leaves yet."""
+        self._ticket = itertools.count()
+
+    def __repr__(self) -> str:
+        ending = "closed" if self._is_closed else "open"
+        return f"<{type(self).__name__} of {self.form}: {self._held} of {self.capacity}, {ending}>"
+
+    def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
+        """Put an element at the end, as soon as there is a place.
+
+        Raises Usage where it is not of the queue's type, QueueClosed where the queue is closed, and QueueTimeout
+        where there is no place in `timeout` seconds.
+        """
+        leaves = self._leaves(element, self.form.types)
+        self._do(partial(self._put, timeout), *leaves, returns=_DONE)
+
+    def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
+        """Put the elements of a batch, in order: each leaf has one axis more, the first, along which they are.
+
+        Each goes in as soon as there is a place, so that they may be among those of other threads, and where this
+        raises as `enqueue` does some may be in.
+        """
+        leaves = self._leaves(batch, self._of_many(None))
+        self._do(partial(self._put_many, timeout), *leaves, returns=_DONE)
+
+    def dequeue(self, *, timeout: float | None = None) -> Any:
+        """Take an element, as soon as there is one to give; its leaves are arrays of tagloom's.
+
+        Raises QueueClosed where the queue is closed and drained, QueueTimeout where there is nothing to give in
+        `timeout` seconds, and what a producer raised that `feeding` runs, after all that came before.
+        """
+        return self._given(lambda: self._take(1, timeout)[0], self.form)
+
+    def dequeue_many(self, n: int, /, *, timeout: float | None = None) -> Any:
+        """Take n elements at once, as soon as there are so many to give, as a batch: along the first axis of each leaf.
+
+        Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
+        """
+        count = whole("how many elements are taken", n, 1)
+        most = self.capacity - self.least + 1
+        if count > most:
+            raise Usage("a queue never has so many to give at once", where=here(), required=f"{most} at most", got=n)
+        unknown = [type_ for type_ in self.form.types if type_.shape is None or None in type_.shape]
+        if unknown:
+            raise Usage("elements of unknown shapes make no batch", where=here(), got=unknown[0])
+        types = self._of_many(count)
+        return self._given(lambda: stacked(self._take(count, timeout), types), Form(self.form.structure, types))
+
+    def close(self, *, cancel: bool = False) -> None:
+        """Let no more elements in. What is in can be taken, and what waits for a place gets in, or is refused if
+        `cancel` says so. To close a closed queue is nothing."""
+        self._do(partial(self._end, cancel), returns=_DONE)
+
+    def size(self) -> Any:
+        """How many elements are in the queue, int64."""
+        return self._do(lambda: self._held, returns=_COUNT)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more elements are let in."""
+        return self._is_closed
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements, until the queue is closed and drained."""
+        if current() is not None:
+            hint = "write tl.while_loop(lambda ...: queue.size() > 0, ...), or a fixed number of dequeues"
+            raise Usage("a queue is no sequence while tagloom traces", where=here(), hint=hint)
+        while True:
+            try:
+                yield self.dequeue()
+            except QueueClosed as closed:
+                if closed is self._error:
+                    raise
+                return
+
+    def fail(self, error: BaseException) -> None:
+        """Close the queue because a producer raised this: who takes the last element left gets it next."""
+        with self._changed:
+            if self._error is None and not self._is_closed:
+                error.add_note("raised by a producer of this queue")
+                self._error = error
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _do(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
+        """At once, or in a trace as an effect of the program."""
+        return function(*operands) if current() is None else callback(function, *operands, returns=returns)
+
+    def _given(self, take: Callable[[], Element], form: Form) -> Any:
+        """What is taken, nested. A callback has one result: the first takes the element, and others have its leaves."""
+        if current() is None:
+            return unflatten(form.structure, map(Concrete, take()))
+        if len(form.types) == 1:
+            leaves = [callback(lambda: take()[0].value, returns=form.types[0])]
+        else:
+            ticket = callback(partial(self._hold, take), returns=_COUNT)
+            leaves = [
+                callback(partial(self._held_leaf, place), ticket, returns=type_)
+                for place, type_ in enumerate(form.types)
+            ]
+        return unflatten(form.structure, leaves)
+
+    def _of_many(self, count: int | None) -> tuple[Type, ...]:
+        """The types of the leaves of a batch."""
+        return tuple(
+            Type(type_.dtype, None if type_.shape is None else (count, *type_.shape)) for type_ in self.form.types
+        )
+
+    def _hold(self, take: Callable[[], Element]) -> int:
+        ticket = next(self._ticket)
+        self._tickets[ticket] = take()
+        return ticket
+
+    def _held_leaf(self, place: int, ticket: int) -> Value:
+        element = self._tickets[ticket]
+        if place == len(element) - 1:
+            del self._tickets[ticket]
+        return element[place].value
+
+    def _leaves(self, value: Any, types: Sequence[Type]) -> list[Any]:
+        """The leaves of a value that nests as elements do, of these types; raises Usage for any other."""
+        leaves, structure = flatten(value)
+        if structure != self.form.structure:
+            required, got = compared(self.form.structure, structure)
+            raise Usage("this is no element of the queue", where=here(), required=required, got=got)
+        return leaves if current() is None else self._admitted(map(number_of, leaves), types)
+
+    def _admitted(self, leaves: Iterable[Any], types: Sequence[Type]) -> list[Any]:
+        names = leaf_names(self.form.structure, "element")
+        return [admitted(*each) for each in zip(names, leaves, types, strict=True)]
+
+    def _put(self, timeout: float | None, *leaves: Any) -> bool:
+        element = tuple(map(literal_of, self._admitted(leaves, self.form.types)))
+        with self._changed:
+            self._enter(element, Wait("had no place", timeout))
+        return True
+
+    def _put_many(self, timeout: float | None, *leaves: Any) -> bool:
+        batch = [np.asarray(leaf) for leaf in self._admitted(leaves, self._of_many(None))]
+        sizes = sorted({len(leaf) for leaf in batch})
+        if len(sizes) > 1:
+            got = " and ".join(map(str, sizes))
+            raise Usage("the leaves of a batch have different sizes", where=here(), required="as many rows", got=got)
+        wait = Wait("had no place", timeout)
+        for row in zip(*batch, strict=True):
+            element = tuple(literal_of(admit(leaf, type_)) for leaf, type_ in zip(row, self.form.types, strict=True))
+            with self._changed:
+                self._enter(element, wait)
+        return True
+
+    def _enter(self, element: Element, wait: Wait) -> None:
+        if self._is_closed:
+            raise QueueClosed("the queue is closed, and takes no more elements", where=here())
+        self._entering += 1
+        try:
+            wait.until(self._changed, lambda: self._held < self.capacity or self._is_cancelled)
+            if self._is_cancelled:
+                raise QueueClosed("the queue was closed while an element waited for a place", where=here())
+            self._arrived.append(element)
+        finally:
+            self._entering -= 1
+            self._changed.notify_all()
+
+    def _take(self, count: int, timeout: float | None) -> list[Element]:
+        with self._changed:
+            what = "gave no element" if count == 1 else f"gave no {count} elements"
+            Wait(what, timeout).until(self._changed, lambda: self._can_give(count))
+            if self._held < count:
+                raise self._error or self._drained(count)
+            taken = [self._draw() for _ in range(count)]
+            self._changed.notify_all()
+            return taken
+
+    def _can_give(self, count: int) -> bool:
+        """Whether that many are here, each drawn from enough; or else, whether no more will come."""
+        no_more = self._is_closed and (not self._entering or self._is_cancelled)
+        return no_more or self._held >= self.least + count - 1
+
+    def _draw(self) -> Element:
+        while self._arrived and len(self._first) < self.least:
+            self._first.append(self._arrived.popleft())
+        at = bounded(splitmix64(self._seed, self._drawn), len(self._first))
+        self._drawn += 1
+        self._first[at], self._first[-1] = self._first[-1], self._first[at]
+        return self._first.pop()
+
+    def _end(self, cancel: bool) -> bool:
+        with self._changed:
+            self._is_closed = True
+            self._is_cancelled |= cancel
+            self._changed.notify_all()
+        return True
+
+    @property
+    def _held(self) -> int:
+        return len(self._first) + len(self._arrived)
+
+    def _drained(self, count: int) -> QueueClosed:
+        if not self._held:
+            return QueueClosed("the queue is closed and drained", where=here())
+        left = counted(self._held, "element")
+        return QueueClosed(f"the queue is closed, and has {left} left", where=here(), required=count)
+
+
+class FIFOQueue(Queue):
+    """A queue that gives first what came first.
+
+    `capacity` says how many elements it holds, and `type` of which type they are: a dtype, tl.Array[...], or such in
+    tuples, dicts, named tuples or dataclasses. Who puts one more waits for a place; who takes waits for an element.
+
+    >>> import tagloom as tl
+    >>> queue = tl.FIFOQueue(10, {"x": tl.Array[tl.float64, 2], "label": tl.int64})
+    >>> queue.enqueue({"x": [0.5, 1.5], "label": 3})
+    >>> queue.close()
+    >>> queue.dequeue()["x"], queue
+    (asarray([0.5, 1.5], dtype=float64), <FIFOQueue of {x: float64[2], label: int64}: 0 of 10, closed>)
+    """
+
+    def __init__(self, capacity: int, type: Any) -> None:
+        super().__init__(capacity, 1, type, 0)
+
+
+class ShuffleQueue(Queue):
+    """A queue that gives a random one of the `least` elements that came first and are still there.
+
+    Until it is closed it gives nothing while it has fewer than `least`. The k-th draw depends on `seed` and k alone,
+    so one producer and one seed give one order, whatever the threads do. A capacity above `least` lets producers go
+    ahead, and does not change the order.
+
+    >>> import tagloom as tl
+    >>> queue = tl.ShuffleQueue(8, 4, tl.int64, seed=1)
+    >>> queue.enqueue_many(range(8))
+    >>> queue.close()
+    >>> [int(x) for x in queue]
+    [1, 3, 2, 0, 4, 5, 7, 6]
+    """
+
+    def __init__(self, capacity: int, least: int, type: Any, seed: int = 0) -> None:
+        super().__init__(capacity, least, type, seed)
+
+
+_DONE = Type(dtypes.bool)
+_COUNT = Type(dtypes.int64)

@@ -1,0 +1,418 @@
+"""Queues: the laws, queues that break them, elements that nest, programs that use them, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from pytest import MonkeyPatch
+from queue_laws import (
+    STEPS,
+    Made,
+    closing_violations,
+    drained,
+    order_violations,
+    queues,
+    step_violations,
+    thread_violations,
+)
+from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.structure import flatten
+from tagloom.interp.queues.queue import Queue
+from tagloom.interp.queues.waiting import Wait
+
+ENGINES = ("reference", "fast", "compiled")
+MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))
+
+
+@given(queues(), STEPS)
+@settings(max_examples=150)
+def test_steps(made: Made, steps: Any) -> None:
+    """A queue takes elements up to its capacity, and gives one of the first `least`; it says timeout where it would
+    wait, and closed where that would be in vain."""
+    assert list(step_violations(made, steps)) == []
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_the_order_is_that_of_the_seed(made: Made) -> None:
+    """One producer and one seed give one order, whatever the threads do; with `least` 1 it is the producer's."""
+    assert list(order_violations(made)) == []
+    order = drained(made, 24, (0.0,))
+    assert (order == sorted(order)) == (made.least == 1)
+
+
+def test_another_seed_is_another_order() -> None:
+    """Seeds give different permutations, and all of them come."""
+    orders = {tuple(drained(Made(3, 3, seed), 3, (0.0,))) for seed in range(60)}
+    assert len(orders) == 6
+
+
+@pytest.mark.parametrize("made", MADE, ids=str)
+def test_nothing_is_lost_or_doubled(made: Made) -> None:
+    """With four producers and four consumers all elements come out once, in the order of each producer if fifo."""
+    assert list(thread_violations(made)) == []
+
+
+def test_who_waits_when_the_queue_is_closed() -> None:
+    """An element that waits for a place then gets in, or is refused where that is said."""
+    assert list(closing_violations()) == []
+
+
+def last_in_first_out(patch: MonkeyPatch) -> None:
+    patch.setattr(Queue, "_draw", lambda queue: queue._arrived.pop())
+
+
+def drawn_from_all(patch: MonkeyPatch) -> None:
+    """Draws from all that happen to be there."""
+    draw = Queue._draw
+
+    def other(queue: Any) -> Any:
+        least, queue.least = queue.least, queue.capacity
+        taken = draw(queue)
+        queue.least = least
+        return taken
+
+    patch.setattr(Queue, "_draw", other)
+
+
+def kept(patch: MonkeyPatch) -> None:
+    """Every third element stays."""
+    draw = Queue._draw
+
+    def other(queue: Any) -> Any:
+        taken = draw(queue)
+        if queue._drawn % 3 == 0:
+            queue._first.append(taken)
+        return taken
+
+    patch.setattr(Queue, "_draw", other)
+
+
+def given_too_early(patch: MonkeyPatch) -> None:
+    patch.setattr(Queue, "_can_give", lambda queue, count: queue._is_closed or queue._held >= count)
+
+
+def drained_too_early(patch: MonkeyPatch) -> None:
+    """Forgets who waits for a place."""
+    patch.setattr(Queue, "_can_give", lambda queue, n: queue._is_closed or queue._held >= queue.least + n - 1)
+
+
+def too_full(patch: MonkeyPatch) -> None:
+    until = Wait.until
+    patch.setattr(Wait, "until", lambda wait, *rest: None if "place" in wait._what else until(wait, *rest))
+
+
+def open_for_ever(patch: MonkeyPatch) -> None:
+    patch.setattr(Queue, "_end", lambda queue, cancel: True)
+
+
+TWINS = (last_in_first_out, drawn_from_all, kept, given_too_early, drained_too_early, too_full, open_for_ever)
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
+def test_broken_queues_are_caught(twin: Any, monkeypatch: MonkeyPatch) -> None:
+    """A queue that does one thing otherwise breaks a law."""
+
+    def violations() -> Iterator[str]:
+        made, enter = Made(4, 2, 1), [("enqueue", 1)]
+        yield from step_violations(made, enter)
+        yield from step_violations(made, enter * 5)
+        yield from step_violations(made, [*enter, ("dequeue", 1)])
+        yield from step_violations(made, [*enter * 4, *[("dequeue", 1)] * 3])
+        yield from step_violations(made, [("close", 0), *enter])
+        yield from step_violations(Made(4, 1, 0), [*enter * 3, *[("dequeue", 1)] * 3])
+        yield from closing_violations()
+
+    assert list(violations()) == []
+    twin(monkeypatch)
+    assert next(violations(), None) is not None
+
+
+class Point(NamedTuple):
+    x: tl.float32
+    y: tl.Array[tl.int64, 2]
+
+
+@dataclass(frozen=True)
+class Pair:
+    left: Point
+    right: tl.bool
+
+
+NESTED = [
+    (tl.uint8, 7),
+    (tl.Array[tl.float64, None], [1.0, float("nan")]),
+    ((tl.bool, {"b": tl.int8, "a": (tl.float64,)}), (True, {"a": (0.5,), "b": 3})),
+    (Pair, Pair(Point(1.5, np.array([1, 2])), False)),
+]
+
+
+@pytest.mark.parametrize(("type_", "element"), NESTED, ids=str)
+def test_elements_nest(type_: Any, element: Any) -> None:
+    """What comes out nests as what went in, and its leaves are arrays of tagloom's, of the types of the queue."""
+    queue = tl.FIFOQueue(2, type_)
+    queue.enqueue(element)
+    assert queue.size() == 1
+    given = queue.dequeue()
+    leaves, structure = flatten(given)
+    wanted, form = flatten(element)
+    assert structure == form and all(isinstance(leaf, Concrete) for leaf in leaves)
+    for leaf, original, type_ in zip(leaves, wanted, queue.form.types, strict=True):
+        assert leaf.dtype is type_.dtype and np.array_equal(leaf, original, equal_nan=leaf.dtype.kind == "f")
+
+
+def test_elements_do_not_change() -> None:
+    """An array that is changed after it was put in is in the queue as it was."""
+    queue, array = tl.FIFOQueue(1, tl.Array[tl.int64, 2]), np.array([1, 2])
+    queue.enqueue(array)
+    array[0] = 9
+    assert np.asarray(queue.dequeue()).tolist() == [1, 2]
+
+
+def test_batches() -> None:
+    """`enqueue_many` takes a batch apart along the first axis, and `dequeue_many` puts one together."""
+    queue = tl.FIFOQueue(6, {"x": tl.Array[tl.float32, 2], "n": tl.int64})
+    x, n = np.arange(10, dtype=np.float32).reshape(5, 2), np.arange(5)
+    queue.enqueue_many({"x": x, "n": n})
+    batch, rest = queue.dequeue_many(3), queue.dequeue_many(2)
+    assert np.array_equal(np.concatenate([batch["x"], rest["x"]]), x) and batch["x"].dtype is tl.float32
+    assert np.array_equal(np.concatenate([batch["n"], rest["n"]]), n)
+
+
+def test_a_closed_queue_keeps_what_makes_no_batch() -> None:
+    """Two elements are no batch of three: they stay, and can be taken one by one."""
+    queue = tl.FIFOQueue(5, tl.int64)
+    queue.enqueue_many([1, 2])
+    queue.close()
+    with pytest.raises(tl.QueueClosed, match="the queue is closed, and has 2 elements left"):
+        queue.dequeue_many(3)
+    assert list(map(int, queue)) == [1, 2]
+    with pytest.raises(tl.QueueClosed, match="the queue is closed and drained"):
+        queue.dequeue()
+    with pytest.raises(tl.QueueClosed, match="takes no more elements"):
+        queue.enqueue(1)
+
+
+def test_timeouts() -> None:
+    """A wait ends when its time is over: one for a place, one for an element, one for a batch as a whole."""
+    queue = tl.FIFOQueue(2, tl.int64)
+    begun = time.monotonic()
+    with pytest.raises(tl.QueueTimeout, match=r"the queue gave no element within 0\.1 s") as late:
+        queue.dequeue(timeout=0.1)
+    assert isinstance(late.value, TimeoutError) and isinstance(late.value, tl.Exhausted)
+    with pytest.raises(tl.QueueTimeout, match="had no place"):
+        queue.enqueue_many([1, 2, 3], timeout=0.1)
+    assert queue.size() == 2 and 0.2 <= time.monotonic() - begun < 2
+    for wrong in (-1, "1", float("nan")):
+        with pytest.raises(tl.Usage, match="this is no timeout"):
+            queue.dequeue(timeout=wrong)
+
+
+REFUSED = [
+    (lambda: tl.FIFOQueue(0, tl.int64), "an integer from 1 up"),
+    (lambda: tl.FIFOQueue(1.5, tl.int64), "got: 1.5"),
+    (lambda: tl.FIFOQueue(1, "int64"), "not a type"),
+    (lambda: tl.FIFOQueue(1, ()), "elements without leaves"),
+    (lambda: tl.FIFOQueue(1, {1: tl.int64}), "keys of a dict are not all strings"),
+    (lambda: tl.FIFOQueue(1, tl.Cells[tl.int64]), "cells do not leave the program"),
+    (lambda: tl.ShuffleQueue(3, 4, tl.int64), "a capacity of 4 at least"),
+    (lambda: tl.ShuffleQueue(3, 2, tl.int64, seed=-1), "a seed is a number"),
+    (lambda: tl.ShuffleQueue(3, 2, tl.int64).dequeue_many(3), "required: 2 at most"),
+    (lambda: tl.FIFOQueue(3, tl.Array[tl.int64, None]).dequeue_many(2), "elements of unknown shapes make no batch"),
+    (lambda: tl.FIFOQueue(3, tl.int64).enqueue((1, 2)), "this is no element of the queue"),
+    (lambda: tl.FIFOQueue(3, (tl.int64, tl.int8)).enqueue((1, 300)), "element_1: this integer does not fit into int8"),
+    (lambda: tl.FIFOQueue(3, tl.Array[tl.int64, 2]).enqueue([1, 2, 3]), r"required: int64\[2\]"),
+    (lambda: tl.FIFOQueue(3, tl.int64).enqueue_many(1), "element: a value of the wrong type"),
+    (lambda: tl.FIFOQueue(3, (tl.int64, tl.int64)).enqueue_many(([1], [1, 2])), "got: 1 and 2"),
+    (lambda: tl.feeding(tl.FIFOQueue(3, tl.int64), [], threads=0), "how many threads"),
+]
+
+
+@pytest.mark.parametrize(("act", "said"), REFUSED, ids=[said for _, said in REFUSED])
+def test_refused(act: Any, said: str) -> None:
+    """What makes no sense is a Usage, at the line that says it."""
+    with pytest.raises(tl.Usage) as refused:
+        act()
+    assert refused.match(said) and "test_queues.py" in str(refused.value.where)
+
+
+def test_programs_take_and_give() -> None:
+    """In a tl.function a queue's methods are effects in program order, nested elements and batches included."""
+    source = tl.FIFOQueue(8, {"x": tl.Array[tl.float64, 2], "n": tl.int64})
+    target = tl.FIFOQueue(8, (tl.float64, tl.int64))
+
+    @tl.function
+    def step(k: tl.float64) -> tl.int64:
+        first, second = source.dequeue(), source.dequeue()
+        target.enqueue((k * tl.sum(first["x"]), second["n"]))
+        batch = source.dequeue_many(2)
+        target.enqueue_many((tl.sum(batch["x"], axis=1), batch["n"] + 1))
+        return 10 * source.size() + target.size()
+
+    for engine in ENGINES:
+        for n in range(5):
+            source.enqueue({"x": [n, n + 0.5], "n": n})
+        out = step.run(2.0, engine=engine)
+        assert (out.status, out.value) == ("Returned", 13)
+        assert [float(x) for _ in range(3) for x in target.dequeue()] == [1.0, 1, 4.5, 3, 6.5, 4]
+        source.dequeue()
+
+
+def test_drained_is_a_trap() -> None:
+    """A program that takes from a closed and drained queue traps with these words, after all that came before."""
+    queue, lines = tl.FIFOQueue(3, tl.int64), list[str]()
+
+    @tl.function
+    def total(n: tl.int64) -> tl.int64:
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + queue.dequeue()), 0, 0)[1]
+
+    queue.enqueue_many([1, 2, 3])
+    queue.close()
+    assert total(2) == 3
+    for engine in ENGINES:
+        out = total.run(2, engine=engine, world=tl.World(lines.append))
+        assert out.status == "Trapped" and "raised QueueClosed: the queue is closed and drained" in str(out.error)
+    with pytest.raises(tl.Trap, match="closed and drained"):
+        total(1)
+
+
+def test_programs_wait_for_threads() -> None:
+    """A program waits within a firing until another thread has put something in, and a loop of a program may feed
+    one of Python."""
+    there, back = tl.FIFOQueue(1, tl.int64), tl.FIFOQueue(1, tl.int64)
+
+    @tl.function
+    def twice(n: tl.int64) -> tl.int64:
+        def body(i: Any) -> Any:
+            back.enqueue(2 * there.dequeue())
+            return i + 1
+
+        return tl.while_loop(lambda i: i < n, body, 0)[0]
+
+    machine = threading.Thread(target=twice, args=(20,), daemon=True)
+    machine.start()
+    with tl.feeding(there, range(20)):
+        assert [int(back.dequeue(timeout=10)) for _ in range(20)] == [2 * n for n in range(20)]
+    machine.join()
+
+
+def test_programs_refuse_what_has_another_dtype() -> None:
+    """That is seen when the function is traced; sizes are seen when it runs."""
+    queue = tl.FIFOQueue(3, tl.Array[tl.float64, 2])
+
+    @tl.function
+    def put(x: tl.Array[tl.float64, None]) -> tl.int64:
+        queue.enqueue(x)
+        return 1
+
+    @tl.function
+    def wrong(x: tl.Array[tl.int64, 2]) -> tl.int64:
+        queue.enqueue(x)
+        return 1
+
+    @tl.function
+    def walk(x: tl.int64) -> tl.int64:
+        return sum(queue)
+
+    with pytest.raises(tl.Usage, match=r"element: a value of the wrong type"):
+        wrong([1, 2])
+    with pytest.raises(tl.Usage, match="a queue is no sequence while tagloom traces"):
+        walk(1)
+    assert put([1.0, 2.0]) == 1
+    with pytest.raises(tl.Trap, match="element: a value of the wrong type"):
+        put([1.0])
+
+
+def test_gradients_of_what_is_taken() -> None:
+    """What comes out of a queue is a constant; it is taken once, in the forward pass."""
+    queue = tl.FIFOQueue(3, tl.float64)
+    queue.enqueue_many([2.0, 5.0])
+    loss = tl.function(lambda w: (w * queue.dequeue()) ** 2)
+    assert tl.grad(loss)(3.0) == 2 * 3.0 * 2.0**2 and queue.size() == 1
+
+
+def failing(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise ValueError("the file ends early")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -> None:
+    """The consumer gets what came before, then the error itself, with a note; each time it asks."""
+    got = []
+    with tl.feeding(tl.FIFOQueue(2, tl.int64), failing(5), threads=threads) as queue:
+        with pytest.raises(ValueError, match="ends early") as raised:
+            for each in queue:
+                got.append(int(each))
+        assert sorted(got) == list(range(5)) and raised.value.__notes__ == ["raised by a producer of this queue"]
+        with pytest.raises(ValueError, match="ends early"):
+            queue.dequeue()
+        take = tl.function(lambda: queue.dequeue())
+        with pytest.raises(tl.Trap, match="raised ValueError: the file ends early"):
+            take()
+
+
+def test_an_element_of_another_type_is_an_error_of_its_producer() -> None:
+    """It is said to who consumes, as any other."""
+    with (
+        tl.feeding(tl.FIFOQueue(2, tl.int64), [1, 2.5]) as queue,
+        pytest.raises(tl.Usage, match="element: a value of the wrong type"),
+    ):
+        list(queue)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_stages(threads: int) -> None:
+    """Queues feed queues; with one thread each in order, and with several all the same."""
+    with (
+        tl.feeding(tl.FIFOQueue(3, tl.int64), range(50), threads=threads) as numbers,
+        tl.feeding(tl.FIFOQueue(3, tl.int64), (n * n for n in numbers), threads=threads) as squares,
+    ):
+        given = [int(each) for each in squares]
+    assert (given if threads == 1 else sorted(given)) == [n * n for n in range(50)]
+
+
+def test_who_has_enough_leaves() -> None:
+    """A consumer that leaves early ends producers of endless elements, and their threads."""
+    before = threading.active_count()
+    with tl.feeding(tl.FIFOQueue(3, tl.int64), iter(int, 1), threads=3) as queue:
+        assert int(queue.dequeue()) == 0
+    assert threading.active_count() == before and queue.is_closed
+
+
+def test_programs_feed_no_threads() -> None:
+    """`feeding` in a trace would feed while it is traced."""
+
+    @tl.function
+    def wrong() -> tl.int64:
+        with tl.feeding(tl.FIFOQueue(1, tl.int64), [1]) as queue:
+            return queue.dequeue()
+
+    with pytest.raises(tl.Usage, match="feeding is for Python"):
+        wrong()
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
+    """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""
+    queue = tl.FIFOQueue(1, tl.int64)
+    take = tl.function(lambda: queue.dequeue())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            queue.dequeue(timeout=20) if engine is None else take.run(engine=engine)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    queue.enqueue(5)
+    assert take() == 5

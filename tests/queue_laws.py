@@ -1,0 +1,198 @@
+"""The laws of queues, as functions: what a queue must never do, step by step and with many threads at once."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import tagloom as tl
+from hypothesis import strategies as st
+from tagloom.interp.queues.queue import Queue
+
+
+class Made(NamedTuple):
+    """How a queue of integers was made."""
+
+    capacity: int
+    least: int
+    seed: int
+
+    def queue(self) -> Queue:
+        return tl.ShuffleQueue(self.capacity, self.least, tl.int64, self.seed)
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> Made:
+    capacity = draw(st.integers(1, 6))
+    return Made(capacity, draw(st.integers(1, capacity)), draw(st.integers(0, 3)))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.just(("enqueue", 1)),
+        st.tuples(st.just("enqueue_many"), st.integers(0, 3)),
+        st.just(("dequeue", 1)),
+        st.tuples(st.just("dequeue_many"), st.integers(1, 3)),
+        st.tuples(st.just("close"), st.booleans()),
+    ),
+    max_size=40,
+)
+
+
+def step_violations(made: Made, steps: Sequence[tuple[str, int]]) -> Iterator[str]:
+    """Which laws steps of one thread break, none of which waits: when a queue takes and gives, what, and its words."""
+    queue, there, following, is_closed = made.queue(), list[int](), 0, False
+    for word, number in steps:
+        if word == "close":
+            queue.close(cancel=bool(number))
+            is_closed = True
+        elif word.startswith("enqueue"):
+            new = list(range(following, following + number))
+            following += number
+            said, _ = _tried(lambda new=new, word=word: _put(queue, new, many=word == "enqueue_many"))
+            room = made.capacity - len(there)
+            wanted = None if not new else "QueueClosed" if is_closed else "QueueTimeout" if len(new) > room else None
+            there += [] if is_closed else new[:room]
+            if said != wanted:
+                yield f"{word} of {number} into {len(there)} of {made}: {said}, and not {wanted}"
+        else:
+            yield from _taken(queue, made, there, is_closed, number, many=word == "dequeue_many")
+        if queue.size() != len(there):
+            yield f"size {queue.size()} where {len(there)} are in"
+
+
+def _taken(queue: Queue, made: Made, there: list[int], is_closed: bool, count: int, *, many: bool) -> Iterator[str]:
+    if made.least + count - 1 > made.capacity:
+        return
+    before = len(there)
+    said, given = _tried(
+        lambda: list(map(int, queue.dequeue_many(count, timeout=0))) if many else [int(queue.dequeue(timeout=0))]
+    )
+    enough = before >= (count if is_closed else made.least + count - 1)
+    wanted = None if enough else "QueueClosed" if is_closed else "QueueTimeout"
+    if said != wanted:
+        yield f"{count} of {before} in {made}, closed: {is_closed}: {said}, and not {wanted}"
+    for each in given or []:
+        if each not in there[: made.least]:
+            yield f"{each} is not among the first {made.least} of {there}"
+        else:
+            there.remove(each)
+
+
+def _put(queue: Queue, new: list[int], *, many: bool) -> None:
+    if many:
+        queue.enqueue_many(tl.asarray(new, dtype=tl.int64), timeout=0)
+    else:
+        queue.enqueue(new[0], timeout=0)
+
+
+def _tried(act: Callable[[], Any]) -> tuple[str | None, Any]:
+    """The name of the error that this raises, or what it gives."""
+    try:
+        return None, act()
+    except tl.TagloomError as error:
+        return type(error).__name__, None
+
+
+def drained(made: Made, count: int, pauses: Sequence[float]) -> list[int]:
+    """What one thread gets that another one puts in, both with pauses in between."""
+    queue = made.queue()
+
+    def produce() -> None:
+        for number in range(count):
+            time.sleep(pauses[number % len(pauses)])
+            queue.enqueue(number)
+        queue.close()
+
+    producer = threading.Thread(target=produce, daemon=True)
+    producer.start()
+    given = []
+    for each in queue:
+        given.append(int(each))
+        time.sleep(pauses[-1 - len(given) % len(pauses)])
+    producer.join()
+    return given
+
+
+def order_violations(made: Made, count: int = 24) -> Iterator[str]:
+    """The order depends on the seed alone: not on who is faster, nor on how far producers may go ahead."""
+    orders = {
+        tuple(drained(made._replace(capacity=made.capacity + room), count, pauses))
+        for room in (0, 7)
+        for pauses in ((0.0,), (0.0, 0.001, 0.0), (0.0005, 0.0))
+    }
+    if len(orders) > 1:
+        yield f"{made} gives {len(orders)} orders"
+    for order in orders:
+        if sorted(order) != list(range(count)):
+            yield f"{made} gives {order}"
+
+
+def thread_violations(made: Made, producers: int = 4, consumers: int = 4, each: int = 60) -> Iterator[str]:
+    """Of what many put in, many get all, and nothing twice; of what one put in, no element overtakes by more than
+    `least` allows. The queue is closed while some still wait for a place."""
+    queue, got = made.queue(), [list[int]() for _ in range(consumers)]
+    entering = threading.Barrier(producers + 1)
+
+    def produce(who: int) -> None:
+        numbers = [who * each + number for number in range(each)]
+        for number in numbers[:-1]:
+            queue.enqueue(number)
+        entering.wait()
+        queue.enqueue(numbers[-1])
+
+    def consume(who: int) -> None:
+        for element in queue:
+            got[who].append(int(element))
+
+    running = [threading.Thread(target=produce, args=(who,), daemon=True) for who in range(producers)]
+    running += [threading.Thread(target=consume, args=(who,), daemon=True) for who in range(consumers)]
+    for thread in running:
+        thread.start()
+    entering.wait()
+    while any(thread.is_alive() for thread in running[:producers]):
+        time.sleep(0.0005)
+    queue.close()
+    for thread in running:
+        thread.join(10)
+        if thread.is_alive():
+            yield f"{made}: a thread waits for ever"
+            return
+    if sorted(itertools.chain(*got)) != list(range(producers * each)):
+        yield f"{made}: {producers * each} were put in, and {sum(map(len, got))} came out"
+    if made.least == 1:
+        for numbers in got:
+            for who in range(producers):
+                own = [number for number in numbers if number // each == who]
+                if own != sorted(own):
+                    yield f"{made}: {own} came out of order"
+
+
+def closing_violations(waiting: int = 3) -> Iterator[str]:
+    """What waits for a place when the queue is closed gets in, and what is drained is empty; or is refused."""
+    for cancel in (False, True):
+        queue, refused = tl.FIFOQueue(1, tl.int64), list[int]()
+        queue.enqueue(0)
+
+        def produce(number: int, queue: Any = queue, refused: list[int] = refused) -> None:
+            try:
+                queue.enqueue(number)
+            except tl.QueueClosed:
+                refused.append(number)
+
+        running = [threading.Thread(target=produce, args=(number,), daemon=True) for number in range(1, waiting + 1)]
+        for thread in running:
+            thread.start()
+        while queue._entering < waiting:
+            time.sleep(0.0005)
+        queue.close(cancel=cancel)
+        given = sorted(int(each) for each in queue)
+        queue.close(cancel=True)
+        for thread in running:
+            thread.join(10)
+        wanted = [0] if cancel else list(range(waiting + 1))
+        if given != wanted or len(refused) != waiting * cancel:
+            yield f"closed with cancel={cancel}: {given} came out, {refused} were refused"
