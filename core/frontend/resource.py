@@ -7,8 +7,9 @@ where it is assigned, as one more result. So programs with variables are program
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..types import Type
 
@@ -21,12 +22,28 @@ class Resource:
 
     name: str
     type: Type
-    value: Any
-    """The concrete array that it is now."""
+    held: Any
+    """The concrete array that it is now, unless it is new."""
     trainable: bool = False
     """Whether tapes watch it unasked."""
+    is_new: bool = False
+    """Whether it is a variable that nobody has used yet."""
     number: int = field(default_factory=lambda: next(_COUNT))
     """Resources are in the order in which they were made."""
+    first_use: ClassVar[Callable[[], object]]
+    """Set by `checkpoint`: gives new variables what was restored before they were there."""
+
+    @property
+    def value(self) -> Any:
+        """The concrete array that it is now."""
+        if self.is_new:
+            Resource.first_use()
+            self.is_new = False
+        return self.held
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.is_new, self.held = False, value
 
 
 class Held:

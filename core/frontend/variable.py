@@ -52,7 +52,7 @@ class Variable(Operators, Held):
             type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
             raise Usage("the name of a variable is an identifier", where=here(), got=repr(name))
-        self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f")
+        self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
         if region is not None:
             region.instance.trace.created(self._resource)
 

@@ -290,7 +290,7 @@ class ShuffleQueue(Queue):
 
     >>> import tagloom as tl
     >>> queue = tl.ShuffleQueue(8, 4, tl.int64, seed=1)
-    >>> queue.enqueue_many(range(8))
+    >>> queue.enqueue_many(list(range(8)))
     >>> queue.close()
     >>> [int(x) for x in queue]
     [1, 3, 2, 0, 4, 5, 7, 6]

@@ -1,0 +1,122 @@
+"""What people hold: a checkpoint of some objects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from ...core.errors import Usage
+from ...core.frontend.resource import Resource
+from ...core.frontend.source import here
+from ...core.frontend.tracing import current
+from ...core.frontend.variable import Variable
+from .edges import may_hold
+from .file import Node, read, write
+from .objects import check_named, found, leading_to_variables, name_of, variables
+from .restore import Report, Restoration
+
+
+class Checkpoint:
+    """The variables that some objects lead to, by attributes, keys of dicts, and positions in lists and tuples.
+
+    Raises Usage where something can hold no variable, as a number.
+
+    >>> import tagloom as tl, tempfile
+    >>> model = {"w": tl.Variable([1.0, 2.0]), "b": tl.Variable(0.5)}
+    >>> checkpoint = tl.Checkpoint(model=model)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     checkpoint.save(f"{folder}/model.safetensors")
+    ...     model["w"].assign([0.0, 0.0])
+    ...     report = checkpoint.restore(f"{folder}/model.safetensors")
+    >>> model["w"].value, report.restored
+    (asarray([1., 2.], dtype=float64), ('model.b', 'model.w'))
+    """
+
+    def __init__(self, **objects: Any) -> None:
+        for name, each in objects.items():
+            if not may_hold(each):
+                raise Usage(
+                    f"{name} can hold no variable",
+                    where=here(),
+                    required="a variable, or an object, dict or list that leads to some",
+                    got=repr(each)[:80],
+                    hint=f"write {name}=tl.Variable(...), and assign to it",
+                )
+        self._objects = objects
+        self._restoration: Restoration | None = None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what all variables hold to a file, whole or not at all: if it is interrupted, the old one stays.
+
+        Raises Usage where there are no variables, where one has no name, and where the file cannot be written.
+        """
+        refuse_traces("saved")
+        there = found(self._objects)
+        check_named(there)
+        names = {number: name_of(there, number) for number, _ in variables(there)}
+        if not names:
+            raise Usage("there are no variables to save", where=here(), hint="only what objects hold is found")
+        held = {names[number]: np.asarray(variable.value) for number, variable in variables(there)}
+        kept = {number: position for position, number in enumerate(leading_to_variables(there))}
+        nodes = [
+            Node(
+                {name: kept[target] for name, target in there[number].edges.items() if target in kept},
+                names.get(number),
+            )
+            for number in kept
+        ]
+        write(path, nodes, held)
+
+    def restore(self, path: str | os.PathLike[str]) -> Report:
+        """Assign to the variables what a file has for them, and say what did not match.
+
+        Variables that come later get theirs when they are first used, or by `complete()`, as long as this checkpoint
+        is kept. Raises Usage or Malformed, and assigns nothing, where the file is no whole checkpoint.
+        """
+        refuse_traces("restored")
+        check_named(found(self._objects))
+        self._restoration = Restoration(self._objects, read(path))
+        return self.complete()
+
+    def complete(self) -> Report:
+        """Look again: assign to the variables that came after `restore` what the file has for them, and say what has
+        not matched by now. Raises Usage where nothing was restored."""
+        refuse_traces("restored")
+        if self._restoration is None:
+            raise Usage("nothing was restored that could be completed", where=here(), hint="call restore(path) first")
+        return self._fill(self._restoration, lambda variable: True)
+
+    def fill_new(self) -> None:
+        """Assign to the variables that nobody has used yet what was restored for them."""
+        if self._restoration is not None:
+            self._fill(self._restoration, lambda variable: variable._resource.is_new)
+
+    def _fill(self, restoration: Restoration, may: Callable[[Variable], bool]) -> Report:
+        report = restoration.fill(may)
+        if report.only_in_file:
+            _incomplete.add(self)
+        else:
+            _incomplete.discard(self)
+        return report
+
+
+_incomplete: WeakSet[Checkpoint] = WeakSet()
+"""Those that were restored from files with something for variables that had not been there."""
+
+
+def _fill_new() -> None:
+    for checkpoint in list(_incomplete):
+        checkpoint.fill_new()
+
+
+def refuse_traces(what: str) -> None:
+    """Raises Usage in a trace, which knows no values."""
+    if current() is not None:
+        raise Usage(f"a checkpoint is {what} by Python, and not by programs", where=here(), hint="do it outside")
+
+
+Resource.first_use = staticmethod(_fill_new)

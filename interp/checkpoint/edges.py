@@ -1,0 +1,116 @@
+"""Named edges: what an object of Python's holds, and what each part is called there.
+
+Attributes have their names, parts of dicts their keys, parts of lists and tuples their positions. Functions, classes
+and modules are code, and hold no state; nothing of an object's own is run to look into it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterable, Iterator
+from types import (
+    BuiltinFunctionType,
+    EllipsisType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.frontend.concrete import Concrete
+from ...core.frontend.structure import is_named_tuple
+from ...core.frontend.variable import Variable
+from ..function import Function
+
+_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function)
+_VALUES = (NoneType, bool, int, float, complex, str, bytes, bytearray, range, EllipsisType, np.generic, np.ndarray)
+
+
+class Edges(NamedTuple):
+    """What an object holds: under names, in their order, and what has no name that a file could have."""
+
+    named: dict[str, object]
+    nameless: list[object]
+
+
+def edges(node: object) -> Edges:
+    """What leads away from an object.
+
+    >>> class Layer:
+    ...     def __init__(self):
+    ...         self.size, self.weights = 3, [[], []]
+    >>> edges(Layer())
+    Edges(named={'weights': [[], []]}, nameless=[])
+    >>> edges({"b": [], "a": {}, (1, 2): []})
+    Edges(named={'a': {}, 'b': []}, nameless=[(1, 2), []])
+    """
+    found = Edges({}, [])
+    if not may_hold(node) or isinstance(node, Variable):
+        return found
+    for name, part in (*_items(node), *_attributes(node)):
+        if not may_hold(part):
+            continue
+        if name is None or name in found.named or not _is_text(name):
+            found.nameless.append(part)
+        else:
+            found.named[name] = part
+    return found
+
+
+def may_hold(part: object) -> bool:
+    """Whether an object may be, or hold, a variable: what is plainly a value or code does not."""
+    return not isinstance(part, (*_VALUES, *_CODE, Concrete))
+
+
+def _items(node: Any) -> Iterator[tuple[str | None, object]]:
+    """The parts of what Python has for parts."""
+    if isinstance(node, dict):
+        items = list(node.items())
+        yield from _sorted((str(key), part) for key, part in items if type(key) in (str, int))
+        for key, part in items:
+            if type(key) not in (str, int):
+                yield from ((None, key), (None, part))
+    elif is_named_tuple(type(node)):
+        yield from zip(node._fields, node, strict=True)
+    elif isinstance(node, list | tuple | deque):
+        yield from ((str(position), part) for position, part in enumerate(list(node)))
+    elif isinstance(node, set | frozenset):
+        yield from ((None, part) for part in list(node))
+
+
+def _attributes(node: Any) -> Iterator[tuple[str, object]]:
+    own = list(vars(node).items()) if type(node).__dictoffset__ else []
+    yield from _sorted((name, part) for name, part in (*own, *_in_slots(node)) if type(name) is str)
+
+
+def _in_slots(node: Any) -> Iterator[tuple[str, object]]:
+    kind: Any = type(node)
+    for name, slot in _slots(kind):
+        try:
+            yield name, slot.__get__(node)
+        except AttributeError:
+            continue
+
+
+@functools.lru_cache(maxsize=1024)
+def _slots(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
+    return tuple(
+        (name, member)
+        for each in kind.__mro__
+        for name, member in vars(each).items()
+        if isinstance(member, MemberDescriptorType)
+    )
+
+
+def _sorted(parts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+    return sorted(parts, key=lambda part: part[0])
+
+
+def _is_text(name: str) -> bool:
+    """Whether UTF-8 can write a name: one with half a surrogate pair it cannot."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

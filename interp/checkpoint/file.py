@@ -1,0 +1,124 @@
+"""Checkpoints as files: safetensors, with the graph of objects as JSON in its `__metadata__`.
+
+The tensors have the paths of their variables for names, so that any reader of safetensors has use for them. Reading
+believes nothing: what does not fit is Malformed, with the file and the place in it, and no code is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.document.cursor import Cursor, form_of, head, parse
+from ...core.errors import Malformed, Usage
+from ...core.frontend.source import here
+from ...core.types import MOST_AXES
+from ...core.value import Literal, literal
+from .whole import write_whole
+
+KEY = "tagloom"
+"""Which metadata of a safetensors file are ours."""
+_DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64")
+"""What safetensors calls our dtypes."""
+
+
+class Node(NamedTuple):
+    """An object in a file: the numbers of those that its edges lead to, or the tensor of a variable."""
+
+    edges: Mapping[str, int]
+    tensor: str | None = None
+
+
+class Saved(NamedTuple):
+    """What a checkpoint has. The first node is the root."""
+
+    path: str
+    nodes: Sequence[Node]
+    tensors: Mapping[str, Literal]
+
+
+def write(path: str | os.PathLike[str], nodes: Sequence[Node], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write a checkpoint, whole or not at all; raises Usage where the file cannot be written."""
+    from safetensors.numpy import save  # not before it is used
+
+    forms = [{"edges": node.edges} if node.tensor is None else {"tensor": node.tensor} for node in nodes]
+    text = json.dumps(head("checkpoint", nodes=forms), separators=(",", ":"))
+    try:
+        write_whole(Path(path), save(dict(tensors), {KEY: text}))
+    except OSError as error:
+        raise Usage("this checkpoint cannot be written", where=here(), got=path, hint=error.strerror) from None
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """Read a checkpoint; raises Usage where there is no file that can be read, and Malformed where it is none."""
+    from safetensors import SafetensorError, safe_open
+
+    said = os.fspath(path)
+    try:
+        if not Path(said).is_file():
+            hint = "there is no such file" if not Path(said).exists() else "it is no file"
+            raise Usage("this checkpoint cannot be read", where=here(), got=said, hint=hint)
+        with safe_open(said, framework="np") as file:
+            nodes = _nodes(file.metadata() or {}, said, file.keys())
+            tensors = {name: _tensor(file, name, said) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    except OSError as error:
+        raise Usage("this checkpoint cannot be read", where=here(), got=said, hint=error.strerror) from None
+    except SafetensorError as error:
+        raise Malformed("this is no safetensors file, or not a whole one", where=said, got=error) from None
+    return Saved(said, nodes, tensors)
+
+
+def _nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[Node, ...]:
+    """The graph of objects; every tensor belongs to one variable."""
+    if KEY not in metadata:
+        hint = "safetensors.numpy.load_file reads its tensors"
+        raise Malformed("this is no checkpoint of tagloom", where=path, required=f"metadata {KEY}", hint=hint)
+    at = Cursor(parse(metadata[KEY], f"{path}: $"), f"{path}: $")
+    form_of(at, ("checkpoint",))
+    listed = at.fields("tagloom", "version", "nodes")[2]
+    nodes = listed.each(lambda node: _node(node, len(listed.raw())))
+    if not nodes or nodes[0].tensor is not None:
+        listed.refuse("a root, which has edges")
+    named = [node.tensor for node in nodes if node.tensor is not None]
+    if sorted(named) != sorted(tensors):
+        lost = next((name for name in named if name not in tensors or named.count(name) > 1), None)
+        got = next(name for name in tensors if name not in named) if lost is None else lost
+        listed.refuse("one node for each tensor of the file, and no other", f"tensor {got!r}")
+    return nodes
+
+
+def _node(at: Cursor, count: int) -> Node:
+    if "tensor" in at.record():
+        return Node({}, at.fields("tensor")[0].text())
+    (edges,) = at.fields("edges")
+    return Node({name: _number(target, count) for name, target in edges.items()})
+
+
+def _number(at: Cursor, count: int) -> int:
+    number = at.integer(0)
+    if number >= count:
+        at.refuse(f"the number of a node, below {count}")
+    return number
+
+
+def _tensor(file: Any, name: str, path: str) -> Literal:
+    kept = file.get_slice(name)
+    dtype, shape = kept.get_dtype(), kept.get_shape()
+    try:
+        if dtype not in _DTYPES or len(shape) > MOST_AXES:
+            raise ValueError
+        return literal(np.asarray(file.get_tensor(name)))
+    except ValueError:
+        got = f"{dtype} of {shape if len(shape) <= MOST_AXES else len(shape)} axes" if len(shape) > MOST_AXES else None
+        raise Malformed(
+            f"tensor {name!r} is none of tagloom's",
+            where=path,
+            required=f"one of {', '.join(_DTYPES)}, {MOST_AXES} axes at most",
+            got=got or f"{dtype}{shape}",
+        ) from None

@@ -1,0 +1,77 @@
+"""A folder with the last few checkpoints of some objects."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from pathlib import Path
+from typing import SupportsIndex
+
+from ...core.errors import Usage
+from ...core.frontend.source import here
+from .checkpoint import Checkpoint
+from .restore import Report
+
+_NAME = re.compile(r"step-(0|[1-9][0-9]*)\.safetensors")
+
+
+class CheckpointManager:
+    """The last `keep` checkpoints of `checkpoint`, in a folder, as files `step-NUMBER.safetensors`.
+
+    >>> import tagloom as tl, tempfile
+    >>> step = tl.Variable(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     manager = tl.CheckpointManager(tl.Checkpoint(step=step), folder, keep=2)
+    ...     for _ in range(3):
+    ...         step.assign_add(10)
+    ...         path = manager.save(step)
+    ...     step.assign(0)
+    ...     report = manager.restore_latest()
+    ...     int(step), [path.name for path in manager.paths]
+    (30, ['step-20.safetensors', 'step-30.safetensors'])
+    """
+
+    def __init__(self, checkpoint: Checkpoint, folder: str | os.PathLike[str], *, keep: int = 3) -> None:
+        if type(keep) is not int or keep < 1:
+            raise Usage("how many checkpoints are kept is a number", where=here(), required="1 or more", got=repr(keep))
+        self._checkpoint = checkpoint
+        self._folder = Path(folder)
+        self._keep = keep
+
+    @property
+    def paths(self) -> list[Path]:
+        """The checkpoints that are there, the latest last."""
+        numbered = [(int(found[1]), path) for path in self._files() if (found := _NAME.fullmatch(path.name))]
+        return [path for _, path in sorted(numbered)]
+
+    @property
+    def latest(self) -> Path | None:
+        """The checkpoint of the highest step, or None."""
+        return next(reversed(self.paths), None)
+
+    def save(self, step: SupportsIndex) -> Path:
+        """Save as the checkpoint of a step, an integer from 0, and delete the oldest ones. Raises Usage where there is
+        one of a later step, since that would stay the latest, and as `Checkpoint.save` does."""
+        number, latest = operator.index(step), self.latest
+        if number < 0:
+            raise Usage("this is no step", where=here(), required="an integer from 0 up", got=number)
+        path = self._folder / f"step-{number}.safetensors"
+        if latest is not None and int(_NAME.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
+            raise Usage("there is a checkpoint of a later step", where=here(), got=latest, hint="save elsewhere")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Usage("this folder cannot be made", where=here(), got=self._folder, hint=error.strerror) from None
+        self._checkpoint.save(path)
+        for old in self.paths[: -self._keep]:
+            old.unlink(missing_ok=True)
+        return path
+
+    def restore_latest(self) -> Report | None:
+        """Restore from the checkpoint of the highest step; None where there is none."""
+        latest = self.latest
+        return None if latest is None else self._checkpoint.restore(latest)
+
+    def _files(self) -> list[Path]:
+        return list(self._folder.iterdir()) if self._folder.is_dir() else []

@@ -1,0 +1,51 @@
+"""A process whose children save checkpoints until they are killed: `python checkpoint_writer.py PATH whole|torn`.
+
+It reads a number a line, forks a child that saves variables that all hold that number, then the next, and so on; says
+the child's process, and, once that is dead, says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import tagloom as tl
+from tagloom.interp.checkpoint import file
+
+SIZE = 20_000
+COUNT = 8
+
+
+def model(number: float) -> dict[str, tl.Variable]:
+    """Variables that hold one number; as a file they have more than a megabyte."""
+    return {f"w{place}": tl.Variable(np.full(SIZE, float(number))) for place in range(COUNT)}
+
+
+def write_torn(path: Path, data: bytes) -> None:
+    """What `write_whole` must not be."""
+    with path.open("wb") as opened:
+        opened.write(data)
+
+
+def save_for_ever(path: str, number: int) -> None:
+    while True:
+        tl.Checkpoint(**model(number)).save(path)
+        number += 1
+
+
+def main(path: str, way: str) -> None:
+    if way == "torn":
+        file.write_whole = write_torn
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            save_for_ever(path, int(line))
+        print(child, flush=True)
+        os.waitpid(child, 0)
+        print("dead", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

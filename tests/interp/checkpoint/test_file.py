@@ -1,0 +1,288 @@
+"""Files of checkpoints: written whole or not at all, and read with suspicion."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import checkpoint_writer
+import jsonschema
+import numpy as np
+import pytest
+import tagloom as tl
+from checkpoint_writer import model
+from json_edits import mutated
+from pytest import MonkeyPatch
+from safetensors import safe_open
+from safetensors.numpy import load_file, save
+from tagloom.interp.checkpoint import file, whole
+
+WRITER = Path(checkpoint_writer.__file__)
+
+
+def killed(path: Path, way: str, times: int) -> Iterator[str]:
+    """What is wrong with the file after each of so many writers was killed at a random moment."""
+    dice, least = random.Random(1), 0
+    tl.Checkpoint(**model(least)).save(path)
+    child = subprocess.Popen(
+        [sys.executable, WRITER, path, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    assert child.stdin is not None and child.stdout is not None
+    with child:
+        for _ in range(times):
+            print(least, file=child.stdin, flush=True)
+            writer = int(child.stdout.readline())
+            time.sleep(dice.random() * 0.03)
+            os.kill(writer, signal.SIGKILL)
+            assert child.stdout.readline() == "dead\n"
+            for left in path.parent.glob(".tagloom-*.tmp"):
+                left.unlink()
+            there = model(-1.0)
+            try:
+                tl.Checkpoint(**there).restore(path).check()
+            except tl.TagloomError as error:
+                yield str(error)
+                continue
+            numbers = {float(number) for variable in there.values() for number in np.unique(variable.value)}
+            if len(numbers) > 1 or min(numbers) < least:
+                yield f"{numbers} in one file, after {least}"
+            least = int(max(numbers))
+        child.stdin.close()
+    if not least:
+        yield "no writer got so far as to save"
+
+
+def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    """Whenever a writer dies, all of the old file or all of the new one is there."""
+    assert list(killed(tmp_path / "it.safetensors", "whole", 60)) == []
+
+
+@pytest.mark.heavy
+def test_500_writers_that_are_killed(tmp_path: Path) -> None:
+    """The same, more often."""
+    assert list(killed(tmp_path / "it.safetensors", "whole", 500)) == []
+
+
+def test_a_torn_file_is_caught(tmp_path: Path) -> None:
+    """The law notices a writer that writes to the file itself."""
+    assert next(killed(tmp_path / "it.safetensors", "torn", 60), None) is not None
+
+
+def calls(path: Path, patch: MonkeyPatch) -> list[str]:
+    """What saving does, in its order."""
+    done: list[str] = []
+
+    def noted(name: str) -> Any:
+        original = getattr(os, name)
+
+        def other(*arguments: Any) -> Any:
+            what = Path(os.readlink(f"/proc/self/fd/{arguments[0]}") if name == "fsync" else arguments[0])
+            done.append(f"{name} {'the folder' if what == path.parent else 'the new file'}")
+            return original(*arguments)
+
+        return other
+
+    for name in ("fsync", "replace"):
+        patch.setattr(os, name, noted(name))
+    tl.Checkpoint(w=tl.Variable(1)).save(path)
+    patch.undo()
+    return done
+
+
+def test_the_disk_has_the_data_before_the_name(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """The new file is on the disk before it takes the name of the old one, and then so is the name."""
+    wanted = ["fsync the new file", "replace the new file", "fsync the folder"]
+    assert calls(tmp_path / "it", monkeypatch) == wanted
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_an_error_leaves_the_old_file(call: str, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """Where the disk is full, or somebody interrupts, the old file stays, and nothing else."""
+    path, w = tmp_path / "it", tl.Variable(1.0)
+    checkpoint = tl.Checkpoint(w=w)
+    checkpoint.save(path)
+    w.assign(2.0)
+    for error, raised in ((OSError(28, "No space left on device"), tl.Usage), (KeyboardInterrupt(), KeyboardInterrupt)):
+
+        def fail(*_: Any, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(os, call, fail)
+        with pytest.raises(raised):
+            checkpoint.save(path)
+        monkeypatch.undo()
+        assert os.listdir(tmp_path) == ["it"] and load_file(path)["w"] == 1.0
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """A link is followed: what it leads to is replaced. A new file has the rights that files get."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
+    tl.Checkpoint(w=tl.Variable(1)).save(tmp_path / "link")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "it").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert os.listdir(tmp_path / "there") == ["it"]
+
+
+NODES = [{"edges": {"a": 1, "b": 2}}, {"edges": {"w": 2, "v": 3, "me": 1}}, {"tensor": "b"}, {"tensor": "a.v"}]
+FORM = {"tagloom": "checkpoint", "version": 1, "nodes": NODES}
+TENSORS = {"b": np.array([1.0, 2.0]), "a.v": np.array(3)}
+
+
+def written(path: Path, form: object = FORM, tensors: Any = TENSORS, key: str = "tagloom") -> Path:
+    path.write_bytes(save(tensors, {key: form if isinstance(form, str) else json.dumps(form)}))
+    return path
+
+
+def refused(path: Path) -> tl.TagloomError | None:
+    """Why a file is not restored; then nothing is assigned."""
+    b, v = tl.Variable([0.0, 0.0]), tl.Variable(0)
+    checkpoint = tl.Checkpoint(b=b, a={"v": v})
+    try:
+        checkpoint.restore(path)
+    except (tl.Malformed, tl.Usage) as error:
+        assert np.asarray(b).tolist() == [0.0, 0.0] and int(v) == 0 and str(path) in str(error)
+        return error
+    return None
+
+
+def test_a_file_by_hand(tmp_path: Path) -> None:
+    """What fits the form is read, whoever wrote it."""
+    assert refused(written(tmp_path / "it")) is None
+
+
+WRONG: list[tuple[Any, Any, str]] = [
+    ("", TENSORS, "this is no JSON"),
+    ("[" * 10_000, TENSORS, "nested too deep"),
+    ([], TENSORS, "required: an object"),
+    ({**FORM, "tagloom": "graph"}, TENSORS, "required: one of checkpoint"),
+    ({**FORM, "version": 2}, TENSORS, "required: version 1"),
+    ({**FORM, "more": 1}, TENSORS, "no keys but"),
+    ({**FORM, "nodes": []}, TENSORS, "a root, which has edges"),
+    ({**FORM, "nodes": [{"tensor": "b"}, {"tensor": "a.v"}]}, TENSORS, "a root, which has edges"),
+    ({**FORM, "nodes": [{"edges": {"a": 4}}, *NODES[1:]]}, TENSORS, "the number of a node, below 4"),
+    ({**FORM, "nodes": [{"edges": {"a": -1}}, *NODES[1:]]}, TENSORS, "from 0 up"),
+    ({**FORM, "nodes": [{"edges": {"a": True}}, *NODES[1:]]}, TENSORS, "required: an integer"),
+    ({**FORM, "nodes": [*NODES, {"edges": {}, "tensor": "b"}]}, TENSORS, "no keys but tensor"),
+    ({**FORM, "nodes": [*NODES, {}]}, TENSORS, "the key edges"),
+    ({**FORM, "nodes": [*NODES, {"tensor": "c"}]}, TENSORS, "got: tensor 'c'"),
+    ({**FORM, "nodes": [*NODES, {"tensor": "b"}]}, TENSORS, "got: tensor 'b'"),
+    (FORM, {**TENSORS, "x": np.zeros(1)}, "got: tensor 'x'"),
+    (FORM, {**TENSORS, "b": np.zeros(2, np.float16)}, "'b' is none of tagloom's"),
+    (FORM, {**TENSORS, "b": np.zeros(2, np.complex64)}, "'b' is none of tagloom's"),
+]
+
+
+@pytest.mark.parametrize(("form", "tensors", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_malformed(form: Any, tensors: Any, said: str, tmp_path: Path) -> None:
+    """What does not fit the form is Malformed, with the file and what is wrong."""
+    error = refused(written(tmp_path / "it", form, tensors))
+    assert isinstance(error, tl.Malformed) and said in str(error)
+
+
+def test_no_checkpoint(tmp_path: Path) -> None:
+    """Files that are none, folders, nothing, and safetensors that others wrote."""
+    assert isinstance(error := refused(written(tmp_path / "it", key="other")), tl.Malformed)
+    assert "this is no checkpoint of tagloom" in str(error)
+    (tmp_path / "text").write_text("hello")
+    assert "this is no safetensors file, or not a whole one" in str(refused(tmp_path / "text"))
+    assert isinstance(refused(tmp_path), tl.Usage) and isinstance(refused(tmp_path / "none"), tl.Usage)
+
+
+def header(data: bytes, change: Any) -> bytes:
+    """A file with another header."""
+    size = int.from_bytes(data[:8], "little")
+    made = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
+    return len(made).to_bytes(8, "little") + made + data[8 + size :]
+
+
+HEADERS = {
+    "huge": lambda h: {**h, "b": {"dtype": "F64", "shape": [2**61, 2**61], "data_offsets": [8, 24]}},
+    "huge and empty": lambda h: {**h, "b": {"dtype": "F64", "shape": [0, 2**62, 2**62], "data_offsets": [8, 8]}},
+    "beyond": lambda h: {**h, "b": {"dtype": "F64", "shape": [200], "data_offsets": [8, 1608]}},
+    "negative": lambda h: {**h, "b": {"dtype": "F64", "shape": [-2], "data_offsets": [8, 24]}},
+    "over another": lambda h: {**h, "b": {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}},
+    "many axes": lambda h: {**h, "b": {"dtype": "F64", "shape": [1] * 90 + [2], "data_offsets": [8, 24]}},
+    "of bits": lambda h: {**h, "b": {"dtype": "F4", "shape": [32], "data_offsets": [8, 24]}},
+    "no dtype": lambda h: {**h, "b": {"dtype": "PICKLE", "shape": [2], "data_offsets": [8, 24]}},
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_hostile_headers(name: str, tmp_path: Path) -> None:
+    """A header that says too much takes no memory, and is refused."""
+    path = written(tmp_path / "it")
+    path.write_bytes(header(path.read_bytes(), HEADERS[name]))
+    assert isinstance(refused(path), tl.Malformed)
+
+
+def test_every_truncation(tmp_path: Path) -> None:
+    """A file that was cut off anywhere is refused, and so is one with more behind it."""
+    data = written(tmp_path / "it").read_bytes()
+    for size in range(len(data)):
+        (tmp_path / "cut").write_bytes(data[:size])
+        assert isinstance(refused(tmp_path / "cut"), tl.Malformed), size
+    (tmp_path / "cut").write_bytes(data + b"\0")
+    assert isinstance(refused(tmp_path / "cut"), tl.Malformed)
+
+
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "checkpoint.json").read_text())
+)
+
+
+def test_the_schema(tmp_path: Path) -> None:
+    """What is written fits the published schema, and what that rejects is not read."""
+    tl.Checkpoint(**model(1.0), more=[{"w": tl.Variable(1)}]).save(tmp_path / "it")
+    with safe_open(tmp_path / "it", "np") as opened:
+        SCHEMA.validate(json.loads(opened.metadata()["tagloom"]))
+    SCHEMA.validate(FORM)
+    dice, rejected = random.Random(7), 0
+    for _ in range(400):
+        form = mutated(dice, FORM, 1)
+        if not SCHEMA.is_valid(form):
+            rejected += 1
+            assert isinstance(refused(written(tmp_path / "it", form)), tl.Malformed), form
+    assert rejected > 100
+
+
+def test_mutations(tmp_path: Path) -> None:
+    """Graphs and bytes that were changed somewhere are read or refused, and never anything else."""
+    dice, path = random.Random(5), tmp_path / "it"
+    read = {True: 0, False: 0}
+    for _ in range(300):
+        read[refused(written(path, mutated(dice, FORM, dice.choice([1, 1, 3])))) is None] += 1
+    data = written(path).read_bytes()
+    for _ in range(700):
+        changed = bytearray(data)
+        for _ in range(dice.choice([1, 1, 4])):
+            changed[dice.randrange(len(data))] = dice.choice([0, 255, dice.randrange(256), *b'"{}[]:,0'])
+        path.write_bytes(changed)
+        read[refused(path) is None] += 1
+    assert min(read.values()) > 50
+
+
+def torn_reading(patch: MonkeyPatch) -> None:
+    """Takes what can be read, and leaves out the rest."""
+    patch.setattr(file, "_nodes", lambda metadata, path, tensors: [file.Node({})])
+
+
+def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    """A reader that takes what it can from a wrong file is noticed."""
+    torn_reading(monkeypatch)
+    assert refused(written(tmp_path / "it", "")) is None
+
+
+def test_a_large_file_is_written_by_name(tmp_path: Path) -> None:
+    """`write_whole` names its own file in the folder of the other, so that one name can take the place of the other."""
+    whole.write_whole(tmp_path / ("x" * 255), b"data")
+    assert os.listdir(tmp_path) == ["x" * 255]

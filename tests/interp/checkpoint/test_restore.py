@@ -1,0 +1,220 @@
+"""Restoring: greedy, partial with a report, and of variables that come later."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from object_graphs import Object, Spec, bits, build, reached, specs
+from tagloom.core.types import Type
+from tagloom.interp.checkpoint.objects import found, name_of, variables
+
+
+def named(root: Any) -> dict[str, tl.Variable]:
+    """The variables by their paths."""
+    there = found(root)
+    return {name_of(there, number): variable for number, variable in variables(there)}
+
+
+@given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
+    """Where nothing is shared, a variable gets what the file has under its path, if that is of its type, and else
+    keeps what it has; the report says which. The program is another one, or has parts of the saved one."""
+    changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
+    for spec in (other, changed):
+        saved, program = build(one).root, build(spec).root
+        if not any(True for _ in reached(saved)):
+            return
+        path = tmp_path_factory.mktemp("checkpoint") / "it"
+        tl.Checkpoint(**saved).save(path)
+        theirs, mine = {n: (v._type, bits(v)) for n, v in named(saved).items()}, named(program)
+        before = {name: (variable._type, bits(variable)) for name, variable in mine.items()}
+        report = tl.Checkpoint(**program).restore(path)
+        fits = {name for name in mine if name in theirs and theirs[name][0] == before[name][0]}
+        for name, variable in mine.items():
+            assert bits(variable) == (theirs if name in fits else before)[name][1]
+        assert set(report.restored) == fits
+        assert set(report.only_in_file) == theirs.keys() - mine.keys()
+        assert set(report.only_in_program) == mine.keys() - theirs.keys()
+        assert {(m.name, m.file, m.program) for m in report.mismatched} == {
+            (name, theirs[name][0], before[name][0]) for name in mine.keys() & theirs.keys() - fits
+        }
+        assert report.is_complete == (fits == mine.keys() == theirs.keys())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.safetensors"
+
+
+def test_the_first_match_stays(path: Path) -> None:
+    """A variable that two edges of the file would give something keeps what the nearer one, or the first by name,
+    gave; what is left over is said."""
+    tl.Checkpoint(a=tl.Variable(1.0), b=tl.Variable(2.0)).save(path)
+    w = tl.Variable(0.0)
+    report = tl.Checkpoint(b=w, a=w).restore(path)
+    assert float(w) == 1.0 and report.restored == ("a",) and report.only_in_file == ("b",)
+    with pytest.raises(tl.Usage, match="a checkpoint and a program differ"):
+        report.check()
+
+
+def test_what_was_shared_may_be_two(path: Path) -> None:
+    """What the file has once, and the program twice, both get."""
+    w = tl.Variable(3.0)
+    tl.Checkpoint(encoder={"w": w}, decoder={"w": w}).save(path)
+    model = {"encoder": {"w": tl.Variable(0.0)}, "decoder": {"w": tl.Variable(0.0)}}
+    report = tl.Checkpoint(**model).restore(path)
+    report.check()
+    assert float(model["encoder"]["w"]) == float(model["decoder"]["w"]) == 3.0
+    assert report.restored == ("decoder.w", "encoder.w")
+
+
+def test_names_are_edges_whatever_the_classes(path: Path) -> None:
+    """An object with attributes 0 and 1 matches a list; the names of variables count for nothing."""
+    tl.Checkpoint(model=[tl.Variable(1, name="x"), tl.Variable(2, name="y")]).save(path)
+    model = Object()
+    vars(model).update({"0": tl.Variable(0, name="y"), "1": tl.Variable(0, name="x")})
+    tl.Checkpoint(model=model).restore(path).check()
+    assert [int(each) for each in vars(model).values()] == [1, 2]
+
+
+def test_a_variable_where_the_file_has_an_object(path: Path) -> None:
+    """They do not match, whichever of them is which."""
+    tl.Checkpoint(a={"w": tl.Variable(1)}, b=tl.Variable(2)).save(path)
+    a, w = tl.Variable(5), tl.Variable(6)
+    report = tl.Checkpoint(a=a, b={"w": w}).restore(path)
+    assert (int(a), int(w)) == (5, 6)
+    assert (report.only_in_file, report.only_in_program) == (("b", "a.w"), ("a", "b.w"))
+
+
+def test_types_that_differ_are_said(path: Path) -> None:
+    """Nothing is assigned where dtype or shape differ; open sizes take any."""
+    tl.Checkpoint(a=tl.Variable([1.0, 2.0]), b=tl.Variable(1), c=tl.Variable([[1.0, 2.0]])).save(path)
+    rows = tl.Variable(np.zeros((3, 2)), dtype=tl.Array[tl.float64, None, 2])
+    a, b = tl.Variable([0.0] * 3), tl.Variable(7, dtype=tl.int32)
+    report = tl.Checkpoint(a=a, b=b, c=rows, d=tl.Variable(True)).restore(path)
+    assert np.asarray(a).tolist() == [0.0] * 3 and int(b) == 7 and np.asarray(rows).tolist() == [[1.0, 2.0]]
+    assert report.mismatched[0].file == Type(tl.float64, (2,)) and report.mismatched[0].program == Type(
+        tl.float64, (3,)
+    )
+    assert str(report) == (
+        f"1 variable restored from {path}\n"
+        "  only in the program:\n"
+        "    d\n"
+        "  of different types:\n"
+        "    a: float64[2] in the file, float64[3] in the program\n"
+        "    b: int64 in the file, int32 in the program"
+    )
+
+
+def test_a_long_report_is_cut(path: Path) -> None:
+    """A report shows the first twenty of a kind."""
+    tl.Checkpoint(w=[tl.Variable(n) for n in range(1025)]).save(path)
+    report = tl.Checkpoint(v=tl.Variable(1), w=[tl.Variable(0)]).restore(path)
+    assert len(report.only_in_file) == 1024 and str(report).count("\n") == 24 and "and 1,004 more" in str(report)
+
+
+class Dense:
+    """Makes its weights when it is first called, since it learns only then how many inputs there are."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, x: Any) -> Any:
+        if not hasattr(self, "w"):
+            with tl.init_scope():
+                self.w = tl.Variable(tl.zeros((x.shape[-1], self.size)), name="w")
+                self.b = tl.Variable(tl.zeros(self.size), name="b")
+        return x @ self.w + self.b
+
+
+def saved_net(path: Path) -> Any:
+    net = [Dense(2), Dense(1)]
+    x = tl.asarray([[1.0, 2.0, 3.0]])
+    net[1](net[0](x))
+    for number, layer in enumerate(net, 1):
+        layer.w.assign(tl.asarray(np.arange(layer.w.shape[0] * layer.size).reshape(-1, layer.size) + 0.5))
+        layer.b.assign(tl.full(layer.size, float(number)))
+    tl.Checkpoint(net=net).save(path)
+    return x, np.asarray(net[1](net[0](x)))
+
+
+def test_variables_that_are_made_later(path: Path) -> None:
+    """They hold what was restored before anybody reads them."""
+    x, wanted = saved_net(path)
+    net = [Dense(2), Dense(1)]
+    checkpoint = tl.Checkpoint(net=net)
+    report = checkpoint.restore(path)
+    assert report.restored == () and len(report.only_in_file) == 4
+    assert np.array_equal(net[1](net[0](x)), wanted)
+    checkpoint.complete().check()
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
+    """So do those that a function makes when it is first called."""
+    x, wanted = saved_net(path)
+    net = [Dense(2), Dense(1)]
+    call = tl.function(lambda x: net[1](net[0](x)))
+    checkpoint = tl.Checkpoint(net=net)
+    checkpoint.restore(path)
+    assert np.array_equal(call.run(x, engine=engine).value, wanted)
+    checkpoint.complete().check()
+
+
+def test_what_was_used_is_not_overwritten(path: Path) -> None:
+    """A variable that was read or assigned before an edge led to it keeps what it has, until one asks for it."""
+    tl.Checkpoint(a=[tl.Variable(1.0)], b=[tl.Variable(2.0)], c=[tl.Variable(3.0)]).save(path)
+    a, b, c = [], [], []  # type: ignore[var-annotated]
+    checkpoint = tl.Checkpoint(a=a, b=b, c=c)
+    checkpoint.restore(path)
+    assigned, seen, new = tl.Variable(0.0), tl.Variable(0.0), tl.Variable(0.0)
+    assigned.assign(9.0)
+    assert float(seen) == 0.0
+    a.append(assigned), b.append(seen), c.append(new)
+    assert (float(new), float(assigned), float(seen)) == (3.0, 9.0, 0.0)
+    assigned.assign_add(1.0)
+    checkpoint.complete().check()
+    assert (float(new), float(assigned), float(seen)) == (3.0, 1.0, 2.0)
+
+
+def test_what_was_given_is_not_given_again(path: Path) -> None:
+    """Completing gives nothing to a variable that has got something, though it has changed since."""
+    tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0)]).save(path)
+    a, b = tl.Variable(0.0), []  # type: ignore[var-annotated]
+    checkpoint = tl.Checkpoint(a=a, b=b)
+    checkpoint.restore(path)
+    a.assign(5.0)
+    b.append(tl.Variable(0.0))
+    assert float(b[0]) == 2.0 and float(a) == 5.0
+    checkpoint.complete().check()
+    assert float(a) == 5.0
+    assert checkpoint.restore(path).is_complete and float(a) == 1.0
+
+
+def test_saving_saves_what_was_restored(path: Path, tmp_path: Path) -> None:
+    """A variable that came later and that nobody has used is saved as it was restored."""
+    tl.Checkpoint(slots=[tl.Variable(4.0)]).save(path)
+    slots: list[Any] = []
+    checkpoint = tl.Checkpoint(slots=slots)
+    checkpoint.restore(path)
+    slots.append(tl.Variable(0.0))
+    checkpoint.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_a_checkpoint_that_is_dropped_gives_nothing(path: Path) -> None:
+    """It gives to later variables as long as it is kept, and until it is restored from another file."""
+    tl.Checkpoint(a=[tl.Variable(1.0)]).save(path)
+    a: list[Any] = []
+    tl.Checkpoint(a=a).restore(path)
+    gc.collect()
+    a.append(tl.Variable(0.0))
+    assert float(a[0]) == 0.0
