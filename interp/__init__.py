@@ -10,5 +10,7 @@ breakpoints   a language of conditions over events
 log, replay   runs as files, written, read and checked; `record` and `documents` do so with outcomes
 oracle        a program against itself, under several schedules; `explore` does so under all, `corpus` with cases
 engine        which machine runs a program; the others are `fast`, which runs an `image`, and `compiled`
+queues        elements between threads, and between those and programs
+checkpoint    what variables hold, as files
 function      what `tl.function` makes
 """

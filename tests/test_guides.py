@@ -24,6 +24,12 @@ def test_the_examples_of_gradients() -> None:
     assert found.failed == 0 and found.attempted >= 6
 
 
+def test_the_examples_of_state() -> None:
+    """So does every one of the page of variables, checkpoints and queues."""
+    found = doctest.testfile(str(DOCS / "state.md"), module_relative=False)
+    assert found.failed == 0 and found.attempted >= 35
+
+
 def test_the_names_of_conditions() -> None:
     """The table of names is that of the language, with the same words."""
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", DEBUGGING.read_text().split("| name | |")[1], re.MULTILINE)

@@ -1,6 +1,6 @@
 """Restoring: which variable gets what a file has, and what did not match.
 
-The match is greedy, from the root along edges of the same name ("TensorFlow Eager", arXiv 1903.01855, section 4.3): an
+The match is greedy, from the root along edges of the same name ("TensorFlow Eager", arXiv 1903.01855, section 4): an
 object that was matched stays so, whatever other edges lead to it. It depends on nothing but names: no class, and no
 order in which things were made.
 """

@@ -22,6 +22,7 @@ from ...core import dtypes
 from ...core.errors import Usage, counted
 from ...core.frontend.acts import callback
 from ...core.frontend.concrete import Concrete
+from ...core.frontend.resource import read
 from ...core.frontend.source import here
 from ...core.frontend.structure import Form, compared, flatten, leaf_names, unflatten
 from ...core.frontend.tracing import current, number_of
@@ -181,10 +182,11 @@ class Queue:
     def _leaves(self, value: Any, types: Sequence[Type]) -> list[Any]:
         """The leaves of a value that nests as elements do, of these types; raises Usage for any other."""
         leaves, structure = flatten(value)
+        leaves = [number_of(read(leaf)) for leaf in leaves]
         if structure != self.form.structure:
             required, got = compared(self.form.structure, structure)
             raise Usage("this is no element of the queue", where=here(), required=required, got=got)
-        return leaves if current() is None else self._admitted(map(number_of, leaves), types)
+        return leaves if current() is None else self._admitted(leaves, types)
 
     def _admitted(self, leaves: Iterable[Any], types: Sequence[Type]) -> list[Any]:
         names = leaf_names(self.form.structure, "element")

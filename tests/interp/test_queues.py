@@ -285,6 +285,23 @@ def test_drained_is_a_trap() -> None:
         total(1)
 
 
+def test_variables_are_put_in_as_they_are() -> None:
+    """What a variable holds at that point of the program is the element."""
+    queue, count = tl.FIFOQueue(3, tl.int64), tl.Variable(1)
+
+    @tl.function
+    def step(n: tl.int64) -> tl.int64:
+        count.assign_add(n)
+        queue.enqueue(count)
+        count.assign_add(n)
+        return n
+
+    queue.enqueue(count)
+    step(10)
+    queue.close()
+    assert list(map(int, queue)) == [1, 11] and int(count) == 21
+
+
 def test_programs_wait_for_threads() -> None:
     """A program waits within a firing until another thread has put something in, and a loop of a program may feed
     one of Python."""
