@@ -1,7 +1,7 @@
 """Named edges: what an object of Python's holds, and what each part is called there.
 
 Attributes have their names, parts of dicts their keys, parts of lists and tuples their positions. Functions, classes
-and modules are code, and hold no state; nothing of an object's own is run to look into it.
+and modules are code, and hold no state; properties are not asked.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...core.document.cursor import Cursor, form_of, head, parse
+from ...core.document.cursor import Cursor, form_of, head, parse, said
 from ...core.errors import Malformed, Usage
 from ...core.frontend.source import here
 from ...core.types import MOST_AXES
@@ -24,6 +25,8 @@ from .whole import write_whole
 
 KEY = "tagloom"
 """Which metadata of a safetensors file are ours."""
+LONGEST = 100_000_000
+"""How many bytes of names and shapes readers of safetensors take."""
 _DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64")
 """What safetensors calls our dtypes."""
 
@@ -44,13 +47,18 @@ class Saved(NamedTuple):
 
 
 def write(path: str | os.PathLike[str], nodes: Sequence[Node], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write a checkpoint, whole or not at all; raises Usage where the file cannot be written."""
+    """Write a checkpoint, whole or not at all; raises Usage where the file cannot be written, or not be read."""
     from safetensors.numpy import save  # not before it is used
 
     forms = [{"edges": node.edges} if node.tensor is None else {"tensor": node.tensor} for node in nodes]
     text = json.dumps(head("checkpoint", nodes=forms), separators=(",", ":"))
+    data = save(dict(tensors), {KEY: text})
+    size = int.from_bytes(data[:8], "little")
+    if size > LONGEST:
+        required = f"{LONGEST:,} bytes of names and shapes"
+        raise Usage("too many objects for a file", where=here(), required=required, got=f"{size:,}")
     try:
-        write_whole(Path(path), save(dict(tensors), {KEY: text}))
+        write_whole(Path(path), data)
     except OSError as error:
         raise Usage("this checkpoint cannot be written", where=here(), got=path, hint=error.strerror) from None
 
@@ -59,19 +67,22 @@ def read(path: str | os.PathLike[str]) -> Saved:
     """Read a checkpoint; raises Usage where there is no file that can be read, and Malformed where it is none."""
     from safetensors import SafetensorError, safe_open
 
-    said = os.fspath(path)
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        raise _unreadable(name, "it is no file" if Path(name).exists() else "there is no such file")
     try:
-        if not Path(said).is_file():
-            hint = "there is no such file" if not Path(said).exists() else "it is no file"
-            raise Usage("this checkpoint cannot be read", where=here(), got=said, hint=hint)
-        with safe_open(said, framework="np") as file:
-            nodes = _nodes(file.metadata() or {}, said, file.keys())
-            tensors = {name: _tensor(file, name, said) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        with safe_open(name, framework="np") as file:
+            nodes = _nodes(file.metadata() or {}, name, file.keys())
+            tensors = {each: _tensor(file, each, name) for each in file.keys()}  # noqa: SIM118 - it is no dict
     except OSError as error:
-        raise Usage("this checkpoint cannot be read", where=here(), got=said, hint=error.strerror) from None
+        raise _unreadable(name, error.strerror or str(error)) from None
     except SafetensorError as error:
-        raise Malformed("this is no safetensors file, or not a whole one", where=said, got=error) from None
-    return Saved(said, nodes, tensors)
+        raise Malformed("this is no safetensors file, or not a whole one", where=name, got=error) from None
+    return Saved(name, nodes, tensors)
+
+
+def _unreadable(path: str, why: str) -> Usage:
+    return Usage("this checkpoint cannot be read", where=here(), got=path, hint=why)
 
 
 def _nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[Node, ...]:
@@ -85,11 +96,10 @@ def _nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tu
     nodes = listed.each(lambda node: _node(node, len(listed.raw())))
     if not nodes or nodes[0].tensor is not None:
         listed.refuse("a root, which has edges")
-    named = [node.tensor for node in nodes if node.tensor is not None]
-    if sorted(named) != sorted(tensors):
-        lost = next((name for name in named if name not in tensors or named.count(name) > 1), None)
-        got = next(name for name in tensors if name not in named) if lost is None else lost
-        listed.refuse("one node for each tensor of the file, and no other", f"tensor {got!r}")
+    named, there = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
+    wrong = next(iter((named - there) | (there - named)), None)
+    if wrong is not None:
+        listed.refuse("one node for each tensor of the file, and no other", f"tensor {said(wrong)}")
     return nodes
 
 
@@ -115,10 +125,7 @@ def _tensor(file: Any, name: str, path: str) -> Literal:
             raise ValueError
         return literal(np.asarray(file.get_tensor(name)))
     except ValueError:
-        got = f"{dtype} of {shape if len(shape) <= MOST_AXES else len(shape)} axes" if len(shape) > MOST_AXES else None
-        raise Malformed(
-            f"tensor {name!r} is none of tagloom's",
-            where=path,
-            required=f"one of {', '.join(_DTYPES)}, {MOST_AXES} axes at most",
-            got=got or f"{dtype}{shape}",
-        ) from None
+        required = f"one of {', '.join(_DTYPES)}, of {MOST_AXES} axes at most"
+        got = f"{dtype} of {len(shape)} axes"
+        what = f"tensor {said(name)} is none of tagloom's"
+        raise Malformed(what, where=path, required=required, got=got) from None
