@@ -23,11 +23,11 @@ class Resource:
     name: str
     type: Type
     held: Any
-    """The concrete array that it is now, unless it is new."""
+    """The concrete array that it has; `value` is what to read."""
     trainable: bool = False
     """Whether tapes watch it unasked."""
     is_new: bool = False
-    """Whether it is a variable that nobody has used yet."""
+    """Whether it is a variable that nobody has read or assigned yet."""
     number: int = field(default_factory=lambda: next(_COUNT))
     """Resources are in the order in which they were made."""
     first_use: ClassVar[Callable[[], object]]

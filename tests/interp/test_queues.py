@@ -27,6 +27,7 @@ from queue_laws import (
 )
 from tagloom.core.frontend.concrete import Concrete
 from tagloom.core.frontend.structure import flatten
+from tagloom.interp.alarm import interrupt
 from tagloom.interp.queues.queue import Queue
 from tagloom.interp.queues.waiting import Wait
 
@@ -433,3 +434,25 @@ def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
         signal.signal(signal.SIGINT, before)
     queue.enqueue(5)
     assert take() == 5
+
+
+def test_a_run_of_another_thread_is_interrupted() -> None:
+    """What Ctrl-C is to the main thread, `interrupt` is to others: it ends a wait as well."""
+    queue, ended = tl.FIFOQueue(1, tl.int64), list[BaseException]()
+    take = tl.function(lambda: queue.dequeue())
+    take.trace()
+
+    def run() -> None:
+        try:
+            take.run()
+        except KeyboardInterrupt as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while not queue._changed._waiters:  # type: ignore[attr-defined]
+        time.sleep(0.001)
+    assert thread.ident is not None
+    interrupt(thread.ident)
+    thread.join(5)
+    assert len(ended) == 1 and not thread.is_alive()

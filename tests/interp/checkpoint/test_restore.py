@@ -12,8 +12,11 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from object_graphs import Object, Spec, bits, build, reached, specs
+from pytest import MonkeyPatch
 from tagloom.core.types import Type
+from tagloom.interp.checkpoint.checkpoint import Checkpoint
 from tagloom.interp.checkpoint.objects import found, name_of, variables
+from tagloom.interp.checkpoint.restore import Restoration
 
 
 def named(root: Any) -> dict[str, tl.Variable]:
@@ -183,6 +186,40 @@ def test_what_was_used_is_not_overwritten(path: Path) -> None:
     assigned.assign_add(1.0)
     checkpoint.complete().check()
     assert (float(new), float(assigned), float(seen)) == (3.0, 1.0, 2.0)
+
+
+def late(path: Path) -> tuple[float, ...]:
+    """What three variables hold that come after `restore`: used by nobody, assigned, and one that was there."""
+    tl.Checkpoint(a=tl.Variable(1.0), b=[tl.Variable(2.0), tl.Variable(3.0), tl.Variable(4.0)]).save(path)
+    a, b = tl.Variable(0.0), list[tl.Variable]()
+    checkpoint = tl.Checkpoint(a=a, b=b)
+    checkpoint.restore(path)
+    a.assign(5.0)
+    assigned, new = tl.Variable(0.0), tl.Variable(0.0)
+    assigned.assign(6.0)
+    b += [new, assigned]
+    return float(new), float(assigned), float(a)
+
+
+def never_later(patch: MonkeyPatch) -> None:
+    patch.setattr(Checkpoint, "fill_new", lambda checkpoint: None)
+
+
+def over_what_was_used(patch: MonkeyPatch) -> None:
+    patch.setattr(Checkpoint, "fill_new", Checkpoint.complete)
+
+
+def over_what_was_given(patch: MonkeyPatch) -> None:
+    patch.setattr(Restoration, "_given_to", lambda restoration, variable: None)
+    over_what_was_used(patch)
+
+
+@pytest.mark.parametrize("twin", [never_later, over_what_was_used, over_what_was_given], ids=lambda twin: twin.__name__)
+def test_what_comes_later_otherwise_is_caught(twin: Any, path: Path, monkeypatch: MonkeyPatch) -> None:
+    """A checkpoint that gives later variables nothing, or takes from used ones what they have, is noticed."""
+    assert late(path) == (2.0, 6.0, 5.0)
+    twin(monkeypatch)
+    assert late(path) != (2.0, 6.0, 5.0)
 
 
 def test_what_was_given_is_not_given_again(path: Path) -> None:
