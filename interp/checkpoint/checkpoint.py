@@ -49,6 +49,9 @@ class Checkpoint:
         self._objects = objects
         self._restoration: Restoration | None = None
 
+    def __repr__(self) -> str:
+        return f"<checkpoint of {', '.join(self._objects) or 'nothing'}>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what all variables hold to a file, whole or not at all: if it is interrupted, the old one stays.
 

@@ -67,9 +67,9 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_500_writers_that_are_killed(tmp_path: Path) -> None:
+def test_250_writers_that_are_killed(tmp_path: Path) -> None:
     """The same, more often."""
-    assert list(killed(tmp_path / "it.safetensors", "whole", 500)) == []
+    assert list(killed(tmp_path / "it.safetensors", "whole", 250)) == []
 
 
 def test_a_torn_file_is_caught(tmp_path: Path) -> None:
