@@ -53,19 +53,23 @@ class _Producer:
         self._source = source
         self._lock = threading.Lock()
         self._at_work = threads
+        self._error: BaseException | None = None
 
     def run(self) -> None:
+        """Put elements into the queue; the last thread to end closes it, so that all that was given is in."""
         try:
-            while self._produce():
+            while self._error is None and self._produce():
                 pass
         except BaseException as error:
-            self._queue.fail(error)
-        finally:
-            with self._lock:
-                self._at_work -= 1
-                is_last = not self._at_work
-            if is_last:
-                self._queue.close()
+            self._error = error
+        with self._lock:
+            self._at_work -= 1
+            if self._at_work:
+                return
+        if self._error is None:
+            self._queue.close()
+        else:
+            self._queue.fail(self._error)
 
     def _produce(self) -> bool:
         """Put the next element into the queue; whether there may be more."""

@@ -379,6 +379,20 @@ def test_what_a_producer_raises_is_raised_where_its_elements_end(threads: int) -
             take()
 
 
+def test_what_was_given_before_an_error_is_not_lost() -> None:
+    """An element that one thread is about to put in gets in, though another thread has failed meanwhile."""
+
+    class Slow(Queue):
+        def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
+            time.sleep(0.05)
+            super().enqueue(element, timeout=timeout)
+
+    with tl.feeding(Slow(2, 1, tl.int64, 0), failing(1), threads=2) as queue:
+        assert int(queue.dequeue(timeout=5)) == 0
+        with pytest.raises(ValueError, match="ends early"):
+            queue.dequeue(timeout=5)
+
+
 def test_an_element_of_another_type_is_an_error_of_its_producer() -> None:
     """It is said to who consumes, as any other."""
     with (
