@@ -80,7 +80,7 @@ def engines() -> Iterator[str]:
 
 def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, str]:
     leaves = tuple(map(leaf, types))
-    parameters = tuple(zip(("x", "y", "z"), leaves, strict=False))
+    parameters = tuple(zip(("x", "y", "z", "w"), leaves, strict=False))
     source = Source(
         lambda *values: apply(op, *values, **dict(given)), parameters, leaf(OPS[op].types(*types, **dict(given)))
     )

@@ -224,7 +224,9 @@ def check(
     program, graph = forms(subject, values)
     verdicts = []
     world = callbacks(subject, values)
-    for verdict in check_graph(graph, program, given(subject, values), limits, seed=seed, callbacks=world, engines=True):
+    for verdict in check_graph(
+        graph, program, given(subject, values), limits, seed=seed, callbacks=world, engines=True
+    ):
         print(_verdict_line(verdict))
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]

@@ -1,6 +1,7 @@
 """The words of the language that do more than compute: cells, effects and random numbers.
 
-In a trace they add to the program. Outside of one, effects happen at once; cells and random numbers belong to a run.
+In a trace they add to the program. Outside of one, effects happen at once, and random numbers are drawn by count; cells
+belong to a run.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from ..errors import TagloomError, Usage
 from ..ops.effect import formatted
 from ..types import HandleType, Type, admit_element, as_type
 from ..value import admit
-from .api import weakly
+from .generator import shape_of_draw, shared
 from .source import here
 from .symbol import Symbol
-from .tracing import RegionTrace, apply, current, number_of, to_operand
+from .tracing import RegionTrace, apply, current, number_of, to_operand, weakly
 
 _INT = Type(dtypes.int64)
 
@@ -96,24 +97,33 @@ def breakpoint(when: Any = True, /) -> None:
 
 
 def uniform(shape: Sequence[int] = (), /) -> Any:
-    """Random numbers from 0 below 1, float64. Which ones depends on the run's seed, on this node, and on the tag."""
-    return _act(_region("uniform"), "uniform", [], shape=_shape(shape))
+    """Random numbers from 0 below 1, float64. In a function, which ones depends on the run's seed, on this node, and on
+    the tag; outside of one, on how many were drawn before, and on `tl.set_seed`."""
+    region, sizes = current(), shape_of_draw(shape)
+    return _act(region, "uniform", [], shape=sizes) if region is not None else shared().uniform(sizes)
 
 
 def normal(shape: Sequence[int] = (), /) -> Any:
-    """Random numbers of the normal distribution of mean 0 and variance 1, float64."""
-    return _act(_region("normal"), "normal", [], shape=_shape(shape))
+    """Random numbers of the normal distribution of mean 0 and variance 1, float64; which ones, as of `uniform`."""
+    region, sizes = current(), shape_of_draw(shape)
+    return _act(region, "normal", [], shape=sizes) if region is not None else shared().normal(sizes)
 
 
 def integers(low: Any, high: Any, shape: Sequence[int] = (), /) -> Any:
-    """Random integers from `low` below `high`, int64."""
+    """Random integers from `low` below `high`, int64; which ones, as of `uniform`."""
+    region, sizes = current(), shape_of_draw(shape)
+    if region is None:
+        return shared().integers(low, high, sizes)
     bounds = [to_operand(number_of(bound), _INT) for bound in (low, high)]
-    return _act(_region("integers"), "integers", bounds, shape=_shape(shape))
+    return _act(region, "integers", bounds, shape=sizes)
 
 
 def permutation(n: Any, /) -> Any:
-    """The numbers from 0 below `n`, int64, in random order."""
-    return _act(_region("permutation"), "permutation", [to_operand(number_of(n), _INT)])
+    """The numbers from 0 below `n`, int64, in random order; which one, as of `uniform`."""
+    region = current()
+    if region is None:
+        return shared().permutation(n)
+    return _act(region, "permutation", [to_operand(number_of(n), _INT)])
 
 
 def _act(region: RegionTrace, op: str, operands: Sequence[Any], **attributes: Any) -> Any:
@@ -125,13 +135,6 @@ def _region(word: str) -> RegionTrace:
     if region is None:
         raise Usage(f"{word} belongs to a run", where=here(), hint="use it in a tl.function, and call that or run it")
     return region
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
-    if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
-        raise Usage("a shape is sizes that are known, as in (2, 3)", where=here(), got=repr(shape))
-    return sizes
 
 
 def _concrete(operand: Any) -> Any:

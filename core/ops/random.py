@@ -49,10 +49,15 @@ def _normal(key: int) -> float:
     return math.sqrt(-2.0 * math.log(one)) * math.cos(2.0 * math.pi * other)
 
 
-def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
+def size_of(shape: tuple[int, ...]) -> int:
+    """How many elements an array has; raises MemoryError where none could."""
     if math.prod(filter(None, shape)) > MOST_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
-    size = math.prod(shape)
+    return math.prod(shape)
+
+
+def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
+    size = size_of(shape)
     flat = np.fromiter((draw(splitmix64(key, i)) for i in range(size)), type_.dtype.numpy, size)
     return normal(flat.reshape(shape), type_)
 

@@ -1,0 +1,108 @@
+"""Random state: generators of random numbers that go on from one run to the next.
+
+A generator is two variables, a seed and a count. Every draw takes the number that the count has, and counts on; so in a
+function draws are in program order, through branches, loops and calls, and every engine and schedule draws the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import Usage
+from ..op import OPS
+from .api import apply
+from .source import here
+from .variable import Variable
+
+
+def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("uniform_at", seed, count, shape=shape_of_draw(shape))
+
+
+def normal_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("normal_at", seed, count, shape=shape_of_draw(shape))
+
+
+def integers_at(seed: Any, count: Any, low: Any, high: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("integers_at", seed, count, low, high, shape=shape_of_draw(shape))
+
+
+def permutation_at(seed: Any, count: Any, n: Any, /) -> Any:
+    return apply("permutation_at", seed, count, n)
+
+
+for function in (uniform_at, normal_at, integers_at, permutation_at):
+    function.__doc__ = OPS[function.__name__].doc
+
+
+class Generator:
+    """Random numbers of a seed, from the first on. Under `tl.Checkpoint` it is saved as what it is: seed and count.
+
+    >>> g, h = Generator(7), Generator(7)
+    >>> first, second = g.uniform((2,)), g.uniform((2,))
+    >>> bool((first == h.uniform((2,)))[0]), bool((first == second)[0])
+    (True, False)
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        if type(seed) is not int or not 0 <= seed < 2**63:
+            raise Usage("this is no seed", where=here(), required="an integer from 0 below 2**63", got=repr(seed))
+        self.seed = Variable(seed, name="seed", trainable=False)
+        self.count = Variable(0, name="count", trainable=False)
+
+    def __repr__(self) -> str:
+        return f"<generator of seed {int(self.seed._resource.value)}, {int(self.count._resource.value)} drawn>"
+
+    def uniform(self, shape: Sequence[int] | int = ()) -> Any:
+        """Numbers from 0 below 1, float64, all as likely."""
+        return uniform_at(*self._next(), shape=shape)
+
+    def normal(self, shape: Sequence[int] | int = ()) -> Any:
+        """Numbers of the normal distribution of mean 0 and variance 1, float64."""
+        return normal_at(*self._next(), shape=shape)
+
+    def integers(self, low: Any, high: Any, shape: Sequence[int] | int = ()) -> Any:
+        """Integers from `low` below `high`, int64, all as likely. Traps where there are none."""
+        return integers_at(*self._next(), low, high, shape=shape)
+
+    def permutation(self, n: Any) -> Any:
+        """The numbers from 0 below `n`, int64, in random order. Traps on a negative n."""
+        return permutation_at(*self._next(), n)
+
+    def _next(self) -> tuple[Any, Any]:
+        count = self.count.value
+        self.count.assign_add(1)
+        return self.seed.value, count
+
+
+_SHARED: list[Generator] = []
+
+
+def shared() -> Generator:
+    """The generator that draws at once, outside of functions."""
+    if not _SHARED:
+        _SHARED.append(Generator(0))
+    return _SHARED[0]
+
+
+def set_seed(seed: int) -> None:
+    """Begin again with the random numbers that `tl.uniform` and the like draw at once, outside of functions; in a run
+    they are of the run's own seed.
+
+    >>> import tagloom as tl
+    >>> set_seed(1)
+    >>> x = tl.uniform()
+    >>> set_seed(1)
+    >>> bool(x == tl.uniform())
+    True
+    """
+    _SHARED[:] = [Generator(seed)]
+
+
+def shape_of_draw(shape: Any) -> tuple[int, ...]:
+    """A shape that is known; raises Usage for any other."""
+    sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
+    if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
+        raise Usage("a shape is sizes that are known, as in (2, 3)", where=here(), got=repr(shape))
+    return sizes

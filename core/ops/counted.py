@@ -1,0 +1,125 @@
+"""Random numbers by count: of a seed and a number that somebody counts on, where acts have the run's seed and the tag.
+
+What is drawn is what an act with the same key draws.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import dtypes
+from ..errors import Invalid
+from ..mix import MASK, splitmix64
+from ..op import Undefined, op
+from ..types import Type
+from . import random
+
+_INT = Type(dtypes.int64)
+
+
+def count_key(seed: int, count: int) -> int:
+    """The key of a draw: that of a seed's `count`-th."""
+    return splitmix64(splitmix64(int(seed) & MASK, 0), int(count) & MASK)
+
+
+def _counted(*given: Type) -> None:
+    if any(type_ != _INT for type_ in given):
+        raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, given)))
+
+
+def _floats(seed: Type, count: Type, shape: Any) -> Type:
+    _counted(seed, count)
+    return random.uniform.types(shape=shape)
+
+
+def _integers(seed: Type, count: Type, low: Type, high: Type, shape: Any) -> Type:
+    _counted(seed, count, low, high)
+    return random.integers.types(low, high, shape=shape)
+
+
+def _permuted(seed: Type, count: Type, size: Type) -> Type:
+    _counted(seed, count, size)
+    return random.permutation.types(size)
+
+
+def _uniforms(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    size = random.size_of(shape)
+    keys = _words(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
+    return ((_words(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53).reshape(shape)
+
+
+def _words(seeds: Any, numbers: Any) -> Any:
+    """`splitmix64` of each."""
+    with np.errstate(over="ignore"):
+        z = seeds + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+op(
+    "uniform_at",
+    arity=2,
+    types=_floats,
+    numpy=_uniforms,
+    attributes=("shape",),
+    shape=None,
+    alike=(2, 2),
+    doc="""Numbers from 0 below 1, float64, all as likely: of a seed, the `count`-th draw, both int64. `shape` is
+static. `tl.Generator` counts.
+
+>>> tl.uniform_at(7, 0) < 1.0
+True
+""",
+)
+op(
+    "normal_at",
+    arity=2,
+    types=_floats,
+    numpy=lambda seed, count, shape: random.normal_.draw(count_key(seed, count), shape=shape),
+    attributes=("shape",),
+    shape=None,
+    alike=(2, 2),
+    doc="""Numbers of the normal distribution of mean 0 and variance 1, float64: of a seed, the `count`-th draw, both
+int64. `shape` is static. `tl.Generator` counts.
+
+>>> tl.normal_at(7, 0, shape=(2, 3)).shape
+(2, 3)
+""",
+)
+op(
+    "integers_at",
+    arity=4,
+    types=_integers,
+    numpy=lambda seed, count, low, high, shape: random.integers.draw(
+        count_key(seed, count), int(low), int(high), shape=shape
+    ),
+    attributes=("shape",),
+    shape=None,
+    alike=(4, 4),
+    undefined=Undefined(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
+    doc="""Integers from `low` below `high`, int64, all as likely: of a seed, the `count`-th draw, all int64. `shape` is
+static. Traps where there are none. `tl.Generator` counts.
+
+>>> tl.integers_at(7, 0, 5, 6)
+5
+""",
+)
+op(
+    "permutation_at",
+    arity=3,
+    types=_permuted,
+    numpy=lambda seed, count, size: random.permutation.draw(count_key(seed, count), int(size)),
+    shape=None,
+    alike=(3, 3),
+    undefined=Undefined(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
+    doc="""The numbers from 0 below `n`, int64, in random order, all as likely: of a seed, the `count`-th draw, all
+int64. Traps on a negative n. `tl.Generator` counts.
+
+>>> sorted(tl.permutation_at(7, 0, 4).tolist())
+[0, 1, 2, 3]
+""",
+)
