@@ -18,7 +18,7 @@ from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
 from ..core.frontend.structure import Form, flatten, leaves_as, unflatten
-from ..core.frontend.tracing import current
+from ..core.frontend.tracing import NoTypeYet, current
 from ..core.frontend.variable import Variable
 from .function import Function
 
@@ -166,7 +166,7 @@ def pulled_back_whole(
 ) -> tuple[Any, ...]:
     """The same of a call that a tape has recorded: of the results and of what was assigned, to all arguments, and what
     was captured; None where that is no float."""
-    leaves = iter(_pullback_of(function, whole=True).called((*arguments, _without_others(adjoint)), held))
+    leaves = iter(_pullback_of(function, tuple(held)).called((*arguments, _without_others(adjoint)), held))
     types = [type_ for form in function.forms(*arguments) for type_ in form.types]
     return tuple(next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held)))
 
@@ -177,21 +177,23 @@ def _without_others(adjoint: Any) -> Any:
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
 
-def _pullback_of(function: Function, *, whole: bool = False) -> Function:
-    """The function of arguments and an adjoint that gives the adjoints of those that are floats, or `whole`, of the
-    adjoints of what is assigned as well, and to those of what is captured."""
+def _pullback_of(function: Function, held: tuple[Resource, ...] | None = None) -> Function:
+    """The function of arguments and an adjoint that gives the adjoints of those that are floats. With `held`, which is
+    all that it captures, the adjoint is that of the results and of what is assigned, and those of `held` follow."""
 
     def python(*given: Any) -> Any:
-        _, _, pullback = traced_pullback(_region(), source, given[:-1])
-        of_results, of_assigned = given[-1] if whole else (given[-1], ())
+        _, called, pullback = traced_pullback(_region(), source, given[:-1])
+        of_results, of_assigned = (given[-1], ()) if held is None else given[-1]
+        if held is not None and (set(held) != set(called.captured) or len(of_assigned) != len(called.assigned)):
+            raise NoTypeYet  # it is not known yet what it captures and assigns
         made, captured = pullback(of_results, of_assigned)
-        beside = captured.values() if whole else ()
+        beside = [captured[each] for each in held or ()]
         return tuple(leaf for each in (*made, *beside) for leaf in flatten(each)[0] if leaf is not None)
 
-    source, kind = function.source, "vjp_whole" if whole else "vjp"
+    source, kind = function.source, ("vjp", held)
     if kind not in function.derived:
         derived = _Derived(f"vjp_{source.identifier}", source, python)
-        function.derived[kind] = Function(derived, _with_adjoint(source, None if whole else source.results))
+        function.derived[kind] = Function(derived, _with_adjoint(source, source.results if held is None else None))
     return function.derived[kind]
 
 

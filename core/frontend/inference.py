@@ -28,7 +28,7 @@ from .written import written
 
 MOST_FUNCTIONS = 1000
 """How many functions tracing finds in one program before it takes the program for an endless one."""
-CURABLE = ("V4", "V5", "V6")
+CURABLE = ("V4", "V5", "V6", "D3")
 """The rules that a trace may break with what is known so far, and keep when more is known."""
 DEEPEST = 12
 """How many functions are traced within another's trace; Python's own stack is not to end first."""

@@ -155,7 +155,8 @@ class RegionTrace:
         """Forget what regions inside of this one left in the function since then."""
         callbacks, made, names = mark
         del self.instance.callbacks[callbacks:], self.instance.made[made:]
-        self.names.taken, self.names.last = set(names.taken), dict(names.last)
+        kept = {value.name for value in self.instance.captured.values()}
+        self.names.taken, self.names.last = names.taken | kept, dict(names.last)
 
     def assigned(self) -> tuple[Resource, ...]:
         """The variables that are assigned in it."""

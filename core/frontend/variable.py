@@ -46,9 +46,9 @@ class Variable(Operators, Held):
     __slots__ = ("__weakref__", "_resource")
 
     def __init__(self, value: Any, *, dtype: Any = None, name: str = "variable", trainable: bool = True) -> None:
-        region, given = current(), value() if callable(value) else value
+        region = current()
         with outside():
-            held = _first(given, dtype)
+            held = _first(value() if callable(value) else value, dtype)
             type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
             raise Usage("the name of a variable is an identifier", where=here(), got=repr(name))

@@ -436,3 +436,21 @@ def test_symbols_stay_symbolic() -> None:
     with pytest.raises(tl.Invalid, match="needs a concrete value") as refused:
         f.program  # noqa: B018
     assert refused.value.rule == "F1"
+
+
+def test_what_a_function_uses_is_known_late() -> None:
+    """D3: that a function with an annotated result depends on a variable is known when it has been traced; that it
+    depends on no float stays an error."""
+    slope = tl.Variable(3.0, name="slope")
+
+    @tl.function
+    def along(n: tl.int64) -> tl.float64:
+        return slope * tl.astype(n, tl.float64)
+
+    @tl.function
+    def flat(n: tl.int64) -> tl.float64:
+        return tl.astype(n, tl.float64)
+
+    assert tl.value_and_grad(along, slope)(5) == (15.0, 5.0)
+    with pytest.raises(tl.Invalid, match="D3: flat has no float among its arguments"):
+        tl.value_and_grad(flat, slope)(5)

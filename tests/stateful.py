@@ -1,0 +1,135 @@
+"""Generated programs over variables: Python functions that run at once as they are, and are traced as tl.functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from hypothesis import strategies as st
+
+NAMES = ("a", "b", "n", "w")
+"""Two floats, an integer, and an array of floats."""
+STARTS: dict[str, Any] = {"a": 0.5, "b": -1.25, "n": 3, "w": [1.0, -2.0, 0.25]}
+
+
+def variables() -> dict[str, tl.Variable]:
+    return {name: tl.Variable(start, name=name) for name, start in STARTS.items()}
+
+
+def contents(found: dict[str, tl.Variable]) -> dict[str, bytes]:
+    """What variables hold, bit by bit."""
+    return {name: np.asarray(each).tobytes() for name, each in found.items()}
+
+
+@dataclass(frozen=True)
+class Statement:
+    kind: str
+    target: str = "a"
+    number: int = 0
+    parts: tuple[tuple[Statement, ...], ...] = ()
+
+
+simple = st.builds(
+    Statement, st.sampled_from(["assign", "add", "sub", "mix"]), st.sampled_from(NAMES), st.integers(0, 7)
+)
+
+
+def _around(inner: st.SearchStrategy[Statement]) -> st.SearchStrategy[Statement]:
+    block = st.lists(inner, min_size=0, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(Statement, st.just("cond"), st.sampled_from(NAMES), st.integers(0, 7), st.tuples(block, block)),
+        st.builds(Statement, st.just("loop"), st.just("n"), st.integers(0, 3), st.tuples(block)),
+        st.builds(Statement, st.just("call"), st.just("a"), st.integers(0, 3), st.tuples(block)),
+        st.builds(Statement, st.just("recur"), st.just("a"), st.integers(0, 3), st.tuples(block)),
+    )
+
+
+programs = st.lists(st.recursive(simple, _around, max_leaves=8), min_size=1, max_size=4).map(tuple)
+
+
+def built(program: Sequence[Statement], held: dict[str, tl.Variable]) -> Callable[[Any], Any]:
+    """The Python function of a program. Functions that it calls are tl.functions, at once and in a trace."""
+    blocks = {statement: _function(statement, held) for statement in _calls(program)}
+
+    def run(x: Any) -> Any:
+        _block(program, held, x, blocks)
+        return held["a"] + held["b"] * x + tl.sum(held["w"])
+
+    return run
+
+
+def _calls(program: Sequence[Statement]) -> list[Statement]:
+    found = []
+    for statement in program:
+        for part in statement.parts:
+            found += _calls(part)
+        if statement.kind in ("call", "recur"):
+            found.append(statement)
+    return found
+
+
+def _function(statement: Statement, held: dict[str, tl.Variable]) -> Any:
+    (body,) = statement.parts
+    inner = {each: _function(each, held) for each in _calls(body)}
+
+    @tl.function
+    def called(k: tl.int64, x: tl.float64) -> tl.float64:
+        _block(body, held, x, inner)
+        if statement.kind == "call":
+            return held["a"] * 0.5
+        return tl.cond(k <= 0, lambda: held["b"] * 0.5, lambda: called(k - 1, x) + held["a"] * 0.25)
+
+    return called
+
+
+def _block(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
+    for statement in block:
+        _statement(statement, held, x, functions)
+
+
+def _value(target: str, number: int, held: dict[str, tl.Variable], x: Any) -> Any:
+    """Something of the target's type, of variables."""
+    if target == "n":
+        return (held["n"] * (number - 3) + number) % 11
+    scalar = held["b"] * 0.5 + x * (number - 3) if number % 2 else tl.sin(held["a"] + x) * number
+    return scalar if target in "ab" else held["w"] * 0.5 + scalar
+
+
+def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> None:
+    kind, number, variable = statement.kind, statement.number, held[statement.target]
+    value = _value(statement.target, number, held, x)
+    if kind == "assign":
+        variable.assign(value)
+    elif kind == "add":
+        variable.assign_add(value)
+    elif kind == "sub":
+        variable.assign_sub(value)
+    elif kind == "mix":
+        before = variable.value
+        variable.assign(value)
+        held["a"].assign(tl.sum(before) * 0.5 + tl.sum(variable) if statement.target != "n" else held["a"] + 1.0)
+    elif kind == "cond":
+        then, otherwise = statement.parts
+        tl.cond(
+            tl.sum(variable) > number - 4,
+            lambda: _branch(then, held, x, functions),
+            lambda: _branch(otherwise, held, x, functions),
+        )
+    elif kind == "loop":
+        (body,) = statement.parts
+
+        def going(i: Any) -> Any:
+            _block(body, held, x, functions)
+            return i + 1
+
+        tl.while_loop(lambda i: (i < number) & (held["n"] != 7), going, 0)
+    else:
+        held["a"].assign(held["a"] * 0.5 + functions[statement](number, x))
+
+
+def _branch(block: Sequence[Statement], held: dict[str, tl.Variable], x: Any, functions: dict[Statement, Any]) -> Any:
+    _block(block, held, x, functions)
+    return 0
