@@ -48,8 +48,8 @@ class Function(Drawn):
     `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
-    pulled: ClassVar[Callable[[Function, Sequence[Any], Any], tuple[Any, ...]]]
-    """Set by `gradient`: the adjoints of arguments, by that of the result."""
+    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any], tuple[Any, ...]]]
+    """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results."""
 
     def __init__(
         self,

@@ -241,10 +241,12 @@ class _By:
     @staticmethod
     def _number(kind: str, leaf: Any, argnums: Any) -> int:
         try:
-            return operator.index(None if isinstance(leaf, bool) else leaf)
+            if not isinstance(leaf, bool):
+                return operator.index(leaf)
         except TypeError:
-            required = "0, or (0, 1), or variables"
-            raise Usage(f"argnums of {kind} are no integers", where=here(), required=required, got=argnums) from None
+            pass
+        required = "0, or (0, 1), or variables"
+        raise Usage(f"argnums of {kind} are no integers", where=here(), required=required, got=argnums)
 
     def nested(self, gradients: Sequence[Any]) -> Any:
         """What was found for each, nested as they are."""

@@ -154,7 +154,7 @@ class Variable(Operators, Held):
         return float(self.value)
 
     def __index__(self) -> int:
-        return self.value.__index__()
+        return int(self.value.__index__())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.value.__array__(dtype, copy)
@@ -185,11 +185,11 @@ def _first(value: Any, dtype: Any) -> Concrete:
     wanted = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
     try:
         operand = to_operand(value, wanted)
+        assert isinstance(operand, Literal)
         found = operand if wanted is None or wanted.admits(operand.type) else literal(operand.value, wanted)
     except TagloomError as error:
         error.where = error.where or here()
         raise
-    assert isinstance(found, Literal)
     return Concrete(found)  # another object than any that tapes know
 
 

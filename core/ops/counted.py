@@ -5,16 +5,19 @@ What is drawn is what an act with the same key draws.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import dtypes
+from ..act import Act
 from ..errors import Invalid
 from ..mix import MASK, splitmix64
 from ..op import Undefined, op
 from ..types import Type
+from ..value import Value
 from . import random
 
 _INT = Type(dtypes.int64)
@@ -48,7 +51,14 @@ def _permuted(seed: Type, count: Type, size: Type) -> Type:
 def _uniforms(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     size = random.size_of(shape)
     keys = _words(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
-    return ((_words(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53).reshape(shape)
+    numbers: npt.NDArray[np.float64] = (_words(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
+    return numbers.reshape(shape)
+
+
+def _drawn(row: Act, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
+    """What an act draws of this key."""
+    assert row.draw is not None
+    return row.draw(count_key(seed, count), *map(int, operands), **attributes)
 
 
 def _words(seeds: Any, numbers: Any) -> Any:
@@ -79,7 +89,7 @@ op(
     "normal_at",
     arity=2,
     types=_floats,
-    numpy=lambda seed, count, shape: random.normal_.draw(count_key(seed, count), shape=shape),
+    numpy=partial(_drawn, random.normal_),
     attributes=("shape",),
     shape=None,
     alike=(2, 2),
@@ -94,9 +104,7 @@ op(
     "integers_at",
     arity=4,
     types=_integers,
-    numpy=lambda seed, count, low, high, shape: random.integers.draw(
-        count_key(seed, count), int(low), int(high), shape=shape
-    ),
+    numpy=partial(_drawn, random.integers),
     attributes=("shape",),
     shape=None,
     alike=(4, 4),
@@ -112,7 +120,7 @@ op(
     "permutation_at",
     arity=3,
     types=_permuted,
-    numpy=lambda seed, count, size: random.permutation.draw(count_key(seed, count), int(size)),
+    numpy=partial(_drawn, random.permutation),
     shape=None,
     alike=(3, 3),
     undefined=Undefined(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
