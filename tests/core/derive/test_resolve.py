@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,89 +55,6 @@ def test_of_any_order() -> None:
     assert found == [12.0, 12.0, 6.0, 0.0]
 
 
-def test_a_loop_constant() -> None:
-    """x is read in every iteration: its adjoints add up."""
-    assert run(tl.grad(power), 2.0, 3) == (12.0, 103)
-
-
-def test_no_trips() -> None:
-    """What goes in comes out: the adjoint goes the same way."""
-    passing = tl.function(lambda x, n: tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * y), 0, x)[1])
-    assert run(tl.grad(passing), 3.0, 0)[0] == 1.0
-    assert run(tl.grad(passing), 3.0, 1)[0] == 6.0
-    assert run(tl.grad(power), 3.0, 0)[0] == 0.0
-
-
-def test_loops_in_loops() -> None:
-    """sum over i < 3, j < i of x**j."""
-
-    def inner(x: Any, i: Any) -> Any:
-        return tl.while_loop(lambda j, s, p: j < i, lambda j, s, p: (j + 1, s + p, p * x), 0, 0.0, 1.0)[1]
-
-    @tl.function
-    def double(x: tl.float64) -> tl.float64:
-        return tl.while_loop(lambda i, _: i < 4, lambda i, s: (i + 1, s + inner(x, i)), 0, 0.0)[1]
-
-    assert run(double, 2.0)[0] == 1 + 3 + 7
-    assert run(tl.grad(double), 2.0)[0] == 0 + 1 + 5
-    assert run(tl.grad(tl.grad(double)), 2.0)[0] == 2.0
-
-
-def test_a_loop_under_a_cond() -> None:
-    chosen = tl.function(lambda x: tl.cond(x > 0.0, lambda: power(x, 3), lambda: -x))
-    assert run(tl.grad(chosen), 2.0)[0] == 12.0
-    assert run(tl.grad(chosen), -2.0)[0] == -1.0
-
-
-def test_a_cond_in_a_loop() -> None:
-    """Early exits and branches that are taken in turn."""
-
-    @tl.function
-    def turns(x: tl.float64) -> tl.float64:
-        def body(k: Any, y: Any) -> Any:
-            return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: y + x)
-
-        return tl.while_loop(lambda k, y: (k < 5) & (y < 1e6), body, 0, 1.0)[1]
-
-    assert run(turns, 3.0)[0] == ((3 + 3) * 3 + 3) * 3
-    assert run(tl.grad(turns), 3.0)[0] == 6 * 3**2 + 2 * 3  # of 2 * x**3 + x**2
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_bounded_iterations(k: int) -> None:
-    """What waits for adjoints keeps no iteration busy (S16)."""
-    assert run(tl.grad(power), 2.0, 6, k=k)[0] == 6 * 2.0**5
-
-
-def test_one_of_two_calls() -> None:
-    """Only one call is differentiated: the other stays one of the plain function, and leaves nothing over."""
-
-    @tl.function
-    def both(x: tl.float64) -> tl.float64:
-        derivative = tl.vjp(factorial, x)[1](1.0)[0]
-        return factorial(x + 1.0) + derivative
-
-    slope = tl.grad(factorial)(3.0)
-    assert run(both, 3.0)[0] == 24.0 + slope
-    assert {function.name for function in both.program.functions} == {"both", "factorial", "factorial_split"}
-
-
-def test_two_pullbacks_of_one_call() -> None:
-    """The rows of a Jacobian: the second is computed again."""
-
-    @tl.function
-    def polar(x: tl.float64, y: tl.float64) -> tuple[tl.float64, tl.float64]:
-        return tl.hypot(x, y), tl.atan2(y, x)
-
-    @tl.function
-    def jacobian(x: tl.float64, y: tl.float64) -> Any:
-        _, pullback = tl.vjp(polar, x, y)
-        return *pullback((1.0, 0.0)), *pullback((0.0, 1.0))
-
-    found, _ = run(jacobian, 3.0, 4.0)
-    assert found == pytest.approx((0.6, 0.8, -0.16, 0.12))
-
-
 def test_a_pullback_in_a_branch() -> None:
     """What is pulled back elsewhere than where the call stands is computed there."""
 
@@ -150,16 +65,6 @@ def test_a_pullback_in_a_branch() -> None:
 
     assert run(sometimes, 3.0)[0] == 6.0
     assert run(sometimes, -3.0)[0] == 9.0
-
-
-def test_the_untaken_branch() -> None:
-    """sqrt has an infinite slope at 0, in a branch that is not taken, and in an element that is not."""
-    guarded = tl.function(lambda x: tl.cond(x > 0.0, lambda: tl.sqrt(x), lambda: 0.0))
-    assert run(tl.grad(guarded), 0.0)[0] == 0.0
-    where = tl.function(lambda x: tl.where(x > 0.0, tl.sqrt(x), 0.0))
-    assert run(tl.grad(where), 0.0)[0] == 0.0
-    unused = tl.function(lambda x: tl.cond(x < 1.0, lambda: (tl.sqrt(x), x), lambda: (x, x))[1])
-    assert run(tl.grad(unused), 0.0)[0] == 1.0
 
 
 def test_mutual_recursion() -> None:
@@ -212,42 +117,10 @@ def test_nested_arguments() -> None:
     assert gradient["b"] == (5.0,)
 
 
-def test_a_balanced_tree_is_differentiated_in_parallel() -> None:
-    """The critical path of the gradient grows with the depth of a tree of calls, and not with its size."""
-
-    @tl.function
-    def tree(depth: tl.int64, x: tl.float64) -> tl.float64:
-        return tl.cond(depth <= 0, lambda: tl.sin(x), lambda: tree(depth - 1, x * 0.5) * tree(depth - 1, x + 0.1))
-
-    derivative = tl.grad(tree, 1)
-    found = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
-    paths = [outcome.stats.critical_path for outcome in found]
-    assert len({after - before for before, after in pairwise(paths)}) == 1
-    assert found[-1].firings > 15 * found[0].firings
-    assert found[-1].stats.parallelism > 6 * found[0].stats.parallelism
-
-
 def test_deep_recursion() -> None:
     """Depth is bounded by memory, and not by Python's stack."""
     deep = tl.function(lambda x: factorial(x) * 0.0 + x)
     assert tl.grad(deep).run(3000.0, engine="reference").status == "Returned"
-
-
-def test_a_tree_of_values_multiplied() -> None:
-    """tree_prod: base^(n+1) times the product of n values, over a heap of 7; its derivative by formula."""
-
-    @tl.function
-    def tree_prod(base: tl.float64, values: tl.Array[tl.float64, 7], at: tl.int64) -> tl.float64:
-        def below() -> Any:
-            left, right = tree_prod(base, values, 2 * at), tree_prod(base, values, 2 * at + 1)
-            return left * right * tl.take(values, at - 1)
-
-        return tl.cond(at > 7, lambda: base, below)
-
-    values = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])
-    value, slope = tl.value_and_grad(tree_prod)(1.1, values, 1)
-    assert value == pytest.approx(1.1**8 * math.prod(values))
-    assert slope == pytest.approx(8 * 1.1**7 * math.prod(values))
 
 
 def test_what_has_no_gradient_is_refused() -> None:
