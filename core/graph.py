@@ -147,6 +147,7 @@ class Builder:
         self._arguments: list[tuple[str, Type]] = []
         self._nodes: list[dict[str, Any]] = []
         self._edges: list[tuple[Source, Edge]] = []
+        self._leading: set[Source] = set()
         self._names: dict[tuple[str, str], int] = {}
         """The names that are taken, by function, and the last number that each got where it was wanted again."""
 
@@ -195,10 +196,15 @@ class Builder:
         ports = self._nodes[node]["ports"]
         ports.extend([None] * (port + 1 - len(ports)))
         self._edges.append((source, Edge(node, port)))
+        self._leading.add(source)
 
     def extend(self, source: Source, node: int) -> None:
         """Add an edge to a new port of a merge."""
         self.connect(source, node, len(self._nodes[node]["ports"]))
+
+    def leads(self, source: Source) -> bool:
+        """Whether a source has an edge yet."""
+        return source in self._leading
 
     def type(self, source: Source) -> Type:
         if source.node < 0:

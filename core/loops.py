@@ -162,4 +162,8 @@ class Loops:
             left.append(out)
         for value, merge in zip(follow(began), merges, strict=True):
             self.lowering.builder.connect(value, merge.node, 1)
+        for variable, begun in zip(variables, began, strict=True):
+            if not self.lowering.builder.leads(begun):
+                name, types = f"{node.name}.{variable.name}.unused", [variable.type]
+                self.lowering.node(scope, "identity", name, [begun], types, node)
         return left

@@ -15,7 +15,8 @@ L10 The effects on a resource pass on one order token, in program order: through
     result. The environment sends the first.
 L11 A pullback of a call is more arguments and results of its site. That of a cond switches on the predicate that the
     cond has; that of a loop comes back by `reenter` to the iteration that was left, and goes from iteration to
-    iteration by `back`; that of such a pullback is a loop as the first was, on the same condition.
+    iteration by `back`, to an `identity` where nothing is done with it (S11 counts what arrives); that of such a
+    pullback is a loop as the first was, on the same condition.
 
 Nodes are made function by function: the entry merges, then the body in program order, phase by phase, so that their
 numbers order the firings of an activation as a sequential evaluation would. The returns to the environment come last.

@@ -15,6 +15,7 @@ from tagloom.core.derive.activity import Activity, Area
 from tagloom.core.derive.reverse import Reversal, Reverser, Writer
 from tagloom.core.derive.ruled import parts_of
 from tagloom.core.frontend import custom
+from tagloom.core.graph import Builder
 from tagloom.core.program import Function, Node, Operand, Region, Var
 from tagloom.core.value import literal
 from tagloom.interp import fire
@@ -100,6 +101,11 @@ def factorial() -> Any:
     return fac
 
 
+def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
+    """An adjoint that an iteration does nothing with is lost on its way there: the iteration never closes."""
+    patch.setattr(Builder, "leads", lambda self, source: True)
+
+
 def turns() -> Any:
     def body(k: Any, y: Any, x: Any) -> Any:
         return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: tl.sin(y) - x), x
@@ -107,7 +113,11 @@ def turns() -> Any:
     return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 5, body, 0, x * x, x)[1])
 
 
-CASES = [(factorial, 4.5), (turns, 0.7)]
+def forgetful() -> Any:
+    return tl.function(lambda x: tl.while_loop(lambda k, _: k < 3, lambda k, _: (k + 1, 0.5), 0, x)[1] * x)
+
+
+CASES = [(factorial, 4.5), (turns, 0.7), (forgetful, 0.9)]
 BROKEN = [
     overwrites,
     lacks_a_factor,
@@ -116,6 +126,7 @@ BROKEN = [
     drops_a_branch,
     reenters_too_early,
     goes_forwards,
+    forgets_what_arrives,
 ]
 
 

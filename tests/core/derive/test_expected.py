@@ -68,6 +68,12 @@ def turns(x: tl.float64, n: tl.int64) -> tl.float64:
 
 
 @tl.function
+def forgetful(x: tl.float64, n: tl.int64) -> tl.float64:
+    """No iteration but the first has anything to do with x."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, 0.5), 0, x)[1]
+
+
+@tl.function
 def factorial(x: tl.float64) -> tl.float64:
     return tl.cond(x <= 0.5, lambda: 1.0, lambda: x * factorial(x - 1.0))
 
@@ -163,6 +169,9 @@ ROWS: dict[str, Row] = {
     "three iterations at once": Row(first, (2.0, 6), 192.0, 37 + 6 * 22, k=3),
     "as many as there are": Row(first, (2.0, 6), 192.0, 37 + 6 * 22),
     "second order, two at once": Row(second, (2.0, 6), 480.0, 67 + 6 * 46, k=2),
+    "what is not gone on with, no trips": Row(tl.grad(forgetful), (3.0, 0), 1.0, 30),
+    "what is not gone on with, 2 trips": Row(tl.grad(forgetful), (3.0, 2), 0.0, 30 + 2 * 16),
+    "what is not gone on with, second order": Row(tl.grad(tl.grad(forgetful)), (3.0, 2), 0.0, 53 + 2 * 24),
     "one of two calls": Row(one_of_two, (3.0,), 24.0 + 11.0, 114),
     "two pullbacks of one call": Row(jacobian, (3.0, 4.0), (4.0, 3.0, 1.0, -8.0), 53),
     "sqrt at 0, not taken": Row(tl.grad(guarded), (0.0,), 0.0, 17),
