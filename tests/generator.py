@@ -160,6 +160,8 @@ class Writer:
     order."""
     floats: bool = False
     """Whether most is of floats, moderate ones, that depend on one another: what can be differentiated."""
+    risks: int = 1
+    """How many statements may trap, beside a dozen that are ops."""
 
     @property
     def favoured(self) -> tuple[Type, ...]:
@@ -186,7 +188,7 @@ class Writer:
 
     def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
         """Some values, made by one node or by one structure."""
-        kinds = [*["op"] * 12, "risk"]
+        kinds = [*["op"] * 12, *["risk"] * self.risks]
         if depth < 3:
             kinds += [*["cond"] * 3, *["loop"] * 4] if self.loops_left > 0 else ["cond"]
         if self.helpers and self.calls_left > 0 and fuel is not None:

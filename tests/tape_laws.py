@@ -5,62 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import tagloom as tl
+from at_once import MOST_STEPS, AtOnce, TooLong
 from generator import Case
 from gradient_programs import differentiated
 from tagloom.core.evaluate import evaluate
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.concrete import Concrete
-from tagloom.core.program import Program, Region
 from tagloom.core.types import Type
-from tagloom.core.value import Literal, literal, same
-
-MOST_STEPS = 2_000
-
-
-class TooLong(Exception):
-    """More ops than a test waits for."""
-
-
-class AtOnce:
-    """Runs a program op by op, as Python would: what it decides is not recorded."""
-
-    def __init__(self, program: Program) -> None:
-        self.program, self.steps = program, 0
-
-    def __call__(self, *arguments: Any) -> list[Any]:
-        return self.region(self.program.main.body, arguments)
-
-    def region(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
-        known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
-
-        def value(operand: Any) -> Any:
-            return Concrete(operand) if isinstance(operand, Literal) else known[operand]
-
-        for node in region.nodes:
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                raise TooLong
-            inputs = list(map(value, node.inputs))
-            match node.op:
-                case "cond":
-                    made = self.region(node.regions[0 if inputs[0] else 1], inputs[1:])
-                case "while_loop":
-                    made = inputs
-                    while self.region(node.regions[0], made)[0]:
-                        made = self.region(node.regions[1], made)
-                        self.steps += 1
-                case "call":
-                    made = self.region(self.program[node.attribute("function")].body, inputs)
-                case op:
-                    made = [apply(op, *inputs, **dict(node.attributes))]
-            known.update(zip((result.name for result in node.results), made, strict=True))
-        return list(map(value, region.results))
+from tagloom.core.value import literal, same
 
 
 def by_tape(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[Any]:

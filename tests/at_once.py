@@ -1,0 +1,59 @@
+"""Programs that run at once, op by op, as Python would: what tapes record, others' as well as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.program import Program, Region
+from tagloom.core.value import Literal
+
+MOST_STEPS = 2_000
+
+
+class TooLong(Exception):
+    """More ops than a test waits for."""
+
+
+class AtOnce:
+    """Runs a program. `do` computes an op of values and attributes, and `lift` makes a value of a literal; of a
+    predicate Python asks which way to go."""
+
+    def __init__(
+        self,
+        program: Program,
+        do: Callable[..., Any] = apply,
+        lift: Callable[[Literal], Any] = Concrete,
+    ) -> None:
+        self.program, self.do, self.lift, self.steps = program, do, lift, 0
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        return self.region(self.program.main.body, arguments)
+
+    def region(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
+        known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
+
+        def value(operand: Any) -> Any:
+            return self.lift(operand) if isinstance(operand, Literal) else known[operand]
+
+        for node in region.nodes:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise TooLong
+            inputs = list(map(value, node.inputs))
+            match node.op:
+                case "cond":
+                    made = self.region(node.regions[0 if inputs[0] else 1], inputs[1:])
+                case "while_loop":
+                    made = inputs
+                    while self.region(node.regions[0], made)[0]:
+                        made = self.region(node.regions[1], made)
+                        self.steps += 1
+                case "call":
+                    made = self.region(self.program[node.attribute("function")].body, inputs)
+                case op:
+                    made = [self.do(op, *inputs, **dict(node.attributes))]
+            known.update(zip((result.name for result in node.results), made, strict=True))
+        return list(map(value, region.results))

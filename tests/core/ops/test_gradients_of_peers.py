@@ -1,0 +1,91 @@
+"""The gradient rules beside those of JAX and of PyTorch, which others wrote: they say the same."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from gradient_cases import CASES, Case
+from peers import MODULES, Peer, installed
+from peers.compare import BOUND, by_peer, doing, is_float
+from tagloom.core.value import admit
+from tape import Known, Tape, pullback
+
+MISSING = {"unique_values"}
+"""What neither peer differentiates."""
+BOTH = [case for case in CASES if case.op not in MISSING and all(0 not in np.shape(each) for each in case.operands)]
+SELECTED = [case for number, case in enumerate(BOTH) if case.op != BOTH[number - 1].op or number % 7 == 0]
+"""Of each op the first case, and some of the others: JAX takes a while for each."""
+
+
+@pytest.fixture(params=MODULES)
+def peer(request: pytest.FixtureRequest) -> Peer:
+    """Each one that is installed."""
+    found = installed(request.param)
+    return found or pytest.skip(f"{request.param} is not installed")
+
+
+def weights(nth: int, shape: tuple[int, ...]) -> Any:
+    """Numbers that differ from element to element."""
+    return np.random.default_rng(zlib.crc32(repr((nth, shape)).encode())).normal(size=shape)
+
+
+def by_rules(case: Case, values: list[Any], order: int) -> list[Any]:
+    """The result of an op, the adjoints of its floats, and those of all that."""
+    tape, given = Tape(), [Known(admit(value)) for value in values]
+    floats = [each for each in given if is_float(each.value)]
+    made = [tape(case.op, *given, **case.attributes)]
+    for _ in range(order):
+        adjoints = [Known(admit(weights(nth, np.shape(each.value)))) for nth, each in enumerate(made)]
+        made = [*made, *pullback(tape, made, adjoints, floats)]
+    return [each.value for each in made]
+
+
+def compare(peer: Peer, case: Case, values: list[Any], order: int) -> None:
+    do = doing(peer)
+
+    def make(given: Any) -> Any:
+        return [do(case.op, *given, **case.attributes)]
+
+    theirs = by_peer(make, list(map(admit, values)), order, peer, weights)
+    for mine, other in zip(by_rules(case, values, order), theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=BOUND, atol=BOUND)
+
+
+@pytest.mark.parametrize("case", SELECTED, ids=str)
+def test_rules_as_peers(peer: Peer, case: Case) -> None:
+    """Adjoints of random operands are those of the peer."""
+    compare(peer, case, case.values(np.random.default_rng(3)), 1)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("case", BOTH, ids=str)
+def test_rules_as_peers_twice(peer: Peer, case: Case) -> None:
+    """Those of other ones, too, and the adjoints of adjoints."""
+    compare(peer, case, case.values(np.random.default_rng(4)), 2)
+
+
+def test_all_rules_are_compared(peer: Peer) -> None:
+    """What has a rule has a row there."""
+    assert {case.op for case in CASES} - set(peer.ops) == MISSING
+
+
+EDGES = [
+    (Case("maximum", ()), [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]),
+    (Case("minimum", ()), [[1.0, 2.0, 3.0], 2.0]),
+    (Case("max", (), {"axis": 1, "keepdims": False}), [[[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]]),
+    (Case("prod", (), {"axis": None, "keepdims": False}), [[2.0, 0.0, 3.0]]),
+    (Case("prod", (), {"axis": 0, "keepdims": True}), [[[2.0, 0.0], [0.0, 0.0], [3.0, 1.5]]]),
+    (Case("cumulative_prod", (), {"axis": 0}), [[2.0, 0.0, 3.0, 0.0]]),
+    (Case("pow", ()), [[-2.0, 1.5, 0.0, 0.0], [3.0, 0.0, 2.0, 1.0]]),
+    (Case("take", (), {"axis": 0}), [[1.0, 2.0, 3.0], [0, -1, 0]]),
+    (Case("remainder", ()), [[6.0, -6.0, 0.0], [3.0, 3.0, 3.0]]),
+]
+
+
+@pytest.mark.parametrize(("case", "values"), EDGES, ids=lambda each: str(each) if isinstance(each, Case) else "")
+def test_edges_as_peers(peer: Peer, case: Case, values: list[Any]) -> None:
+    """Where a choice is made both make the same: ties, zeros among factors, bases of 0, places taken twice."""
+    compare(peer, case, [np.asarray(value)[()] for value in values], 1)

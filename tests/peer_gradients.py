@@ -1,0 +1,78 @@
+"""Gradients of generated programs beside those of a peer: `python tests/peer_gradients.py [N] [PEER...]`.
+
+N programs without recursion are differentiated here and by JAX, once and twice; N with recursion here and by PyTorch's
+tape. A line for each peer says what came of it. Ends with 1 where adjoints differ, where more than a twentieth of the
+programs could not be compared, or where a peer that is named is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from generator import Case
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from peers import MODULES, Peer, installed
+from peers.compare import Verdict, verdict
+from smooth_programs import smooth_cases
+
+RECURSIVE = {"jax": False, "torch": True}
+"""Which programs each peer is compared on."""
+MOST_LEFT_OUT = 0.05
+
+
+def verdicts(peer: Peer, count: int, *, recursive: bool) -> list[tuple[Case, Verdict]]:
+    """So many programs, the same each time, and what came of each."""
+    found = []
+
+    @seed(1)
+    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(smooth_cases(recursive=recursive))
+    def draw(case: Case) -> None:
+        found.append((case, verdict(case, peer)))
+
+    draw()
+    return found
+
+
+def said(found: list[tuple[Case, Verdict]]) -> str:
+    """In a line: how many are alike, and why others are not."""
+    kinds = Counter(each.kind for _, each in found)
+    reasons = Counter(each.why for _, each in found if each.kind == "left out")
+    why = f" ({', '.join(f'{count} {reason}' for reason, count in reasons.most_common())})" if reasons else ""
+    slopes = sum(each.slopes for _, each in found)
+    counts = f"{kinds['alike']} alike, {kinds['different']} different, {kinds['left out']} left out{why}"
+    return f"{len(found)} programs: {counts}; {slopes} have adjoints other than 0"
+
+
+def main(count: int, modules: Sequence[str]) -> int:
+    """Compare with peers, and print; 1 where something is wrong."""
+    failed = 0
+    for module in modules or MODULES:
+        peer = installed(module)
+        if peer is None:
+            print(f"{module} is not installed")
+            failed |= bool(modules)
+            continue
+        found = verdicts(peer, count, recursive=RECURSIVE[module])
+        for case, each in found:
+            if each.kind == "different":
+                print(f"{each.why}\n{case}\n")
+        kinds = Counter(each.kind for _, each in found)
+        failed |= kinds["different"] > 0 or kinds["left out"] > MOST_LEFT_OUT * count
+        print(f"{peer.name}, {'with' if RECURSIVE[module] else 'without'} recursion: {said(found)}")
+    return failed
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Gradients of generated programs beside those of a peer.")
+    parser.add_argument("count", type=int, nargs="?", default=200)
+    parser.add_argument("peers", nargs="*", metavar="PEER")
+    asked = parser.parse_args()
+    sys.exit(main(asked.count, asked.peers))

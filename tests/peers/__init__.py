@@ -1,0 +1,46 @@
+"""Other systems' automatic differentiation, beside which ours is tested: JAX's, and PyTorch's tape.
+
+A program runs as it stands, and not as its derivative: Python takes branches, runs loops and calls functions, and each
+op that the arguments move is the peer's. What the peer has recorded of that is then its own to differentiate.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Function: TypeAlias = Callable[[list[Any]], list[Any]]
+"""Of some of a peer's arrays, what is made of them."""
+Weights: TypeAlias = Callable[[int, tuple[int, ...]], Any]
+"""Of the number of a result, and its shape, the adjoint that is pulled back."""
+
+
+class Unable(Exception):
+    """A program cannot be compared; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A system. `ops` is what it computes for a row, of its own arrays and of NumPy's integers and booleans; `array`
+    makes one of its arrays, and `plain` one of NumPy's. `pulled_back` gives the results of a function, and the adjoints
+    of what it was given, which the peer can differentiate again."""
+
+    name: str
+    ops: Mapping[str, Callable[..., Any]]
+    array: Callable[[Any], Any]
+    plain: Callable[[Any], Any]
+    pulled_back: Callable[[Function, list[Any], Weights], tuple[Sequence[Any], Sequence[Any]]]
+
+
+MODULES = ("jax", "torch")
+
+
+def installed(module: str) -> Peer | None:
+    """The peer of this module, if that is installed."""
+    if importlib.util.find_spec(module) is None:
+        return None
+    found: Peer = importlib.import_module(f"peers.{module}").PEER
+    return found

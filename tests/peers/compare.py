@@ -1,0 +1,151 @@
+"""The law of peers: what they say of a program's derivatives is what we say.
+
+Integers, predicates and whatever no argument moves are tagloom's own, so that both take the same way through a program;
+all else the peer computes by itself, and differentiates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from at_once import AtOnce, TooLong
+from generator import Case
+from gradient_cases import FLAT
+from gradient_programs import differentiated
+from tagloom.core import dtypes
+from tagloom.core.errors import Invalid
+from tagloom.core.lower import lower
+from tagloom.core.op import OPS, kernel
+from tagloom.core.types import type_of
+from tagloom.core.value import Value
+from tagloom.interp.reference import Limits, run_graph
+
+from peers import Function, Peer, Unable, Weights
+from peers.ops import KNOWING
+
+BOUND = 1e-9
+LIMITS = Limits(firings=20_000)
+
+
+class Both(NamedTuple):
+    """What tagloom computed, and what the peer did, where an argument moves it."""
+
+    known: Value
+    moved: Any = None
+
+    def __bool__(self) -> bool:
+        return bool(self.known)
+
+
+def doing(peer: Peer) -> Callable[..., Both]:
+    """What computes an op by tagloom's kernel, and by the peer's row."""
+
+    def operand(each: Both) -> Any:
+        if each.moved is not None:
+            return each.moved
+        return peer.array(each.known) if is_float(each.known) else np.asarray(each.known)
+
+    def do(op: str, *operands: Both, **attributes: Any) -> Both:
+        row, values = OPS[op], [each.known for each in operands]
+        types = list(map(type_of, values))
+        made = row.types(*types, **attributes)
+        known = kernel(row, types, made, tuple(attributes.items()))(*values)
+        if op in FLAT or made.dtype.kind != "f" or all(each.moved is None for each in operands):
+            return Both(known)
+        if op not in peer.ops or made.dtype is not dtypes.float64:
+            raise Unable(f"{peer.name} has no {op}" if op not in peer.ops else f"{made.dtype}")
+        given = [np.array(known)] * (op in KNOWING) + list(map(operand, operands))
+        return Both(known, peer.ops[op](*given, **attributes))
+
+    return do
+
+
+def is_float(value: Any) -> bool:
+    return np.asarray(value).dtype.kind == "f"
+
+
+def rising(nth: int, shape: tuple[int, ...]) -> Any:
+    """The adjoints that `differentiated` pulls back."""
+    return np.full(shape, 0.5 + nth)
+
+
+def by_peer(
+    make: Callable[[Sequence[Both]], Sequence[Both]],
+    arguments: Sequence[Value],
+    order: int,
+    peer: Peer,
+    weights: Weights = rising,
+) -> list[Any]:
+    """The floats that a peer makes of arguments, behind these the adjoints of the floats among these, behind all that
+    its adjoints, and so on up to an order."""
+    at = [number for number, value in enumerate(arguments) if is_float(value)]
+
+    def function(floats: list[Any]) -> list[Any]:
+        moved = dict(zip(at, floats, strict=True))
+        made = make([Both(value, moved.get(number)) for number, value in enumerate(arguments)])
+        return [peer.array(each.known) if each.moved is None else each.moved for each in made if is_float(each.known)]
+
+    for _ in range(order):
+        function = _further(function, peer, weights)
+    return list(map(peer.plain, function([peer.array(arguments[number]) for number in at])))
+
+
+def _further(function: Function, peer: Peer, weights: Weights) -> Function:
+    def further(floats: list[Any]) -> list[Any]:
+        results, adjoints = peer.pulled_back(function, floats, weights)
+        return [*results, *adjoints]
+
+    return further
+
+
+class Verdict(NamedTuple):
+    """What came of a program: "alike", "different" or "left out", and why; and whether any adjoint is other than 0."""
+
+    kind: str
+    why: str = ""
+    slopes: bool = False
+
+
+def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
+    """How the adjoints that the reference machine gives are beside those of a peer, up to an order, if this can be
+    told."""
+    try:
+        ours = [of_machine(case, order) for order in range(1, orders + 1)]
+        program = AtOnce(case.program, doing(peer), lambda literal: Both(literal.value))
+        theirs = by_peer(lambda given: program(*given), case.arguments, orders, peer)
+    except Unable as error:
+        return Verdict("left out", str(error))
+    except TooLong:
+        return Verdict("left out", "too long")
+    slopes = any(
+        np.any(each) for each in ours[0][sum(type_.dtype.kind == "f" for type_ in case.program.main.results) :]
+    )
+    if not all(np.isfinite(each).all() for each in theirs):
+        return Verdict("left out", "not finite there", slopes)
+    found = next(filter(None, (difference(mine, theirs) for mine in ours)), "")
+    return Verdict("different" if found else "alike", found, slopes)
+
+
+def of_machine(case: Case, order: int) -> list[Any]:
+    """The floats that the derivative of a program gives; raises Unable where it has none, or gives none."""
+    try:
+        derived = differentiated(case, order)
+    except Invalid as error:
+        raise Unable(f"{error.rule}") from error
+    if derived is None:
+        raise Unable("no floats")
+    run = run_graph(lower(derived.program), derived.arguments, limits=LIMITS)
+    if run.status != "Returned":
+        raise Unable(run.status)
+    return [np.asarray(each) for each in run.results if is_float(each)]
+
+
+def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """Where results and adjoints differ, the first of a peer's being compared: numbers are alike within BOUND of the
+    larger of 1 and of what they are."""
+    for at, (mine, other) in enumerate(zip(ours, theirs[: len(ours)], strict=True)):
+        if mine.shape != other.shape or not np.allclose(mine, other, rtol=BOUND, atol=BOUND):
+            return f"number {at} is {mine.tolist()} here, {other.tolist()} there"
+    return ""

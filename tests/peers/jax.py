@@ -1,0 +1,45 @@
+"""JAX, with 64 bits switched on: `vjp`, of functions that it runs op by op."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tagloom.core.ops.key import read_key
+
+from peers import Function, Peer, Weights
+from peers.ops import Row, common
+
+jax.config.update("jax_enable_x64", True)
+
+
+def _reduced(function: Row) -> Row:
+    return lambda x, axis, keepdims: function(x, axis=axis, keepdims=keepdims)
+
+
+def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tuple[list[Any], list[Any]]:
+    """By `vjp`."""
+    results, back = jax.vjp(lambda *values: function(list(values)), *floats)
+    return results, list(back([jnp.asarray(weights(nth, each.shape)) for nth, each in enumerate(results)]))
+
+
+OPS: dict[str, Row] = {
+    **common(jnp, jax.lax.stop_gradient),
+    **{name: _reduced(getattr(jnp, name)) for name in ("sum", "prod", "max", "min")},
+    "boolean_mask": lambda x, mask: x[mask],
+    "diagonal": lambda x, offset: jnp.diagonal(x, offset, -2, -1),
+    "gather": lambda x, *at: x[at],
+    "index": lambda x, key: x[read_key(key)],
+    "permute_dims": jnp.transpose,
+    "repeat": lambda x, repeats, axis: jnp.repeat(x, repeats, axis=axis),
+    "roll": jnp.roll,
+    "scatter_add": lambda x, values, *at: x.at[at].add(values),
+    "scatter_index": lambda x, values, key: x.at[read_key(key)].set(values),
+    "sort": lambda x, axis, descending: jnp.sort(x, axis=axis, descending=descending),
+    "squeeze": jnp.squeeze,
+    "take": jnp.take,
+    "take_along_axis": jnp.take_along_axis,
+}
+PEER = Peer("JAX", OPS, jnp.asarray, np.asarray, pulled_back)
