@@ -55,6 +55,16 @@ def test_cores_make_a_table() -> None:
     assert processors.startswith("Processor time")
 
 
+def test_gradients_make_a_table() -> None:
+    """For each program a line for each engine and size; of what waits there is as much for each activation."""
+    ran = subprocess.run([sys.executable, str(FOLDER / "gradients.py"), "--quick"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    _, _, *lines = ran.stdout.split("\n\n")[1].splitlines()
+    each = [float(line.strip("| ").split(" | ")[4]) for line in lines]
+    assert len(each) == 12
+    assert all(abs(more / few - 1) < 0.03 for few, more in zip(each[::2], each[1::2], strict=True))
+
+
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
     """What differs from CPython's value is taken away, and said; integers must be equal, others but for rounding."""
     conduct = modules["conduct"]

@@ -1,0 +1,122 @@
+"""What a gradient keeps: `python tests/benchmarks/gradients.py [--quick]` prints a table.
+
+What a reverse pass needs of what ran forwards are tokens that wait where they were made. So for each program, size and
+engine: activations, the most tokens that waited at once, and the memory that the run took, beside that of the program
+without its gradient. Each run has a process of its own; `--quick` takes small sizes, in one process, and is for trying.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from typing import Any, NamedTuple
+
+import tagloom as tl
+from firings import processor
+from table import markdown
+from tagloom.interp.alarm import resident
+
+
+@tl.function
+def loop(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, tl.sin(y)), 0, x)[1]
+
+
+@tl.function
+def chain(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.cond(n <= 0, lambda: x, lambda: tl.sin(chain(x, n - 1)))
+
+
+@tl.function
+def tree(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.cond(n <= 0, lambda: tl.sin(x), lambda: tree(x, n - 1) * tree(x + 0.1, n - 1))
+
+
+class Row(NamedTuple):
+    """A program, and its sizes: in earnest on the reference and on `fast`, and to try."""
+
+    name: str
+    function: Any
+    reference: tuple[int, ...]
+    fast: tuple[int, ...]
+    quick: tuple[int, ...]
+
+
+ROWS = (
+    Row("a loop of {:,} trips", loop, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
+    Row("a chain of {:,} calls", chain, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
+    Row("a tree of depth {}", tree, (11, 12, 13), (14, 15, 16), (4, 5)),
+)
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "value": lambda function: function,
+    "gradient": tl.grad,
+    "second order": lambda function: tl.grad(tl.grad(function)),
+}
+
+
+def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
+    """One run: activations, the most tokens that waited, and the bytes that it took more than a short one."""
+    function = ORDERS[order](ROWS[row].function)
+    options = {"engine": engine, "limits": tl.Limits(depth=10**6)}
+    function.run(0.5, 3, **options)
+    before = resident()
+    out = function.run(0.5, size, **options)
+    assert out.status == "Returned", out.error
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "activations": sum(out.stats.opened.values()),
+        "waited": out.stats.largest_store,
+        "bytes": max(0, peak - before),
+    }
+
+
+def measured(*asked: Any) -> dict[str, int]:
+    """The same, in a process of its own."""
+    command = [sys.executable, __file__, "--measure", *map(str, asked)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, int] = json.loads(ran.stdout)
+    return found
+
+
+def lines(
+    number: int, row: Row, engine: str, sizes: tuple[int, ...], how: Callable[..., dict[str, int]]
+) -> list[list[str]]:
+    """A line of the table for each size."""
+    made = []
+    for size in sizes:
+        found = {order: how(number, order, engine, size) for order in ORDERS}
+        activations, waited = found["gradient"]["activations"], found["gradient"]["waited"]
+        each = [f"{found[order]['bytes'] / found[order]['activations']:,.0f}" for order in ORDERS]
+        made.append(
+            [row.name.format(size), engine, f"{activations:,}", f"{waited:,}", f"{waited / activations:.2f}", *each]
+        )
+    return made
+
+
+def main() -> None:
+    """Measure all rows, and print them; or one run, and print it as JSON."""
+    parser = argparse.ArgumentParser(description="What a gradient keeps.")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes")
+    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        row, order, engine, size = options.measure
+        print(json.dumps(measure(int(row), order, engine, int(size))))
+        return
+    found = []
+    for number, row in enumerate(ROWS):
+        for engine, sizes in (("reference", row.reference), ("fast", row.fast)):
+            found += lines(number, row, engine, *((row.quick, measure) if options.quick else (sizes, measured)))
+    print(f"{date.today()}, {processor()}, Python {platform.python_version()}\n")
+    bytes_ = [f"bytes each, {order}" for order in ORDERS]
+    print(markdown(["gradient of", "engine", "activations", "tokens that waited", "each", *bytes_], found))
+
+
+if __name__ == "__main__":
+    main()
