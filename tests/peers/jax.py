@@ -19,6 +19,13 @@ def _reduced(function: Row) -> Row:
     return lambda x, axis, keepdims: function(x, axis=axis, keepdims=keepdims)
 
 
+def _halves(x: Any) -> Any:
+    """The lower half of a matrix twice, and half of the slope along each."""
+    still, mean = jax.lax.stop_gradient(x), 0.5 * (x + jnp.swapaxes(x, -1, -2))
+    lower = jnp.tril(still) + jnp.swapaxes(jnp.tril(still, -1), -1, -2)
+    return lower + (mean - jax.lax.stop_gradient(mean))
+
+
 def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tuple[list[Any], list[Any]]:
     """By `vjp`."""
     results, back = jax.vjp(lambda *values: function(list(values)), *floats)
@@ -26,7 +33,7 @@ def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tupl
 
 
 OPS: dict[str, Row] = {
-    **common(jnp, jax.lax.stop_gradient),
+    **common(jnp, jax.lax.stop_gradient, _halves),
     **{name: _reduced(getattr(jnp, name)) for name in ("sum", "prod", "max", "min")},
     "boolean_mask": lambda x, mask: x[mask],
     "diagonal": lambda x, offset: jnp.diagonal(x, offset, -2, -1),

@@ -2,9 +2,8 @@
 otherwise.
 
 Where a choice is made it is tagloom's, and stands here: of `abs` at 0 the slope is 0 (JAX has 1); of several elements
-that are put to one place the last stays (JAX leaves that open); a symmetric matrix is read in its lower half, and has
-the mean of both halves as adjoint (PyTorch's is another one); eigenvectors, singular vectors and factors of qr have the
-signs that tagloom found.
+that are put to one place the last stays (JAX leaves that open); of a symmetric matrix the lower half is read (JAX
+reads the mean of both); eigenvectors, singular vectors and factors of qr have the signs that tagloom found.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ PUTTING = ("scatter", "scatter_index")
 Row = Callable[..., Any]
 
 
-def common(xp: Any, still: Callable[[Any], Any]) -> dict[str, Row]:
-    """What is said alike. `xp` is the peer's module; `still` gives a value that has no slope."""
+def common(xp: Any, still: Callable[[Any], Any], halves: Callable[[Any], Any]) -> dict[str, Row]:
+    """What is said alike. `xp` is the peer's module. `still` gives a value that has no slope, and `halves` a symmetric
+    matrix as the peer must be given it."""
 
     def taken(x: Any, places: Any) -> Any:
         return xp.reshape(x, (-1,))[xp.asarray(np.array(places))]
@@ -60,12 +60,6 @@ def common(xp: Any, still: Callable[[Any], Any]) -> dict[str, Row]:
         for axis, size in enumerate(alike):
             x = xp.sum(x, axis=axis, keepdims=True) if size == 1 else x
         return xp.reshape(x, wanted)
-
-    def halves(x: Any) -> Any:
-        """The lower half of a matrix twice, and half of the slope along each."""
-        mean = 0.5 * (x + xp.swapaxes(x, -1, -2))
-        lower = still(xp.tril(x))
-        return lower + xp.swapaxes(still(xp.tril(x, -1)), -1, -2) + (mean - still(mean))
 
     def signed(vectors: Any, made: Any, axis: int) -> Any:
         """With the signs of those that tagloom made, which are along an axis."""

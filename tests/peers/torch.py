@@ -49,7 +49,7 @@ def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tupl
 
 
 OPS: dict[str, Row] = {
-    **common(torch, torch.detach),
+    **common(torch, torch.detach, lambda x: x),
     "diagonal": lambda x, offset: torch.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[_places(at)],
     "sum": _reduced(torch.sum),
