@@ -17,14 +17,20 @@ MISSING = {"unique_values"}
 """What neither peer differentiates."""
 BOTH = [case for case in CASES if case.op not in MISSING and all(0 not in np.shape(each) for each in case.operands)]
 SELECTED = [case for number, case in enumerate(BOTH) if case.op != BOTH[number - 1].op or number % 7 == 0]
-"""Of each op the first case, and some of the others: JAX takes a while for each."""
+"""Of each op the first case, and some of the others."""
+TWICE = [(module, case) for module in MODULES for case in (SELECTED if module == "jax" else BOTH)]
+"""JAX takes a while for each."""
+
+
+def there(module: str) -> Peer:
+    """The peer, if it is installed."""
+    return installed(module) or pytest.skip(f"{module} is not installed")
 
 
 @pytest.fixture(params=MODULES)
 def peer(request: pytest.FixtureRequest) -> Peer:
     """Each one that is installed."""
-    found = installed(request.param)
-    return found or pytest.skip(f"{request.param} is not installed")
+    return there(request.param)
 
 
 def weights(nth: int, shape: tuple[int, ...]) -> Any:
@@ -61,10 +67,10 @@ def test_rules_as_peers(peer: Peer, case: Case) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("case", BOTH, ids=str)
-def test_rules_as_peers_twice(peer: Peer, case: Case) -> None:
+@pytest.mark.parametrize(("module", "case"), TWICE, ids=str)
+def test_rules_as_peers_twice(module: str, case: Case) -> None:
     """Those of other ones, too, and the adjoints of adjoints."""
-    compare(peer, case, case.values(np.random.default_rng(4)), 2)
+    compare(there(module), case, case.values(np.random.default_rng(4)), 2)
 
 
 def test_all_rules_are_compared(peer: Peer) -> None:
