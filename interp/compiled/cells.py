@@ -122,10 +122,20 @@ def _stacked(writer: Writer, node: Node, cells: _Cells) -> str:
     return made
 
 
+def _zeros(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+    """As many zeros as there are cells."""
+    made = node.results[0].type
+    sizes = [f"{_cells(inputs[0]).full}.size", *map(str, (made.shape or ())[1:])]
+    if too_many(sizes) != "False":
+        writer.too_large(node, inputs, too_many(sizes))
+    return writer.made_of(f"np.zeros(({', '.join(sizes)},), {numpy(element(made.dtype))})")
+
+
 WRITTEN: dict[str, Callable[[Writer, Node, Sequence[Value]], str]] = {
     "cells": _made,
     "put": _put,
     "get": _got,
     "collect": _collected,
+    "cell_zeros": _zeros,
 }
 """How each op on cells is written."""

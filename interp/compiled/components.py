@@ -1,51 +1,51 @@
-"""Which functions call which: components of functions that recur through each other, and who reaches what."""
+"""Which phases of functions call which: components of those that recur through each other, and who reaches what."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from ...core.program import Function, Node, Program
+from .phases import Key, Phase, called
 
 
-def callees(function: Function) -> list[str]:
-    """The functions that a function calls, each once."""
-    nodes = function.body.walk()
-    return list(dict.fromkeys(node.attribute("function") for node in nodes if node.op == "call"))
-
-
-def components(program: Program) -> list[tuple[Function, ...]]:
-    """The functions that a run may call: those together that reach each other, what is called before who calls it.
+def components(program: Program) -> list[tuple[Phase, ...]]:
+    """The phases of functions that a run may begin: those together that reach each other, what is called before who
+    calls it.
 
     Tarjan's algorithm, with a stack of its own.
     """
-    graph = {function.name: callees(function) for function in program.reachable()}
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    open_, found = [], []
-    walk: list[tuple[str, int]] = [(program.entry, 0)]
+    graph = {
+        (function.name, number): calls
+        for function in program.reachable()
+        for number, calls in enumerate(called(function))
+    }
+    number: dict[Key, int] = {}
+    low: dict[Key, int] = {}
+    open_, found = list[Key](), []
+    walk: list[tuple[Key, int]] = [((program.entry, 0), 0)]
     while walk:
-        name, at = walk.pop()
-        if name not in number:
-            number[name] = low[name] = len(number)
-            open_.append(name)
-        for position in range(at, len(graph[name])):
-            other = graph[name][position]
+        key, at = walk.pop()
+        if key not in number:
+            number[key] = low[key] = len(number)
+            open_.append(key)
+        for position in range(at, len(graph[key])):
+            other = graph[key][position]
             if other not in number:
-                walk += [(name, position), (other, 0)]
+                walk += [(key, position), (other, 0)]
                 break
             if other in open_:
-                low[name] = min(low[name], low[other])
+                low[key] = min(low[key], low[other])
         else:
-            if low[name] == number[name]:
-                members = open_[open_.index(name) :]
+            if low[key] == number[key]:
+                members = open_[open_.index(key) :]
                 del open_[-len(members) :]
-                found.append(tuple(program[member] for member in members))
+                found.append(tuple(Phase(program[name], phase) for name, phase in members))
     return found
 
 
-def recur(members: tuple[Function, ...]) -> bool:
-    """Whether the functions of a component may call themselves, by way of others or not."""
-    return len(members) > 1 or members[0].name in callees(members[0])
+def recur(members: tuple[Phase, ...]) -> bool:
+    """Whether the phases of a component may begin themselves, by way of others or not."""
+    return len(members) > 1 or members[0].key in called(members[0].function)[members[0].number]
 
 
 def recurs(program: Program) -> bool:
@@ -56,10 +56,15 @@ def recurs(program: Program) -> bool:
 def reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
     """The functions in which there is such a node, or that call one which reaches it."""
     functions = program.reachable()
-    called: Mapping[str, Sequence[str]] = {function.name: callees(function) for function in functions}
+    calls: Mapping[str, Sequence[str]] = {function.name: _callees(function) for function in functions}
     reached = {function.name for function in functions if any(map(has, function.body.walk()))}
     while True:
-        more = {name for name in called if name not in reached and not reached.isdisjoint(called[name])}
+        more = {name for name in calls if name not in reached and not reached.isdisjoint(calls[name])}
         if not more:
             return frozenset(reached)
         reached |= more
+
+
+def _callees(function: Function) -> list[str]:
+    """The functions that a function calls."""
+    return [node.attribute("function") for node in function.body.walk() if node.op == "call"]

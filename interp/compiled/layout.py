@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from ...core import dtypes
 from ...core.dtypes import DType
-from ...core.program import Function
 from ...core.types import HandleType, Type, element_type
 from ..jit.kernels import LANES, lane
+from .phases import Key, Phase
 
 Slots: TypeAlias = tuple[str, ...]
 """Each is a lane, or, of an array or a handle of cells, what numba calls its type."""
@@ -117,17 +117,22 @@ def result(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Functions that are one function of the text."""
+    """Phases of functions that are one function of the text."""
 
     name: str
-    members: tuple[Function, ...]
+    members: tuple[Phase, ...]
     keyed: bool
     """Whether it takes the key of its tag, since it reaches a draw."""
 
     @property
+    def recorded(self) -> bool:
+        """Whether it takes a record, since a function has further phases."""
+        return any(each.function.pullbacks for each in self.members)
+
+    @property
     def parameters(self) -> Slots:
         """The slots of the arguments."""
-        return common([slots(parameter.type for parameter in each.body.parameters) for each in self.members])
+        return common([slots(each.parameters) for each in self.members])
 
     @property
     def results(self) -> Slots:
@@ -135,9 +140,15 @@ class Component:
         return common([slots(each.results) for each in self.members]) or ("i",)
 
     @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """What it takes before the arguments: names, and what numba calls the types."""
+        made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.recorded]
+        return [*made, *[("key", "uint64")] * self.keyed, *[("which", "int64")] * (len(self.members) > 1)]
+
+    @property
     def signature(self) -> str:
-        hidden = ["int64", "int64", *["uint64"] * self.keyed, *["int64"] * (len(self.members) > 1)]
+        hidden = [said for _, said in self.hidden]
         return f"{returned(self.results)}({', '.join([*hidden, *map(said, self.parameters)])})"
 
-    def position(self, name: str) -> int:
-        return [member.name for member in self.members].index(name)
+    def position(self, key: Key) -> int:
+        return [member.key for member in self.members].index(key)

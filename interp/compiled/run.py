@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,11 @@ from ..alarm import Alarm, interruptible, resident_lately
 from ..jit import cache
 from ..jit.native import Unlinkable, native
 from ..jit.progress import compiling
-from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY
+from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY, ROOM
 from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
-from . import source
+from . import arena, source
 from .brief import LONG, Straight, straight
 from .components import recurs
 from .ending import outcome_of
@@ -141,7 +141,8 @@ def run_compiled(
         stopped = _here(ready, words, work, limits)
     else:
         waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
-        stopped = _watched(ready, words, work, limits, waiter)
+        with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
+            stopped = _watched(ready, words, work, limits, waiter)
     if stopped is not None:
         words.drop(program.main.results)
     elif words.why == ELSEWHERE:
@@ -170,8 +171,10 @@ def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -
     return work
 
 
-def _inside(ready: Ready, words: Words, limits: Limits) -> Exhausted | None:
+def _inside(ready: Ready, words: Words, limits: Limits) -> TagloomError | None:
     """The limit that generated code met."""
+    if words.why == ROOM:
+        return rung("bytes", limits)
     if words.why == DEPTH:
         return exhausted("nested calls and loops", "depth", min(limits.depth, DEEPEST))
     if words.why == NO_STACK:

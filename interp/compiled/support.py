@@ -20,7 +20,7 @@ MOST_REGIONS = 60
 MOST_WRITTEN = 1000
 """How many elements a literal has: they are written out."""
 MOST_AXES = 8
-_OF_CELLS = ("cells", "put", "get", "collect")
+_OF_CELLS = ("cells", "put", "get", "collect", "cell_zeros")
 _ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
@@ -56,7 +56,7 @@ def is_of_scalars(program: Program) -> bool:
 def _types(program: Program) -> Iterator[Type]:
     """The types of all that a program computes or writes."""
     for function in program.reachable():
-        yield from (parameter.type for parameter in function.body.parameters)
+        yield from (parameter.type for phase in function.body.phases() for parameter in phase.parameters)
         yield from function.results
         for node in function.body.walk():
             yield from (each.type for each in (*node.results, *node.inputs) if not isinstance(each, str))
@@ -96,8 +96,9 @@ def _reasons(program: Program) -> Iterator[str]:
         yield "it may have to begin again where there are cells, and effects happen once"
     for function in program.reachable():
         region = function.body
-        yield from _of_types(function.name, [parameter.type for parameter in region.parameters])
-        yield from _of_types(function.name, function.results)
+        for number, phase in enumerate(region.phases()):
+            yield from _of_types(function.name, [parameter.type for parameter in phase.parameters])
+            yield from _of_types(function.name, function.returns(number))
         for node in region.walk():
             yield from _of_node(function.name, node)
         regions, loops = _nested(region)
@@ -107,11 +108,11 @@ def _reasons(program: Program) -> Iterator[str]:
 
 def _of_node(function: str, node: Node) -> Iterator[str]:
     name = f"{function}.{node.name}"
-    if node.op == "pullback" or (node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node)):
+    if node.op not in (*OPS, *STRUCTURED, *_ACTS) and not draws(node):
         yield f"it has no {node.op} yet ({name})"
     yield from _of_types(name, [result.type for result in node.results])
-    for region in node.regions:
-        yield from _of_types(name, [parameter.type for parameter in region.parameters])
+    for phase in (phase for region in node.regions for phase in region.phases()):
+        yield from _of_types(name, [parameter.type for parameter in phase.parameters])
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MOST_WRITTEN:  # type: ignore[arg-type]
             yield f"it writes no literals of so many elements ({name})"
@@ -128,8 +129,9 @@ def _of_types(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]
 def _nested(region: Region) -> tuple[int, int]:
     """How deep regions nest in this one, and how deep loops."""
     deepest, loops = 0, 0
-    for node in region.nodes:
-        for inner in node.regions:
-            below, looping = _nested(inner)
-            deepest, loops = max(deepest, below + 1), max(loops, looping + (node.op == "while_loop"))
+    for phase in region.phases():
+        for node in phase.nodes:
+            for inner in node.regions:
+                below, looping = _nested(inner)
+                deepest, loops = max(deepest, below + 1), max(loops, looping + (node.op == "while_loop"))
     return deepest, loops

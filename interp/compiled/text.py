@@ -28,6 +28,8 @@ class Text:
     trapping: list[Trapping] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
 
+    has_records: bool = False
+
     @property
     def operands(self) -> int:
         """How many operands a trap has at most."""

@@ -14,7 +14,7 @@ from ...core.dtypes import DType
 from ...core.types import Type
 from ...core.value import Value, admit
 from ..jit.kernels import lane
-from ..jit.state import OPERANDS, SLOT, WANTED
+from ..jit.state import LAST_ROW, OPERANDS, SLOT, WANTED
 
 _LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -103,6 +103,18 @@ class Words:
 
     def allow_crew(self, address: int) -> None:
         self.state[8] = address
+
+    def give_back_rows(self) -> None:
+        """Give back the arrays in records that a run left behind: one that ended by an exception."""
+        from numba.core.runtime.nrt import MemInfo
+
+        row = int(self.state[LAST_ROW])
+        while row:
+            before, counter = (ctypes.c_int64 * 2).from_address(row)
+            if counter:
+                MemInfo(counter)
+            row = before
+        self.state[LAST_ROW] = 0
 
     @property
     def wants_crew(self) -> bool:

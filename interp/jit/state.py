@@ -11,18 +11,23 @@ It is a block of 64-bit words, passed on as its address: an array would be seven
 6   the seed of random numbers
 7   the address of the function that has effects done, and ops that there is no machine code for
 8   the address of the words of a crew (crew.py); 0 where nobody helps, and WANTED where somebody should
-9+  the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
+9   where the next record begins (records.py)
+10  where there is no more room for records
+11  the row of the last array in one
+12  how far records ever went
+13+ the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
 """
 
-TRAP, DEPTH, STACK, MEMORY, ELSEWHERE = 1, 2, 3, 4, 5
-"""Why generated code left all by itself."""
+TRAP, DEPTH, STACK, MEMORY, ELSEWHERE, ROOM = 1, 2, 3, 4, 5, 6
+"""Why generated code left all by itself; ROOM, where there is none for a record."""
 DONE, FAILED, LEFT, UNFIT = 0, 1, 2, 3
 """How an effect went, or an op that is left to Python; UNFIT, where its result does not fit into memory."""
 WANTED = 1
-OPERANDS = 9
+RECORD, NO_ROOM, LAST_ROW, HIGHEST = 9, 10, 11, 12
+OPERANDS = 13
 SLOT = 66
 LARGE = 65_536
 """From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""

@@ -1,0 +1,52 @@
+"""The memory that the records of a run lie in: addresses for as much as the run may have, which become memory as they
+are used. What a short run has used is kept for the next one, since to get it from the system takes as long again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..jit.state import HIGHEST, NO_ROOM, RECORD
+from .words import Words
+
+_KEPT = 4
+_LARGE = 2**26
+"""Memory of which more was used is given back to the system."""
+_LEAST = 2**20
+_idle: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+
+
+@contextmanager
+def lent(words: Words, size: int) -> Iterator[None]:
+    """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
+    does not give so much."""
+    memory = _found(size)
+    begin = memory.ctypes.data
+    words.state[[RECORD, NO_ROOM]] = begin, begin + min(memory.nbytes, size)
+    try:
+        yield
+    finally:
+        words.give_back_rows()
+        if words.state[HIGHEST] - begin <= _LARGE and len(_idle) < _KEPT:
+            _idle.append(memory)
+
+
+def _found(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    try:
+        memory = _idle.pop()
+    except IndexError:
+        return _reserved(size)
+    return memory if memory.nbytes >= size else _reserved(size)
+
+
+def _reserved(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    while True:
+        try:
+            return np.empty(max(size, _LEAST) // 8, np.int64)
+        except MemoryError:
+            size //= 2
+            if size < _LEAST:
+                raise

@@ -1,0 +1,97 @@
+"""Records in compiled code: words that one phase of a function writes, and a later one reads (compiled/kept.py).
+
+They lie one after another in memory that has all its addresses from the beginning, so that none ever moves: a record is
+its address. What is given back is given back from the end: all that came after a mark. An array in a record is a row of
+words: the address of the row that was written before it, then what a row of references has (references.py). So those
+rows are a list, and what is given back gives back its references too.
+
+Three words of the state are the memory's: where the next record begins, where there is no more room, and the row that
+was written last; a fourth, how far records ever went.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import int64, types
+from numba.extending import intrinsic
+
+from . import machine
+from .inner import kernel
+from .memory import place
+from .references import read_array, write_array
+from .state import HIGHEST, LAST_ROW, NO_ROOM, RECORD
+
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
+_read: Any = machine.read_i
+_write: Any = machine.write
+
+
+@intrinsic
+def _refer_to(typing: Any, record: Any, at: Any, array: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        write_array(context, builder, place(builder, _WORD, *arguments[:2]), array, arguments[2])
+        return context.get_dummy_value()
+
+    return types.void(int64, int64, array), build
+
+
+@intrinsic
+def _give_back(typing: Any, counter: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+        context.nrt.decref(builder, kept, builder.inttoptr(arguments[0], _BYTES))
+        return context.get_dummy_value()
+
+    return types.void(int64), build
+
+
+_write_row: Any = _refer_to
+_let_go: Any = _give_back
+
+
+@intrinsic
+def kept(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
+    """The array in a row of a record; `like` has a number for each of its axes."""
+    made = types.Array(dtype.dtype, len(like), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = builder.add(arguments[1], _WORD(1))
+        array = read_array(context, builder, place(builder, _WORD, arguments[0], at), made)
+        context.nrt.incref(builder, made, array)
+        return array
+
+    return made(int64, int64, dtype, like), build
+
+
+@kernel
+def room(s, words):  # type: ignore[no-untyped-def]
+    """The address of so many words; 0 where there are not so many."""
+    begin = _read(s, RECORD)
+    end = begin + 8 * words
+    if end > _read(s, NO_ROOM):
+        return 0
+    _write(s, RECORD, end)
+    return begin
+
+
+@kernel
+def keep(s, record, at, array):  # type: ignore[no-untyped-def]
+    """Write an array into a row of a record, with a reference of its own."""
+    _write(record, at, _read(s, LAST_ROW))
+    _write(s, LAST_ROW, record + 8 * at)
+    _write_row(record, at + 1, array)
+
+
+@kernel
+def release(s, begin, row):  # type: ignore[no-untyped-def]
+    """Give back what was written since the next record began here, and this was the last row."""
+    if _read(s, RECORD) > _read(s, HIGHEST):
+        _write(s, HIGHEST, _read(s, RECORD))
+    _write(s, RECORD, begin)
+    last = _read(s, LAST_ROW)
+    while last != row:
+        _let_go(_read(last, 1))
+        last = _read(last, 0)
+    _write(s, LAST_ROW, row)
