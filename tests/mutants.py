@@ -107,13 +107,14 @@ SUBJECTS = {
     ),
     "compiled": Subject(
         (
-            *(f"interp/compiled/{name}.py" for name in ("source", "arrays", "cells", "chains", "fused", "layout")),
+            *(f"interp/compiled/{name}.py" for name in ("source", "writer", "loops", "phases", "kept", "recording")),
+            *(f"interp/compiled/{name}.py" for name in ("arena", "arrays", "cells", "chains", "fused", "layout")),
             *(f"interp/compiled/{name}.py" for name in ("components", "counting", "effects", "performing", "products")),
             *(f"interp/compiled/{name}.py" for name in ("ending", "run", "thread", "words", "support")),
         ),
         tuple(
             f"tests/interp/compiled/test_{name}.py"
-            for name in ("ending", "cells", "effects", "borrowing", "chains", "crew", "agreement")
+            for name in ("ending", "cells", "effects", "borrowing", "chains", "crew", "agreement", "gradients")
         ),
     ),
     "jit": Subject(
