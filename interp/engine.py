@@ -285,7 +285,8 @@ def _is_at_hand(subject: Subject, options: Options) -> bool:
 
 def _is_ready(program: Program | None) -> bool:
     compiled = sys.modules.get(f"{__package__}.compiled.run")  # which takes a third of a second to import
-    return compiled is not None and compiled.is_ready(program)
+    is_ready = getattr(compiled, "is_ready", None)  # another thread may be importing it
+    return is_ready is not None and is_ready(program)
 
 
 def _for_its_value(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 
 import numpy as np
 
@@ -45,17 +46,20 @@ def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
 
 _MOST_KEPT = 64
 _kept: dict[tuple[int, tuple[tuple[Site, int], ...]], Image] = {}
+_keeping = Lock()
+"""Held while `_kept` changes: several threads may run programs."""
 
 
 def known_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
     """The image of a graph, made once: of the last graphs that ran, by which they are and not by what they equal."""
     key = id(graph), tuple(bounds.items())
-    found = _kept.pop(key, None)
-    if found is None or found.graph is not graph:
-        found = image(graph, bounds)
-    _kept[key] = found
-    while len(_kept) > _MOST_KEPT:
-        del _kept[next(iter(_kept))]
+    with _keeping:
+        found = _kept.pop(key, None)
+        if found is None or found.graph is not graph:
+            found = image(graph, bounds)
+        _kept[key] = found
+        while len(_kept) > _MOST_KEPT:
+            del _kept[next(iter(_kept))]
     return found
 
 

@@ -7,6 +7,7 @@ depth does, the run is Exhausted all the same: generated code asks how much of i
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -66,6 +67,8 @@ class Ready:
 
 _ROOT = int(np.uint64(ROOT.key).astype(np.int64))
 _ready: OrderedDict[int, Ready] = OrderedDict()
+_compiling = threading.RLock()
+"""Held while a program is compiled, so that threads which want the same one wait for it."""
 _KEPT = 64
 _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
 
@@ -75,20 +78,25 @@ def prepared(program: Program) -> Ready:
     where there is none."""
     found = _ready.get(id(program))
     if found is None or found.program is not program:
-        why = supports(program)
-        if why is not None:
-            raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
-        with compiling(program.entry):
-            text, entry = _entry(program)
-        of_scalars, acts = is_of_scalars(program), has_effects(program)
-        asks = acts or leaves(program)
-        found = Ready(program, text, entry, of_scalars, recurs(program), acts, asks, straight(program))
-        _ready[id(program)] = found
-        while len(_ready) > _KEPT:
-            _ready.popitem(last=False)
+        with _compiling:
+            found = _ready.get(id(program))
+            if found is None or found.program is not program:
+                found = _ready[id(program)] = _made(program)
+            while len(_ready) > _KEPT:
+                _ready.popitem(last=False)
     with suppress(KeyError):  # another thread may have taken it away
         _ready.move_to_end(id(program))
     return found
+
+
+def _made(program: Program) -> Ready:
+    why = supports(program)
+    if why is not None:
+        raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
+    with compiling(program.entry):
+        text, entry = _entry(program)
+    of_scalars, acts = is_of_scalars(program), has_effects(program)
+    return Ready(program, text, entry, of_scalars, recurs(program), acts, acts or leaves(program), straight(program))
 
 
 def _entry(program: Program) -> tuple[Text, Callable[..., int]]:

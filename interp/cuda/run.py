@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from threading import Lock
 from typing import Any
 
 from ...core.frontend.structure import Structure
@@ -15,6 +16,9 @@ from ..outcome import Outcome
 from ..reference import Limits, admit_arguments, first_state, limits_of
 from .device import lacks
 from .wave import Waves
+
+_at_work = Lock()
+"""One run at a time: the simulator is for one thread."""
 
 
 def supports(graph: Graph, asked: dict[str, Any]) -> str | None:
@@ -54,5 +58,6 @@ def run_cuda(
 ) -> Outcome:
     """Run a graph that is supported; how it ends is data. Raises Usage where the arguments do not fit."""
     state = first_state(graph, admit_arguments(graph, arguments), "waves", seed)
-    run = Waves(state, limits_of(limits))
-    return run.outcome(run.go(), structure)
+    with _at_work:
+        run = Waves(state, limits_of(limits))
+        return run.outcome(run.go(), structure)

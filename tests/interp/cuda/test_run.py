@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,9 @@ def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     code = "import sys, tagloom.interp.cuda.run, tagloom.interp.cuda.kernels; print('numba' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("False\n", "")
+
+
+def test_runs_in_several_threads() -> None:
+    """The simulator is for one thread: others wait for their turn."""
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda n: fib.run(n, engine="cuda").value, (3, 4, 2))) == [2, 3, 1]
