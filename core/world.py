@@ -50,6 +50,14 @@ class World:
             raise Failed(f"callback {function} returned {got}, which is no {returns}") from None
 
 
+def world_with(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
+    """The world that is given, or Python's own, with the Python functions that a program calls; raises Usage where
+    something else is given."""
+    if given is not None and not isinstance(given, World):
+        raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80])
+    return (given or World()).with_callbacks(callbacks)
+
+
 class Recorded(World):
     """A world in which everything has happened: it answers from what effects gave, and does nothing."""
 

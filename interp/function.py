@@ -6,16 +6,17 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import RLock
 from types import MethodType
 from typing import Any, ClassVar, overload
 
 from ..core.act import ACTS
 from ..core.derive.resolve import resolve
 from ..core.display import Drawn
-from ..core.errors import Crash, Exhausted, Invalid, Usage
+from ..core.errors import Crash, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.calling import call
-from ..core.frontend.concrete import Concrete, all_like
+from ..core.frontend.concrete import all_like
 from ..core.frontend.inference import Trace
 from ..core.frontend.recording import RECORDERS, record_call
 from ..core.frontend.resource import Resource
@@ -29,11 +30,11 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
-from ..core.value import Literal
-from ..core.world import World
+from ..core.world import World, world_with
 from .engine import Options, Subject, run
 from .keep import Keep
 from .outcome import Outcome
+from .partial import Part, Partial, returned
 from .reference import Limits, Until
 from .script import Script
 from .tracings import MOST, Traced, Tracings
@@ -68,8 +69,10 @@ class Function(Drawn):
         self._source: Source | None = None
         self._read = read
         self._tracings = Tracings(self.name, most, relax=relax_shapes)
+        self._tracing = RLock()
         self.derived: dict[object, Function] = {}
         """The gradients that were made of it."""
+        self._parts: dict[object, Part] = {}
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
@@ -113,13 +116,9 @@ class Function(Drawn):
         for recorder in recorders if held is None else ():
             for each in traced.captured:
                 recorder.read(each)
-        beside = {each: each.value if held is None else held[each] for each in traced.captured}
+        beside = traced.held() if held is None else {each: held[each] for each in traced.captured}
         outcome = self._run(traced, traced.given(leaves, beside), Options(account=False), keeps=held is None)
-        if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
-            raise KeyboardInterrupt from outcome.error
-        if outcome.error is not None:
-            raise outcome.error
-        result = all_like((*arguments, *beside.values()), outcome.value)
+        result = all_like((*arguments, *beside.values()), returned(outcome))
         if recorders:
             made = [each.value for each in traced.assigned] if held is None else []
             self._record(traced, arguments, beside, result, made)
@@ -143,13 +142,10 @@ class Function(Drawn):
     ) -> Outcome:
         """Run on all arguments of the program, and keep what variables are assigned if it returns."""
         subject = Subject(traced.graph, traced.structure, traced.program)
-        options = replace(options, world=_with_callbacks(options.world, traced))
+        options = replace(options, world=world_with(options.world, traced.callbacks))
         outcome = run(subject, given, options, engine)
-        if keeps and traced.assigned and outcome.error is None:
-            values = outcome.results[traced.structure.size :]
-            for variable, value in zip(traced.assigned, values, strict=True):
-                assert value is not None
-                variable.value = Concrete(Literal(value, type_of(value)))
+        if keeps and outcome.error is None:
+            traced.assign(outcome.results)
         return outcome
 
     def run(
@@ -201,8 +197,35 @@ class Function(Drawn):
             structure=traced.structure,
             seed=seed,
             k=k,
-            world=_with_callbacks(world, traced),
+            world=world_with(world, traced.callbacks),
         )
+
+    def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
+        """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.
+
+        `fetch` is a name as the program's text has it, or a tuple or dict of names, and the value nests likewise;
+        without it, the results are fetched. `feed` has values by names, which come in place of what the program makes:
+        `fn.partial("y", feed={"h": 1.0})(...)`. A name of what stands in a loop, a branch or a function begins with a
+        tag, `"main/loop[4]/h"`; with `*` in it, what is fetched is a dict by tags. Variables are assigned where the
+        results are fetched.
+
+        Raises Usage where what is fetched is no nest of names, or what is fed no dict.
+        """
+        return Partial(self.name, self._partly_taken, fetch, feed, self._parts)
+
+    def _partly_taken(self, arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
+        """The program for arguments of which some may be `...`, and all that it takes."""
+        if current() is not None:
+            raise Usage(f"a part of {self.name} cannot be traced", where=here(), hint=f"write {self.name}(...)")
+        declared = self.source.arguments
+        padded = (*arguments, *[...] * (len(declared) - len(arguments)))
+        for argument, (name, form) in zip(padded, declared, strict=False):
+            if argument is ... and form is None:
+                hint = "annotate the parameter, or give the argument, needed or not"
+                raise Usage(f"argument {name} of {self.name} says the type, and is left out", where=here(), hint=hint)
+        leaves, forms = self._taken_apart(padded)
+        traced = self._trace(forms)
+        return traced, traced.given(leaves)
 
     def trace(self, *arguments: Any, **named: Any) -> Traced:
         """Program and graph for arguments like these: only their types count."""
@@ -268,15 +291,17 @@ class Function(Drawn):
         return self._tracings.explain()
 
     def _trace(self, forms: tuple[Form, ...]) -> Traced:
-        found = self._tracings.get(forms)
-        if found is not None:
-            return found
-        relaxed = self._tracings.relaxed(forms)
-        made = self._traced(relaxed, may_create=not len(self._tracings))
-        if made.created:
-            created, made = made.created, self._traced(relaxed, may_create=False)
-            made = replace(made, created=created)
-        return self._tracings.add(relaxed, made, [name for name, _ in self.source.arguments], forms)
+        """What is traced once, however many threads want it at once."""
+        with self._tracing:
+            found = self._tracings.get(forms)
+            if found is not None:
+                return found
+            relaxed = self._tracings.relaxed(forms)
+            made = self._traced(relaxed, may_create=not len(self._tracings))
+            if made.created:
+                created, made = made.created, self._traced(relaxed, may_create=False)
+                made = replace(made, created=created)
+            return self._tracings.add(relaxed, made, [name for name, _ in self.source.arguments], forms)
 
     def _traced(self, forms: tuple[Form, ...], *, may_create: bool) -> Traced:
         """Trace once. `may_create` says whether variables may be made meanwhile."""
@@ -292,13 +317,6 @@ class Function(Drawn):
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
         created = tuple(trace.variables)
         return Traced(program, graph, known.structure, trace.callbacks, known.captured, known.assigned, created)
-
-
-def _with_callbacks(world: World | None, traced: Traced) -> World:
-    """A world that has the Python functions that a program calls."""
-    if world is not None and not isinstance(world, World):
-        raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(world)[:80])
-    return (world or World()).with_callbacks(traced.callbacks)
 
 
 @overload

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
+from ..core.frontend.concrete import Concrete
 from ..core.frontend.resource import Resource
 from ..core.frontend.structure import Form, Structure, leaf_names
 from ..core.graph import Graph
 from ..core.program import Program
-from ..core.types import Type
+from ..core.types import Type, type_of
+from ..core.value import Literal
 
+_ENDING = Lock()
+"""Held while a run reads variables, or assigns them: so others see all that it assigns, or nothing."""
 MOST = 128
 """How many tracings a function keeps, unless it says."""
 
@@ -38,9 +43,20 @@ class Traced:
 
     def given(self, leaves: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program; `held` is what resources hold instead of what they hold now."""
-        found = held or {}
-        beside = (found.get(each, each.value) for each in self.captured)
-        return [*leaves, *(each._tagloom_literal.value for each in beside)]
+        found = {**self.held(), **(held or {})}
+        return [*leaves, *(found[each]._tagloom_literal.value for each in self.captured)]
+
+    def held(self) -> dict[Resource, Any]:
+        """What resources hold now, all at one time: no run ends in between."""
+        with _ENDING:
+            return {each: each.value for each in self.captured}
+
+    def assign(self, results: Sequence[Any]) -> None:
+        """Have variables hold what a run that returned has assigned them, of which these are all results."""
+        values = [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
+        with _ENDING:
+            for variable, value in zip(self.assigned, values, strict=True):
+                variable.value = value
 
 
 @dataclass(frozen=True, slots=True)

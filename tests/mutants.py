@@ -68,6 +68,10 @@ SUBJECTS = {
         ),
         ("tests/core/derive", "tests/test_gradient_laws.py"),
     ),
+    "partial": Subject(
+        ("core/partial.py", "core/fewer_phases.py", "interp/partial.py", "interp/tagged.py"),
+        ("tests/core/test_partial.py", "tests/interp/test_partial.py"),
+    ),
     "breakpoints": Subject(
         tuple(f"interp/breakpoints/{name}.py" for name in ("expression", "values", "tag_pattern", "breakpoint")),
         ("tests/interp/breakpoints",),

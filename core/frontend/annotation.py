@@ -97,12 +97,10 @@ class Source:
         return tuple(forms)
 
     def taken_apart(self, arguments: Sequence[object], error: type[TagloomError]) -> list[tuple[list[Any], Structure]]:
-        """The arguments as leaves and structures; raises `error` where they do not nest as the annotations say."""
+        """The arguments as leaves and structures, `...` as one that nests as its annotation says; raises `error` where
+        they do not nest so."""
         self.check_count(len(arguments))
-        taken = [
-            ([], fixed(argument)) if name in self.static else flatten(argument, by_reference=declared is None)
-            for (name, declared), argument in zip(self.arguments, arguments, strict=True)
-        ]
+        taken = [self._apart(*pair) for pair in zip(self.arguments, arguments, strict=True)]
         for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
             if declared is not None and declared.structure != structure:
                 required, got = compared(declared.structure, structure)
@@ -115,6 +113,14 @@ class Source:
                     hint="an array is a list" if declared.structure == LEAF and structure.kind is tuple else None,
                 )
         return taken
+
+    def _apart(self, parameter: Declared, argument: object) -> tuple[list[Any], Structure]:
+        name, declared = parameter
+        if name in self.static:
+            return [], fixed(argument)
+        if argument is ... and declared is not None:
+            return [...] * len(declared.types), declared.structure
+        return flatten(argument, by_reference=declared is None)
 
     def check_count(self, count: int) -> None:
         if count != len(self.arguments):

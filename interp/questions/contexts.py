@@ -59,15 +59,15 @@ def _way(graph: Graph, known: Mapping[int, Context], to: Context, here: Context,
             break
         inside = isinstance(to, Site)
         callers = [site for site, callee in graph.calls if callee == to]
-        sites = [to] if isinstance(to, Site) else [site for site in callers if _around(graph, known, site) == here]
+        sites = [to] if isinstance(to, Site) else [site for site in callers if around(graph, known, site) == here]
         if not sites:
             return None
         steps.append(f"{sites[0].name}[0]" if inside else sites[0].name)
-        to = _around(graph, known, sites[0])
+        to = around(graph, known, sites[0])
     return "/".join([str(tag), *reversed(steps)])
 
 
-def _around(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
-    """Where a call is made, or a loop entered."""
+def around(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
+    """The function or loop in which a call is made, or a loop entered."""
     nodes = enumerate(graph.nodes)
     return next(known[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))

@@ -1,0 +1,173 @@
+"""Partial programs: what is needed for some values, where others are given, is left, and gives the same (P1 to P5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import tagloom as tl
+from acts_generator import act_cases
+from generator import Case, cases
+from gradient_programs import differentiated
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partial_laws import asked, everything, needed, violations
+from partial_programs import ALL, CELLS, DRAWS, MODEL, RECURSIVE, SEVERAL, STEP
+from tagloom.core.partial import holders, pruned, tag_around
+from tagloom.core.program import Program
+
+Asked = tuple[Case, list[str] | None, list[str]]
+
+
+@settings(max_examples=50)
+@given(asked(cases()))
+def test_parts_of_generated_programs(question: Asked) -> None:
+    """What is fetched has the value that it has in a run of the whole, also where others are fed; the part keeps the
+    rules, fires nothing that the whole does not fire, and nothing that is not needed (P1 to P4)."""
+    assert list(violations(*question)) == []
+
+
+@settings(max_examples=50)
+@given(asked(act_cases(bounded=False)))
+def test_parts_of_programs_with_acts(question: Asked) -> None:
+    """The same, with cells, effects and random numbers (P3, P4, P5)."""
+    assert list(violations(*question)) == []
+
+
+@settings(max_examples=30)
+@given(asked(cases(floats=True).map(differentiated)))
+def test_parts_of_programs_with_gradients(question: Asked) -> None:
+    """The same, with pullbacks: where nobody needs adjoints, nothing goes back (P4)."""
+    assert list(violations(*question)) == []
+
+
+@settings(max_examples=8)
+@given(asked(cases(floats=True).map(lambda case: differentiated(case, 2))))
+def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
+    """The same, with four phases."""
+    assert list(violations(*question)) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=200)
+@given(asked(st.one_of(act_cases(bounded=False), cases(arrays=True), cases(floats=True).map(differentiated))))
+def test_parts_of_many_programs(question: Asked) -> None:
+    """The same, of more programs than a person waits for."""
+    assert list(violations(*question)) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_value_is_fetched_and_fed(name: str) -> None:
+    """The same of small programs, for each value and each two."""
+    assert list(everything(ALL[name])) == []
+
+
+def text(program: Program) -> str:
+    return tl.print_program(program, locations=False)
+
+
+def left(program: Program, fetches: Sequence[str] | None, feeds: Sequence[str] = ()) -> list[str]:
+    """What is left of the main body, the parameters first."""
+    part, taken = pruned(program, fetches, feeds)
+    return [*taken, *(node.name for node in part.main.body.nodes)]
+
+
+def test_results_without_feeds_are_the_program() -> None:
+    """P3: where all is needed, the part is the program itself."""
+    assert pruned(SEVERAL.program).program is SEVERAL.program
+
+
+def test_what_is_not_needed_is_left_out() -> None:
+    """P3: of a chain what comes before, and no effect that nobody fetches; that is fetched by its name."""
+    assert left(MODEL.program, ["tanh"]) == ["x", "w", "multiply", "tanh"]
+    assert left(MODEL.program, ["x"]) == ["x"]
+    assert left(MODEL.program, ["print"]) == ["x", "w", "multiply", "tanh", "print"]
+    assert "print" not in left(MODEL.program, None)
+
+
+def test_what_is_fed_needs_nothing() -> None:
+    """P2: what comes before it is left out, and so are parameters that only that took."""
+    assert left(MODEL.program, None, ["tanh"]) == ["x", "tanh", "loop", "greater", "cond"]
+    assert left(MODEL.program, ["tanh"], ["tanh"]) == ["tanh"]
+    assert left(MODEL.program, ["multiply"], ["cond"]) == ["x", "w", "multiply"]
+
+
+def test_one_of_several_results_is_fed() -> None:
+    """P2: the node stays for its other results, and what is fed has a name of its own."""
+    part, taken = pruned(SEVERAL.program, None, ["i"])
+    assert taken == ("n", "i") and [parameter.name for parameter in part.main.body.parameters] == ["n", "i_1"]
+    assert text(part).splitlines()[-2] == "  return i_1, s"
+
+
+def test_a_function_that_calls_itself_stays_whole() -> None:
+    """What is pruned of a main function that is called has a name of its own; what it calls is as it was."""
+    part, _ = pruned(RECURSIVE.program, ["small"])
+    assert (part.entry, [function.name for function in part.functions]) == ("fac", ["fac"])
+    part, _ = pruned(RECURSIVE.program, ["r"], ["small"])
+    assert part.entry == "fac_1" and part["fac"] == RECURSIVE.program.main
+    assert tl.run_graph(tl.lower(part), [5, False]).results == (120,)
+
+
+def test_nothing_goes_back_where_no_adjoint_is_needed() -> None:
+    """P4: the function that is called has one phase then, and goes by its name."""
+    part, _ = pruned(STEP.program, ["model"])
+    assert [(function.name, function.pullbacks) for function in part.functions] == [
+        ("value_and_grad_model", ()),
+        ("model_split", ()),
+    ]
+    assert "pullback" not in text(part) and "pullback" in text(pruned(STEP.program, ["d_x"]).program)
+
+
+def test_puts_are_needed_by_gets() -> None:
+    """P4: also those whose own result nobody takes; other cells are left out."""
+    assert left(CELLS.program, ["got"]) == ["x", "a", "b", "c", "filled", "got"]
+
+
+def test_random_numbers_stay() -> None:
+    """P5: a function in two forms that draws is refused."""
+    assert left(DRAWS.program, ["again"]) == ["again"]
+    with pytest.raises(tl.Usage) as raised:
+        pruned(DRAWS.program, ["more"])
+    assert str(raised.value).startswith("P5: drawn is needed both as a part and as a whole, and draws random numbers")
+
+
+@pytest.mark.parametrize(
+    ("fetches", "feeds", "said"),
+    [
+        (["tanx"], [], "P1: model has no value that could be fetched by this name\n  required: x, w, multiply"),
+        (["tanx"], [], "\n  got: tanx\n  hint: do you mean tanh?"),
+        ([], ["tanx"], "P1: model has no value that could be fed by this name"),
+        (["add"], [], "P1: add is no value of the main body of model: it has one under each tag"),
+        (["add"], [], "\n  required: the tag under which it is meant, too\n  got: add\n  hint: write main/loop[0]/add"),
+        (["subtract"], [], "hint: write main/subtract"),
+        (["s"], [], "hint: write main/loop[0]/s"),
+    ],
+)
+def test_wrong_names(fetches: list[str], feeds: list[str], said: str) -> None:
+    """P1: the name, where it is looked for, what there is, and what was meant, with the tag where that is missing."""
+    with pytest.raises(tl.Usage) as raised:
+        pruned(MODEL.program, fetches, feeds)
+    assert said in str(raised.value)
+
+
+def test_cells_are_neither_fetched_nor_fed() -> None:
+    """P1: a handle is no value that leaves a program."""
+    for fetches, feeds in ((["a"], []), ([], ["b"])):
+        with pytest.raises(tl.Usage, match=r"P1: . stands for cells, which do not leave a program"):
+            pruned(CELLS.program, fetches, feeds)
+
+
+def test_where_a_value_stands() -> None:
+    """The first tag under which a value stands, by loops and calls; and the nodes of the main body that make it."""
+    assert tag_around(RECURSIVE.program, "p") == "main"
+    assert tag_around(STEP.program, "tanh") == "main/model"
+    assert tag_around(STEP.program, "add_1") == "main/model/loop[0]"
+    assert tag_around(STEP.program, "nothing") is None
+    assert tag_around(CELLS.program, "y") == tag_around(CELLS.program, "h") == "main/filled"
+    assert holders(STEP.program, "tanh") == ["model"] == holders(STEP.program, "add_1", "model")
+    assert holders(STEP.program, "tanh", "loop") == []
+
+
+def test_what_is_needed_is_found_by_the_law_too() -> None:
+    """The search of the law is that of the rules on a chain."""
+    assert needed(MODEL.program, ["tanh"], []) == {"multiply", "tanh"}

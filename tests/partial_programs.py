@@ -1,0 +1,122 @@
+"""Small programs of which parts are run."""
+
+from __future__ import annotations
+
+import tagloom as tl
+from generator import Case
+
+
+def case(text: str, *arguments: object) -> Case:
+    return Case(tl.parse_program(text), list(arguments))
+
+
+@tl.function
+def model(x: tl.float64, w: tl.float64) -> tl.float64:
+    h = tl.tanh(x * w)
+    tl.print("h", h)
+    total = tl.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + h), 0, 0.0)[1]
+    return tl.cond(total > 1.0, lambda: h * h + total, lambda: total - x)
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i + 1, n)[0]
+
+
+@tl.function
+def noisy(x: tl.float64) -> tl.float64:
+    return x * tl.uniform() + x
+
+
+MODEL = case(tl.print_program(model.program, locations=False), 1.0, 2.0)
+STEP = Case(tl.value_and_grad(model).program, [1.0, 2.0])
+NOISY = Case(tl.value_and_grad(noisy).program, [3.0])
+SEVERAL = case(
+    """func several(n: int64) -> int64, int64 {
+  i, s = while_loop 0, n {
+    while(i: int64, s: int64) {
+      p = less i, 3
+      yield p
+    }
+    do(i: int64, s: int64) {
+      j = add i, 1
+      t = multiply s, 2
+      yield j, t
+    }
+  }
+  return i, s
+}""",
+    5,
+)
+RECURSIVE = case(
+    """func fac(n: int64) -> int64 {
+  small = less_equal n, 1
+  r = cond small, n {
+    then(n: int64) { yield 1 }
+    else(n: int64) {
+      m = subtract n, 1
+      f = call fac m
+      p = multiply n, f
+      yield p
+    }
+  }
+  return r
+}""",
+    5,
+)
+CELLS = case(
+    """func kept(x: int64) -> int64 {
+  a = cells 2, element=int64
+  b = put a, 0, x
+  c = cond true, a {
+    then(h: cells[int64]) { yield h }
+    else(h: cells[int64]) { yield h }
+  }
+  filled = call fill c, x
+  other = cells 1, element=int64
+  late = put other, 0, x
+  got = get a, 1
+  more = get late, 0
+  s = add got, more
+  return s
+}
+
+func fill(h: cells[int64], x: int64) -> int64 {
+  y = multiply x, 3
+  p = put h, 1, y
+  return y
+}""",
+    4,
+)
+DRAWS = case(
+    """func drawn(n: int64) -> float64 {
+  small = less_equal n, 1
+  more = cond small, n {
+    then(n: int64) { yield 0.5 }
+    else(n: int64) {
+      m = subtract n, 1
+      f = call drawn m
+      yield f
+    }
+  }
+  again = uniform shape=[]
+  s = add more, again
+  return s
+}""",
+    3,
+)
+ALL = {
+    "several": SEVERAL,
+    "cells": CELLS,
+    "draws": DRAWS,
+    "recursive": RECURSIVE,
+    "noisy": NOISY,
+    "step": STEP,
+    "model": MODEL,
+}
+"""The quick ones first."""
