@@ -30,6 +30,12 @@ def test_the_examples_of_state() -> None:
     assert found.failed == 0 and found.attempted >= 35
 
 
+def test_the_examples_of_parts() -> None:
+    """And of the page of parts of programs."""
+    found = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0 and found.attempted >= 10
+
+
 def test_the_names_of_conditions() -> None:
     """The table of names is that of the language, with the same words."""
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \|$", DEBUGGING.read_text().split("| name | |")[1], re.MULTILINE)

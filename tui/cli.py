@@ -43,6 +43,7 @@ from .against import against as run_against
 from .begin import Options, Start
 from .debug_command import debug
 from .examples import examples
+from .fetching import nested_document, part_of
 from .load import arguments, callbacks, document_of, find, forms, given, line_of_text, read_text, refuse
 from .ops import ops
 from .options import (
@@ -53,6 +54,8 @@ from .options import (
     Bytes,
     CheckedFirings,
     Depth,
+    Feed,
+    Fetch,
     Firings,
     Fold,
     Schedule,
@@ -99,10 +102,14 @@ def run(
     seed: Seed = 0,
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many cores the engine fast may run on.")] = None,
-    until: Annotated[UntilWord, typer.Option(help="Stop when quiet, at the result, or at a trap.")] = UntilWord.quiet,
+    until: Annotated[
+        UntilWord | None, typer.Option(help="Stop when quiet, at the result, or at a trap.", show_default="quiet")
+    ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
+    fetch: Fetch = None,
+    feed: Feed = None,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
     ] = False,
@@ -112,13 +119,13 @@ def run(
     max_bytes: Bytes = _DEFAULT.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Run a program on arguments and print its value."""
+    """Run a program on arguments and print its value. With --fetch and --feed, which may stand several times, a part of
+    it is run: `...` stands for an argument that is not needed, and nothing does at the end."""
     subject = find(target)
     refuse(subject, unchecked=unchecked)
-    values = arguments(subject, args or [])
     options: dict[str, Any] = {
         "schedule": schedule,
-        "until": until.value,
+        **({} if until is None else {"until": until.value}),
         "limits": _limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
         "keep": "events" if keep is None and stats and as_document and cores is None else keep,
         "seed": seed,
@@ -127,14 +134,17 @@ def run(
         "account": stats or as_document,
         "cores": cores,
     }
-    if isinstance(subject, Function):
-        forms(subject, values)
+    if is_part := bool(fetch or feed):
+        part, some = part_of(subject, args or [], fetch or [], feed or [])
+        outcome = part.run(*some, engine=engine, **options)
+    elif isinstance(subject, Function):
+        forms(subject, values := arguments(subject, args or []))
         outcome = subject.run(*subject.source.nested(values), engine=engine, **options)
     else:
         program, graph = forms(subject)
         ready = Subject(graph, structure_of(graph), program, breaks_rules(graph, unchecked=unchecked))
-        outcome = run_on(ready, values, RunOptions(**options), engine)
-    _print_outcome(outcome, stats=stats, as_document=as_document)
+        outcome = run_on(ready, arguments(subject, args or []), RunOptions(**options), engine)
+    _print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
 
 
@@ -144,11 +154,12 @@ def _limits(*given: Any) -> Limits | None:
     return None if limits == _DEFAULT else limits
 
 
-def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool) -> None:
+def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: bool) -> None:
     if as_document:
         said = record(outcome)
         document = with_critical_path(said, outcome) if stats and outcome.kept is not None else said
-        print(json.dumps(to_json(document), allow_nan=False))
+        form = nested_document(document, outcome) if is_part else to_json(document)
+        print(json.dumps(form, allow_nan=False))
     elif not outcome.missing:
         flat = all(part == LEAF for _, part in outcome.structure.parts) and outcome.structure.kind in (None, tuple)
         named = labelled(outcome.structure, map(show_value, outcome.results))

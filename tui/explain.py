@@ -10,7 +10,7 @@ import re
 import textwrap
 from types import ModuleType
 
-from ..core import derive, frontend, lower, place, tag, validate, validate_graph
+from ..core import derive, frontend, lower, partial, place, tag, validate, validate_graph
 from ..core.errors import TagloomError, Usage
 from ..core.graph import Graph
 from ..core.program import Program
@@ -37,14 +37,15 @@ _KEEPERS = (
     bounds,
     frontend,
     derive,
+    partial,
 )
-_RULE = re.compile(r"^([TVLSFD][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
+_RULE = re.compile(r"^([TVLSFDP][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
 
 
 def rules() -> dict[str, str]:
     """The words of every rule, by number, in the order in which they are numbered."""
     found = {number: textwrap.dedent(" " * 5 + said) for m in _KEEPERS for number, said in _RULE.findall(_doc(m))}
-    return dict(sorted(found.items(), key=lambda rule: ("TVLSFD".index(rule[0][0]), int(rule[0][1:]))))
+    return dict(sorted(found.items(), key=lambda rule: ("TVLSFDP".index(rule[0][0]), int(rule[0][1:]))))
 
 
 def _doc(module: ModuleType) -> str:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -264,15 +264,26 @@ def refuse(subject: Runnable, *, unchecked: bool = False) -> None:
 
 def arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
     """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
+    return _read(subject, words, argument)
+
+
+def some_arguments(subject: Runnable, words: Sequence[str]) -> list[Any]:
+    """The same, where `...` stands for a value that is left out, and at the end nothing does."""
+    padded = [*words, *["..."] * (len(parameters(subject)) - len(words))]
+    return _read(subject, padded, lambda name, type_, word: ... if word == "..." else argument(name, type_, word))
+
+
+def _read(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
     called = subject.entry if isinstance(subject, Program) else subject.name
     try:
-        return read_arguments(called, parameters(subject), words, _argument)
+        return read_arguments(called, parameters(subject), words, read)
     except Usage as error:
         error.hint = error.hint or next(filter(None, map(_stray, words)), None)
         raise
 
 
-def _argument(name: str, type_: Type | None, word: str) -> Value:
+def argument(name: str, type_: Type | None, word: str) -> Value:
+    """A literal, or an array from a file, as a value of that type; raises Usage or Malformed where it is none."""
     try:
         if word.startswith("@"):
             return admit(_array_file(word[1:]), type_)

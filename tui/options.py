@@ -25,3 +25,10 @@ Fold = Annotated[list[str] | None, typer.Option(help="A function, or loop, that 
 Boxes = Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")]
 Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
 Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
+Fetch = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Run what is needed for this value: h, main/loop[4]/h, main/**/h."),
+]
+Feed = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=LITERAL", help="Take this for what the program would make.")
+]

@@ -1,0 +1,83 @@
+"""`tagloom run --fetch --feed`: what of a program is run, and on what."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def run(tagloom: Any, *words: str) -> tuple[int, str, str]:
+    code, out, err = tagloom("run", *words)
+    return code, out, err
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (("add.py", "2", "3", "--fetch", "x"), "2\n"),
+        (("add.py", "2", "3", "--fetch", "add"), "5\n"),
+        (("add.py", "2", "3", "--feed", "add=-7"), "-7\n"),
+        (("add.py", "...", "3", "--feed", "x=10"), "13\n"),
+        (("add.py", "--feed", "x=10", "--feed", "y=-1"), "9\n"),
+        (("add.py", "2", "3", "--fetch", "x", "--fetch", "add"), "x: 2\nadd: 5\n"),
+        (("fib.py", "5", "--fetch", "fib"), "8\n"),
+        (("fib.py", "--feed", "fib=99"), "100\n"),
+        (("fib.py", "5", "--fetch", "main/fib/less_equal"), "false\n"),
+        (("fib.py", "3", "--fetch", "main/fib/**/add"), "main/fib/fib: 2\nmain/fib: 3\n"),
+        (("fib.py", "5", "--feed", "main/fib/cond=100"), "101\n"),
+        (("acts.py:told", "3", "--fetch", "main/loop[*]/i"), "".join(f"main/loop[{k}]: {k}\n" for k in range(4))),
+        (("kinds.py:doubled", "--feed", "v=@numbers.npy"), "[2, 4, 6]\n"),
+        (("kinds.py:anything", "1.5", "--feed", "add=2"), "2.0\n"),
+        (("kinds.py:both", "3", "--fetch", "less", "--engine", "fast"), "false\n"),
+    ],
+)
+def test_parts_are_run(tagloom: Any, words: tuple[str, ...], printed: str) -> None:
+    """What is fetched is printed, on a line each where it is several; `...` and what is left out is not needed."""
+    code, out, err = run(tagloom, *words)
+    assert (code, err) == (0, "")
+    assert "".join(line for line in out.splitlines(keepends=True) if not line.startswith("i is")) == printed
+
+
+def test_text_has_parts(tagloom: Any, tmp_path: Any) -> None:
+    """A program in the text form is run in part as a function of Python is; a graph is run as a whole."""
+    file = tmp_path / "two.tl"
+    file.write_text("func two(x: int64, y: int64) -> int64 {\n  a = add x, 1\n  b = multiply a, y\n  return b\n}\n")
+    assert run(tagloom, str(file), "4", "--fetch", "a") == (0, "5\n", "")
+    assert run(tagloom, str(file), "...", "3", "--feed", "a=10") == (0, "30\n", "")
+    graph = tmp_path / "graph.tl"
+    graph.write_text("graph g(x: int64) -> int64 {\n  a = add x, 1\n  return a\n}\n")
+    code, out, err = run(tagloom, str(graph), "4", "--fetch", "a")
+    assert (code, out) == (2, "") and err.startswith("a graph is run as a whole")
+
+
+def test_documents_nest_as_what_is_fetched(tagloom: Any) -> None:
+    """The value of a JSON document is what was fetched, by names and tags; null where it did not come."""
+    words = ("fib.py", "3", "--fetch", "n", "--fetch", "main/fib/**/add", "--json")
+    document = json.loads(run(tagloom, *words)[1])
+    assert document["value"] == {"n": 3, "main/fib/**/add": {"main/fib": 3, "main/fib/fib": 2}}
+    assert len(document["results"]) == 3
+    code, out, _ = run(tagloom, "fib.py", "1", "--fetch", "main/fib/add", "--json")
+    assert code == 1 and json.loads(out)["value"] is None and json.loads(out)["status"] == "Deadlocked"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("add.py", "2", "--fetch", "add"), "argument y of add is left out (add.py:4)\n"),
+        (("add.py", "2", "3", "--fetch", "ad"), "hint: do you mean add?"),
+        (("add.py", "2", "3", "4", "--fetch", "add"), "add takes 2 arguments\n"),
+        (("add.py", "2", "3", "--feed", "add"), "this does not say what is fed\n  required: --feed NAME=LITERAL"),
+        (("add.py", "2", "3", "--feed", "add=true"), "not a literal of this type"),
+        (("add.py", "2", "3", "--feed", "ad=3"), "hint: do you mean add?"),
+        (("fib.py", "2", "--fetch", "less_equal"), "hint: write main/fib/less_equal"),
+        (("fib.py", "2", "--fetch", "main/fob/add"), "main has no call or loop 'fob'"),
+        (("fib.py", "2", "--fetch", "main/fib/add", "--engine", "fast"), "values under tags are the reference's"),
+        (("kinds.py:anything", "--fetch", "add"), "parameter x of anything has no type"),
+    ],
+)
+def test_what_is_not_there(tagloom: Any, words: tuple[str, ...], said: str) -> None:
+    """Bad names and words are bad usage, with what there is."""
+    code, out, err = run(tagloom, *words)
+    assert (code, out) == (2, "") and said in err
