@@ -97,12 +97,12 @@ class Tracings:
         return found.traced
 
     def relaxed(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """The forms to trace for: where shapes may be relaxed, what these and those of an earlier tracing share."""
-        for each in reversed(self._found.values()) if self.relax else ():
-            joined = _joined(each.forms, forms)
-            if joined is not None:
-                return joined
-        return forms
+        """The forms to trace for: where shapes may be relaxed, what these share with all tracings that differ in no
+        more than sizes."""
+        found = forms
+        for each in self._found.values() if self.relax else ():
+            found = _joined(each.forms, found) or found
+        return found
 
     def add(self, forms: tuple[Form, ...], traced: Traced, names: Sequence[str], asked: tuple[Form, ...]) -> Traced:
         """Keep one that was made, for arguments of the forms `asked`; the one that was used longest ago may go."""

@@ -156,7 +156,7 @@ def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = 
     forms = []
     for owner, annotation in zip(owners, (*said, written.return_annotation), strict=True):
         try:
-            is_none = annotation in (inspect.Signature.empty, Any, Static)
+            is_none = annotation in (inspect.Signature.empty, Any, Static, None)
             forms.append(None if is_none else form_of(annotation, names))
         except TagloomError as error:
             error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"

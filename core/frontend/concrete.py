@@ -128,6 +128,6 @@ def like(operands: Sequence[Any], value: Any) -> Any:
 
 def all_like(arguments: Sequence[Any], value: Any) -> Any:
     """Nested results of a function: concrete arrays where one of its arguments is."""
-    given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value)
+    given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value, by_reference=True)
     is_concrete = any(isinstance(each, Concrete) for each in given)
     return unflatten(structure, [Concrete(literal(leaf)) if is_concrete else leaf for leaf in leaves])

@@ -21,7 +21,7 @@ from ..types import Type
 from ..value import Literal
 from .annotation import Source
 from .resource import Resource, in_order
-from .source import definition, here, user_frame
+from .source import called_here, definition, here
 from .structure import Form, Structure, compared, fixed, flatten, leaf_names, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
 from .written import written
@@ -92,6 +92,8 @@ class Instance:
     """The Python functions that its latest trace calls; in the body they are named by their place here."""
     made: list[Function] = field(default_factory=list)
     """The functions that its latest trace made beside it, for custom gradients."""
+    region: RegionTrace | None = None
+    """That of its latest trace."""
     captured: dict[Resource, Value] = field(default_factory=dict)
     """The parameters by which its latest trace has what it uses beside its arguments."""
 
@@ -142,6 +144,8 @@ class Trace:
         self.names = Names()
         self.callbacks: dict[str, Callable[..., Any]] = {}
         """The Python functions that the program calls, by the names that they have in it, when it is made."""
+        self.symbols: dict[tuple[Instance, str, Type], Resource] = {}
+        """The symbolic values that functions close over."""
         self.made: dict[int, Any] = {}
         """The concrete arrays that were made meanwhile, by identity: they are literals."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
@@ -169,12 +173,24 @@ class Trace:
         assert entry.known is not None
         return written(functions, self.callbacks), entry.known
 
+    def is_open(self, value: Value) -> bool:
+        """Whether a symbolic value is of the latest trace of a function here, so that another may close over it."""
+        return value.region.instance.trace is self and value.region.outermost is value.region.instance.region
+
+    def around(self, value: Value) -> Resource:
+        """A symbolic value of a function around, as a resource."""
+        made_by = value.region.instance
+        made = Resource(value.name, value.type, value, made_by=made_by)
+        found = self.symbols.setdefault((made_by, value.name, value.type), made)
+        found.held = value
+        return found
+
     def closed_over(self, array: Any) -> Resource | None:
         """The resource of a concrete array that was there before; None for one that was made in this trace."""
         if id(array) in self.made:
             return None
         if not hasattr(array, "_tagloom_resource"):
-            array._tagloom_resource = Resource(_name_of(array), array._type, array)
+            array._tagloom_resource = Resource(called_here(array) or "constant", array._type, array)
         return array._tagloom_resource  # type: ignore[no-any-return]
 
     def created(self, variable: Resource) -> None:
@@ -199,7 +215,7 @@ class Trace:
             functions = reached(entry)
             stale = [instance for instance in functions if instance.stale]
             for instance in stale:
-                if instance.stale:
+                if instance.stale and instance in reached(entry):  # by now its caller may have made another
                     self.run(instance)
             if stale:
                 continue
@@ -254,6 +270,7 @@ class Trace:
             for inner, type_ in zip(leaf_names(form.structure, name), form.types, strict=True):
                 region.parameter(inner, type_, instance.where, next(weak, None))
         symbols = map(self.wrap, region.parameters)
+        instance.region = region
         try:
             with entered(region):
                 arguments = [unflatten(f.structure, [next(symbols) for _ in f.types]) for f in instance.forms]
@@ -379,13 +396,3 @@ def _numbers(known: Known, found: Known, position: int) -> Type:
 def at(what: object, line: Location | None) -> str:
     """A type or structure, and the line that it comes from."""
     return f"{what} ({line})" if line else str(what)
-
-
-def _name_of(array: Any) -> str:
-    """What a function calls an array that it closes over: the name of the variable in the function that is traced."""
-    frame = user_frame()
-    if frame is None:
-        return "constant"
-    outer = ((name, value) for name, value in frame.f_locals.items() if value is array)
-    shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
-    return next((name for name, value in (*outer, *shared) if value is array), "constant")

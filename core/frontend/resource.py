@@ -28,6 +28,8 @@ class Resource:
     """Whether tapes watch it unasked."""
     is_new: bool = False
     """Whether it is a variable that nobody has read or assigned yet."""
+    made_by: Any = None
+    """The function under trace that has it as a symbolic value of this name, if one within closes over that."""
     number: int = field(default_factory=lambda: next(_COUNT))
     """Resources are in the order in which they were made."""
     first_use: ClassVar[Callable[[], object]]

@@ -37,6 +37,15 @@ def here() -> Location | None:
     return Location(frame.f_code.co_filename, frame.f_lineno) if frame else None
 
 
+def called_here(value: object) -> str | None:
+    """What the user code that is running calls a value, by its own names or those around it."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
+    return next((name for name, found in (*frame.f_locals.items(), *shared) if found is value), None)
+
+
 def definition(code: CodeType) -> Location:
     """The line where a Python function is defined."""
     return Location(code.co_filename, code.co_firstlineno)

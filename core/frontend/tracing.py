@@ -89,11 +89,14 @@ class RegionTrace:
     parameters: list[Value] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     captured: dict[Value, Value] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    """The symbolic values that are made in it, by name."""
     store: dict[Resource, Value | Literal] = field(default_factory=dict)
     """What variables hold by now that this region assigns."""
 
     def parameter(self, name: str, type_: Type, line: Location | None, weak: int | float | None = None) -> Value:
         value = Value(self, self.names.fresh(name), type_, line, weak)
+        self.values[value.name] = value
         self.parameters.append(value)
         return value
 
@@ -104,16 +107,16 @@ class RegionTrace:
         """The value as this region sees it: its own, or captured from a region around it."""
         if value.region is self:
             return value
+        if value.region.instance is not self.instance and self.instance.trace.is_open(value):
+            return self.local(self.instance.given(self.instance.trace.around(value), self.outermost))
         if value not in self.captured:
             if not any(region is value.region for region in self.around()):
-                foreign = value.region.instance is not self.instance
                 raise Invalid(
                     "a symbolic value is used outside the function, branch or loop that made it",
                     rule="F2",
                     where=here(),
                     got=f"{value.name} ({value.location})" if value.location else value.name,
-                    hint=f"{'pass it as an argument, or ' * foreign}return it from there; "
-                    "values leave a region only as its results",
+                    hint="return it from there; values leave a region only as its results",
                 )
             self.captured[value] = Value(self, value.name, value.type, value.location, value.weak)
         return self.captured[value]
@@ -123,7 +126,18 @@ class RegionTrace:
         for region in (self, *self.around()):
             if resource in region.store:
                 return region.store[resource]
-        return self.instance.given(resource, region)
+        if resource.made_by is not self.instance:
+            return self.instance.given(resource, region)
+        known = [region.values[resource.name] for region in (self, *self.around()) if resource.name in region.values]
+        latest: Value = resource.held
+        if not known and latest.region.outermost is not self.outermost:
+            raise NoTypeYet  # it was made where the function was traced before, with less known
+        return known[0] if known else latest
+
+    @property
+    def outermost(self) -> RegionTrace:
+        """The region of the function itself."""
+        return (self, *self.around())[-1]
 
     def around(self) -> Iterator[RegionTrace]:
         region = self.parent
@@ -143,6 +157,7 @@ class RegionTrace:
         """Append a node whose results have these names, fresh ones; its results."""
         line = here()
         results = [Value(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
+        self.values.update((result.name, result) for result in results)
         variables = tuple(Var(result.name, result.type) for result in results)
         self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, line))
         return results

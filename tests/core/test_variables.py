@@ -1,0 +1,226 @@
+"""Variables: what they hold, at once and in programs, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+
+
+def test_it_is_used_as_an_array() -> None:
+    """Operators, ops, NumPy and Python's conversions take what it holds."""
+    w = tl.Variable([1.0, 2.0], name="w")
+    assert (w * 2 + 1).shape == (2,) and float(tl.sum(w)) == 3.0 and np.asarray(w).tolist() == [1.0, 2.0]
+    assert float(w[1]) == 2.0 and len(w) == 2 and [float(each) for each in w] == [1.0, 2.0]
+    assert (w.dtype, w.shape, w.ndim, w.size) == (tl.float64, (2,), 1, 2)
+    n = tl.Variable(3)
+    assert int(n) == 3 and bool(n) and list(range(n)) == [0, 1, 2] and bool((np.ones(2) * w)[1] == 2.0)
+
+
+def test_assigning() -> None:
+    """Another value, of the same type; a Python number takes the dtype, and other variables their values."""
+    x, y = tl.Variable(1.0, dtype=tl.float32), tl.Variable(5)
+    x.assign(3)
+    y.assign_add(y)
+    y.assign_sub(1)
+    assert repr(x) == "<variable variable: float32 = 3.>" and int(y) == 9
+    before = y.value
+    y.assign(0)
+    assert int(before) == 9
+    rows = tl.Variable(np.zeros((0, 3)), dtype=tl.Array[tl.float64, None, 3], name="rows")
+    rows.assign(np.ones((2, 3)))
+    assert rows.value.shape == (2, 3) and rows.shape == (None, 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: tl.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0]),
+        lambda: tl.Variable([1.0, 2.0]).assign(1.0),
+        lambda: tl.Variable(1).assign(1.5),
+        lambda: tl.function(lambda: tl.Variable(1))(),
+        lambda: tl.function(lambda x: tl.Variable(x) * 2)(1.0),
+        lambda: tl.Variable("text"),
+        lambda: tl.Variable(1.0, name="two words"),
+        lambda: tl.Variable(1.5, dtype=tl.int64),
+    ],
+    ids=["shape", "rank", "dtype", "made at each trace", "symbolic", "no value", "name", "dtype at first"],
+)
+def test_what_is_refused(wrong: Callable[[], Any]) -> None:
+    """In words, at the user's line."""
+    with pytest.raises((tl.Usage, tl.Invalid)) as raised:
+        wrong()
+    assert "test_variables.py" in str(raised.value) and (raised.value.required or raised.value.got)
+
+
+def test_the_condition_of_a_loop_assigns_nothing() -> None:
+    """It only decides."""
+    n = tl.Variable(0, name="n")
+
+    def going_on(i: Any) -> Any:
+        n.assign_add(1)
+        return i < 3
+
+    with pytest.raises(tl.Usage, match="variable n is assigned in the condition of while_loop"):
+        tl.function(lambda: tl.while_loop(going_on, lambda i: i + 1, 0))()
+
+
+def test_a_run_that_does_not_return_changes_nothing() -> None:
+    """All or nothing: what was assigned before a trap, or before a limit, is not kept."""
+    n = tl.Variable(1, name="n")
+
+    @tl.function
+    def f(d: tl.int64) -> tl.int64:
+        n.assign(n + 10)
+        return n // d
+
+    for engine in ("reference", "fast", "compiled"):
+        assert f.run(0, engine=engine).status == "Trapped"
+        assert f.run(1, engine=engine, limits=tl.Limits(depth=0)).status in ("Returned", "Exhausted")
+        n.assign(1)
+    assert f.history(2).graph is not None and int(n) == 1
+    out = f.run(2)
+    assert (out.value, out.variables, int(n)) == (5, {"n": 11}, 11)
+
+
+def test_counting() -> None:
+    """A counter that a function closes over, from TensorFlow Eager: 1, 2, 3."""
+    count = tl.Variable(0, name="count")
+
+    @tl.function
+    def counted() -> None:
+        count.assign_add(1)
+
+    @tl.function
+    def nested():  # type: ignore[no-untyped-def]
+        counted()
+        return count.value
+
+    assert [int(nested()) for _ in range(3)] == [1, 2, 3]
+    assert counted() is None and int(count) == 4
+
+
+def test_made_in_the_first_trace() -> None:
+    """A variable may be made where it is not there yet; then the function is traced again, and no more later."""
+
+    class Net:
+        def __init__(self) -> None:
+            self.w: Any = None
+
+        @tl.function
+        def scaled(self, x: Any) -> Any:
+            if self.w is None:
+                self.w = tl.Variable(lambda: tl.ones((2,)) * 3, name="w")
+            return x * self.w
+
+    net, other = Net(), Net()
+    assert np.asarray(net.scaled(np.ones(2))).tolist() == [3.0, 3.0]
+    assert "traced twice, since the first time made w" in net.scaled.explain()
+    net.w.assign([1.0, 2.0])
+    assert np.asarray(net.scaled(np.ones((4, 2))))[0].tolist() == [1.0, 2.0]
+    assert np.asarray(other.scaled(np.ones(2))).tolist() == [3.0, 3.0]
+    fresh: list[Any] = []
+    late = tl.function(lambda x: (fresh.append(tl.Variable(0.0)) if x.ndim == 2 else None, x * 2)[1])
+    late(np.ones(2))
+    with pytest.raises(tl.Usage, match="is made anew whenever this function is traced"):
+        late(np.ones((2, 2)))
+
+
+def test_what_it_held_before() -> None:
+    """A value that was read stays what it is, in loops too, whatever is assigned later."""
+    w = tl.Variable(2.0, name="w")
+
+    @tl.function
+    def f():  # type: ignore[no-untyped-def]
+        before = w.value
+
+        def body(i: Any) -> Any:
+            w.assign(w * before)
+            return i + 1
+
+        tl.while_loop(lambda i: i < 3, body, 0)
+        return before, w.value
+
+    assert [float(each) for each in f()] == [2.0, 16.0]
+
+
+def test_gradients_by_variables() -> None:
+    """They nest as the variables do; of one that is not used, 0; of one that is assigned, by what it held before."""
+    w, b, unused = (tl.Variable(start, name=name) for name, start in (("w", 3.0), ("b", 1.0), ("unused", [1.0, 2.0])))
+
+    def loss(x: Any) -> Any:
+        w.assign(w * 2.0)
+        return w * w * x + b
+
+    gradients = tl.grad(loss, {"w": w, "rest": (b, unused), "x": 0})(5.0)
+    assert float(gradients["w"]) == 8 * 3.0 * 5.0 and float(gradients["x"]) == 36.0
+    assert float(gradients["rest"][0]) == 1.0 and np.asarray(gradients["rest"][1]).tolist() == [0.0, 0.0]
+    w.assign(3.0)
+    with tl.Tape() as tape:
+        y = tl.function(loss)(5.0)
+    assert [np.asarray(each).tolist() for each in tape.gradient(y, (w, b, unused))] == [120.0, 1.0, [0.0, 0.0]]
+    assert float(w) == 6.0
+    n = tl.Variable(1, name="n")
+    with pytest.raises(tl.Invalid, match="variable n is no float"):
+        tl.grad(lambda: w * tl.astype(n, tl.float64), n)()
+
+
+def test_reads_in_recursion_add_up() -> None:
+    """Every activation reads the variable, and all contribute to its adjoint, on every engine."""
+    w = tl.Variable(2.0, name="w")
+
+    @tl.function
+    def power(n: tl.int64) -> tl.float64:
+        return tl.cond(n <= 0, lambda: 1.0, lambda: w * power(n - 1))
+
+    for engine in ("reference", "fast", "compiled"):
+        assert tl.grad(power, w).run(5, engine=engine).value == 5 * 2.0**4
+    assert tl.grad(tl.grad(power, w), w)(5) == 20 * 2.0**3
+
+
+def test_training_steps_are_the_same_everywhere() -> None:
+    """A step by a tape, one that is traced, and that on each engine give the same bits."""
+
+    def trained(step: Callable[[Any, Any, Any], Any]) -> bytes:
+        w = tl.Variable([0.5, -0.25], name="w")
+        for at in range(4):
+            step(w, np.array([1.0, at]), 0.5 * at)
+        return np.asarray(w).tobytes()
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        error = tl.sum(w * x) - y
+        return error * error
+
+    def by_tape(w: Any, x: Any, y: Any) -> None:
+        with tl.Tape() as tape:
+            value = loss(w, tl.asarray(x), y)
+        w.assign_sub(0.1 * tape.gradient(value, w))
+
+    def traced(w: Any, x: Any, y: Any) -> Any:
+        w.assign_sub(0.1 * tl.grad(lambda: loss(w, x, y), w)())
+        return 0
+
+    wanted = trained(by_tape)
+    staged = tl.function(traced)
+    assert trained(staged) == wanted
+    for engine in ("reference", "fast", "compiled"):
+        run = tl.function(traced).run
+        assert trained(lambda w, x, y, run=run, engine=engine: run(w, x, y, engine=engine)) == wanted  # type: ignore
+
+
+def test_random_state() -> None:
+    """A generator goes on from run to run, the same at once and in programs; its variables say where it is."""
+
+    def drawn(g: Any) -> Any:
+        return g.normal((2,)), g.integers(0, 10), g.uniform(), g.permutation(4)
+
+    one = tl.Generator(5)
+    wanted = [np.asarray(each).tobytes() for _ in range(2) for each in drawn(one)]
+    for engine in ("reference", "fast", "compiled"):
+        g, draw = tl.Generator(5), tl.function(drawn)
+        found = [np.asarray(each).tobytes() for _ in range(2) for each in draw.run(g, engine=engine).value]
+        assert found == wanted and repr(g) == "<generator of seed 5, 8 drawn>"
+    assert len({float(tl.uniform()) for _ in range(20)}) == 20

@@ -1,0 +1,174 @@
+"""Which tracings a function has, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+
+
+def test_each_difference_is_said() -> None:
+    """Of the nearest tracing before: dtype, shape, structure, text, object."""
+
+    class Model:
+        name = "net"
+
+    @tl.function
+    def f(x, how, model):  # type: ignore[no-untyped-def]
+        return (x["a"] if isinstance(x, dict) else x) * 2
+
+    one, other = Model(), Model()
+    f(np.ones((3, 4)), "train", one)
+    f(np.ones((3, 4)), "train", one)
+    f(np.ones((5, 4)), "train", one)
+    f(np.ones((5, 4), np.float32), "train", one)
+    f(np.ones((5, 4), np.float32), "eval", one)
+    f(np.ones((5, 4), np.float32), "eval", other)
+    f({"a": 1.0}, "eval", other)
+    assert f.explain().splitlines() == [
+        "f: 6 tracings",
+        "  1. (float64[3, 4], 'train', <Model net>)",
+        "     the first call",
+        "  2. (float64[5, 4], 'train', <Model net>)",
+        "     unlike 1: x has shape (5, 4), and not (3, 4)",
+        "  3. (float32[5, 4], 'train', <Model net>)",
+        "     unlike 2: x was float64, and is float32",
+        "  4. (float32[5, 4], 'eval', <Model net>)",
+        "     unlike 3: how was 'train', and is 'eval'",
+        "  5. (float32[5, 4], 'eval', <Model net>)",
+        "     unlike 4: model is another <Model net>",
+        "  6. ({a: float64}, 'eval', <Model net>)",
+        "     unlike 5: x nests as {a: float64}, and not as float32[5, 4]",
+    ]
+
+
+def test_shapes_are_relaxed() -> None:
+    """What differs in sizes has one program from the second time on; another rank or dtype has another."""
+
+    @tl.function(relax_shapes=True)
+    def total(x):  # type: ignore[no-untyped-def]
+        return tl.sum(x)
+
+    found = [float(total(np.ones(shape))) for shape in ((2, 3), (4, 3), (9, 3), (2, 3), (2, 5), (7, 8), (3,))]
+    assert found == [6.0, 12.0, 27.0, 6.0, 10.0, 56.0, 3.0]
+    said = total.explain()
+    assert said.startswith("total: 4 tracings") and "shapes are relaxed to (float64[?, 3])" in said
+    assert "(float64[?, ?])" in said
+
+
+def test_a_bounded_cache() -> None:
+    """The one that was used longest ago goes; it is said, and it is made again when it is wanted."""
+
+    @tl.function(most_tracings=2)
+    def f(x):  # type: ignore[no-untyped-def]
+        return x + 1
+
+    for size in (1, 2, 1, 3):
+        f(np.ones(size))
+    said = f.explain()
+    assert "2 tracings, 1 dropped: no more than 2 are kept" in said and "(float64[2])" not in said
+    assert np.asarray(f(np.ones(2))).tolist() == [2.0, 2.0]
+
+
+def test_a_signature_makes_one_program() -> None:
+    """What does not fit is refused, and never traced."""
+
+    @tl.function(input_signature=[tl.Array[tl.float64, None], tl.int64])
+    def f(x, n):  # type: ignore[no-untyped-def]
+        return tl.sum(x) * tl.astype(n, tl.float64)
+
+    assert f(np.ones(3), 2) == 6.0 and f(np.ones(5), 1) == 5.0
+    with pytest.raises(tl.Usage, match="wrong type"):
+        f(np.ones((2, 2)), 1)
+    assert f.explain().startswith("f: 1 tracing")
+    with pytest.raises(tl.Usage, match="the signature of <lambda> has another length"):
+        tl.function(input_signature=[tl.int64])(lambda: 1)()
+
+
+def test_static_parameters() -> None:
+    """`tl.Static` takes numbers and flags as Python has them: each has its own program, without the other branch."""
+
+    @tl.function
+    def f(x: tl.float64, training: tl.Static, times: tl.Static):  # type: ignore[no-untyped-def]
+        for _ in range(times):
+            x = x * 2.0 if training else x + 1.0
+        return x
+
+    assert (f(1.0, True, 3), f(1.0, False, 3), f(1.0, True, 1)) == (8.0, 4.0, 2.0)
+    assert [node.op for node in f.trace(1.0, False, 2).program.main.body.nodes] == ["add", "add"]
+    assert "training was True, and is False" in f.explain()
+
+
+def test_methods() -> None:
+    """Each instance has a function of its own, which recursion finds again."""
+
+    class Tree:
+        def __init__(self, base: float) -> None:
+            self.base = base
+
+        @tl.function
+        def power(self, n: tl.int64) -> tl.float64:
+            return tl.cond(n <= 0, lambda: 1.0, lambda: self.base * self.power(n - 1))
+
+    two, three = Tree(2.0), Tree(3.0)
+    assert (two.power(5), three.power(2), two.power.run(3).value) == (32.0, 9.0, 8.0)
+    assert two.power is two.power and len(two.power.program.functions) == 1
+
+
+def test_closures_are_arguments() -> None:
+    """A concrete array that a function closes over is in its program by name, however large, and is differentiated."""
+    table = tl.asarray(np.arange(10_000.0))
+    f = tl.function(lambda i: tl.take(table, i))
+    assert float(f(7)) == 7.0
+    assert [name for name, _ in f.trace(7).program.main.body.parameters] == ["i", "table"]
+    inner = tl.function(lambda x: x * table[1])
+    outer = tl.function(lambda x: tl.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, inner(y) + table[2]), 0, x)[1])
+    assert float(outer(1.0)) == 7.0
+    with tl.Tape() as tape:
+        tape.watch(table)
+        y = outer(1.0)
+    assert np.asarray(tape.gradient(y, table))[:3].tolist() == [0.0, 9.0, 3.0]
+
+
+def test_symbolic_closures() -> None:
+    """A function within a function closes over the values around it, recursion and gradients included."""
+
+    @tl.function
+    def f(x: tl.float64) -> tl.float64:
+        scaled = tl.function(lambda w: w * x * x)
+
+        @tl.function
+        def power(n):  # type: ignore[no-untyped-def]
+            return tl.cond(n <= 0, lambda: x, lambda: power(n - 1) * x)
+
+        looped = tl.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + scaled(y)), 0, x)[1]
+        return tl.grad(scaled)(3.0) + looped + power(2)
+
+    def plain(x: float) -> float:
+        return x**2 + x * (1 + x * x) ** 3 + x**3
+
+    assert f(2.0) == plain(2.0)
+    slope = (plain(2.0 + 1e-6) - plain(2.0 - 1e-6)) / 2e-6
+    assert abs(tl.grad(f)(2.0) - slope) < 1e-6 * slope
+    assert [run.value for engine in ("fast", "compiled") if (run := f.run(2.0, engine=engine))] == [plain(2.0)] * 2
+
+
+def test_threads() -> None:
+    """Steps at once over one variable: each keeps its results whole."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    w = tl.Variable(np.zeros(3), name="w")
+
+    @tl.function
+    def step(x):  # type: ignore[no-untyped-def]
+        w.assign(tl.full((3,), 1.0) * x)
+        return tl.sum(w)
+
+    def one(k: int) -> Any:
+        return float(step(float(k)))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(one, range(24))) == [3.0 * k for k in range(24)]
+    assert len(set(np.asarray(w).tolist())) == 1
