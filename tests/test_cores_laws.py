@@ -62,7 +62,7 @@ def test_generated_programs(case: Case, dice: Random) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=150, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
 def test_many_generated_programs(case: Case, dice: Random) -> None:
     """The same, of more programs and cores."""

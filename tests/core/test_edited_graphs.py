@@ -103,7 +103,7 @@ def inner_wires(graph: Graph) -> Iterator[Wire]:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(cases(), st.integers(0, 2**32))
 def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
     """The same, on more graphs than a person waits for, and with two edits at once."""

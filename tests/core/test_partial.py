@@ -49,7 +49,7 @@ def test_parts_of_programs_with_second_derivatives(question: Asked) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(asked(st.one_of(act_cases(bounded=False), cases(arrays=True), cases(floats=True).map(differentiated))))
 def test_parts_of_many_programs(question: Asked) -> None:
     """The same, of more programs than a person waits for."""

@@ -208,7 +208,7 @@ def test_the_corpus(file: Path) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(cases() | act_cases(), st.sampled_from(SCHEDULES), SEEDS)
 @pytest.mark.timeout(1800)
 def test_many_walks(case: Case, schedule: str, seed: int) -> None:
@@ -221,7 +221,7 @@ def test_many_walks(case: Case, schedule: str, seed: int) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(SCHEDULES))
 @pytest.mark.timeout(1800)
 def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:

@@ -57,7 +57,7 @@ def test_many_generated_programs(kind: str) -> None:
     """The same, of 2,000 programs; most are compared with the reference itself."""
     by = Counter[str]()
 
-    @settings(max_examples=1700 if kind == SCALARS else 50)
+    @settings(max_examples=1850 if kind == SCALARS else 25)
     @given(KINDS[kind])
     def compared(case: Case) -> None:
         by[check(case)] += 1
