@@ -163,7 +163,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part:
     elif not outcome.missing:
         flat = all(part == LEAF for _, part in outcome.structure.parts) and outcome.structure.kind in (None, tuple)
         named = labelled(outcome.structure, map(show_value, outcome.results))
-        print("\n".join(value if flat else f"{name}: {value}" for name, value in named))
+        print("\n".join(v if flat and name not in outcome.variables else f"{name}: {v}" for name, v in named))
     error = [] if outcome.error is None else [outcome.error]
     complaints = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for complaint in complaints[:4]:
