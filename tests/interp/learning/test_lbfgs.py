@@ -1,0 +1,114 @@
+"""L-BFGS finds minima, in about as many steps as others, alike at once and in programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+
+LBFGS = tl.optimizers.LBFGS
+
+
+class _Forgetful(LBFGS):
+    """It remembers one step and not five."""
+
+    def _direction(self, gradient: Any) -> Any:
+        for name in ("moves", "turns"):
+            self.slots[name].assign(tl.concat([tl.zeros_like(self.slots[name][:-1, :]), self.slots[name][-1:, :]]))
+        return super()._direction(gradient)
+
+
+class _Blind(LBFGS):
+    """It takes every step, whatever the loss."""
+
+    def _search(self, loss: Any, leaves: Any, start: Any, towards: Any) -> None:
+        super()._search(lambda: -tl.inf, leaves, start, towards)
+
+
+def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:
+    """The loss after steps down Rosenbrock's valley in three dimensions, and where that is, to the bit."""
+    a, b, optimizer = tl.Variable([-1.2, 1.0], name="a"), tl.Variable(2.0, name="b"), kind(history=5)
+
+    @tl.function
+    def loss():
+        x, y, z = a[0], a[1], b.value
+        return 100.0 * ((y - x * x) ** 2 + (z - y * y) ** 2) + (1.0 - x) ** 2 + (1.0 - y) ** 2
+
+    @tl.function
+    def step():
+        return optimizer.step(loss, {"a": a, "b": b})
+
+    @tl.function
+    def all_steps():
+        return tl.while_loop(lambda i: i < steps, lambda i: (step(), i + 1)[1], 0)
+
+    if how == "loop":
+        all_steps()
+    for _ in range(steps if how != "loop" else 0):
+        optimizer.step(loss, {"a": a, "b": b}) if how == "at once" else step.run(engine=how).value
+    return float(loss()), np.asarray(a).tobytes() + np.asarray(b).tobytes()
+
+
+def test_down_the_valley() -> None:
+    """60 steps reach the minimum of a valley that is hard for steps along the slope; SciPy's takes 52. What forgets all
+    but one step, and what does not look where it steps, does not get there."""
+    assert valley(LBFGS, "loop", 60)[0] < 1e-12
+    assert not valley(_Forgetful, "loop", 60)[0] < 1e-12
+    assert not valley(_Blind, "loop", 60)[0] < 1e-12
+
+
+def test_at_once_and_staged() -> None:
+    """At once, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
+    wanted = valley(LBFGS, "at once", 12)
+    for how in ("reference", "fast", "loop"):
+        assert valley(LBFGS, how, 12) == wanted
+
+
+@pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
+def test_a_bowl(dtype: Any) -> None:
+    """Of a quadratic form it finds the minimum, that is solves a linear system, also where it is steep one way."""
+    rows = (np.vander(np.linspace(0.5, 2.0, 4)) + np.eye(4)).tolist()
+    matrix, x = tl.asarray(rows, dtype=dtype), tl.Variable([0.0] * 4, dtype=dtype, name="x")
+    optimizer = LBFGS()
+
+    @tl.function
+    def loss():
+        return tl.sum((matrix @ x - 1.0) ** 2)
+
+    losses = [float(optimizer.step(loss, x)) for _ in range(40)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < (1e-12 if dtype is tl.float64 else 1e-6) and x.dtype is dtype
+
+
+def test_no_step_down() -> None:
+    """Where no step makes the loss smaller, and at a minimum, nothing moves."""
+    x, optimizer = tl.Variable(2.0, name="x"), LBFGS(halvings=3)
+
+    def wrong() -> Any:
+        return tl.where(x == 2.0, x, 100.0)
+
+    optimizer.step(wrong, x)
+    assert float(x) == 2.0
+    flat, optimizer = tl.Variable(1.0, name="x"), LBFGS()
+    for _ in range(3):
+        optimizer.step(lambda: (flat - 1.0) ** 2, flat)
+    assert float(flat) == 1.0
+
+
+def test_what_is_refused() -> None:
+    """Other variables than at first, several dtypes, open sizes, and no memory."""
+    x, y = tl.Variable(1.0, name="x"), tl.Variable([1.0, 2.0], name="y")
+    narrow = tl.Variable(1.0, dtype=tl.float32, name="narrow")
+    wide = tl.Variable([1.0], dtype=tl.Array[tl.float64, None], name="wide")
+    optimizer = LBFGS()
+    optimizer.step(lambda: x * x, x)
+    with pytest.raises(tl.Usage, match="steps of other variables"):
+        optimizer.step(lambda: tl.sum(y * y), y)
+    with pytest.raises(tl.Usage, match="one dtype"):
+        LBFGS().step(lambda: x * tl.astype(narrow, tl.float64), (x, narrow))
+    with pytest.raises(tl.Usage, match="known sizes"):
+        LBFGS().step(lambda: tl.sum(wide), wide)
+    with pytest.raises(tl.Usage, match="at least one step"):
+        LBFGS(history=0)
