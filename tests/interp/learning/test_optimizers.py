@@ -101,6 +101,7 @@ TORCH = {
 }
 
 
+@pytest.mark.heavy  # for torch, which takes seconds to come
 @pytest.mark.parametrize("name", RULES)
 def test_peers(name: str) -> None:
     """So are those of torch.optim, where there is torch."""
