@@ -92,6 +92,10 @@ class Concrete(Operators):
     def __complex__(self) -> complex:
         return complex(self._number("complex()"))
 
+    def __format__(self, spec: str) -> str:
+        """A number as Python formats it; without a format, as it is shown."""
+        return format(self._number("a format"), spec) if spec else str(self)
+
     def __index__(self) -> int:
         if not self.dtype.is_integer:
             raise Usage("this is no integer", where=here(), required="an integer dtype", got=self._type)

@@ -95,6 +95,13 @@ def test_python_numbers(dtype: dtypes.DType) -> None:
             assert operator.index(x) == number
 
 
+def test_numbers_are_formatted() -> None:
+    """A number is formatted as Python's are, an array of more as it is shown, and no other way."""
+    assert f"{tl.asarray(2.0):.3f} {tl.asarray(7):>3d} {tl.asarray([1])}" == "2.000   7 asarray([1], dtype=int64)"
+    with pytest.raises(tl.Usage, match="a format is of arrays of no axes"):
+        format(tl.asarray([1.0]), ".3f")
+
+
 def test_like_begets_like() -> None:
     """A function of plain values gives plain values; where an operand is a concrete array, so is the result, of a
     traced function too, nested as it is."""

@@ -1,0 +1,92 @@
+"""Softmax on handwritten digits: 64 pixels, 10 digits, one layer, trained by Adagrad.
+
+`step` is one program: the loss of a batch, its gradient, and what Adagrad makes of the weights and of the slots that it
+keeps for them. `step_by_step` runs it again and again, from Python. `main` is one program of the whole training: a loop
+in the graph around the same step, and then the count of held-out digits that it reads right. Both go the same way, to
+the bit. A quarter of the digits, every fourth, is held out.
+
+    tagloom run papers_examples/tensorflow/digits.py 300
+
+It needs scikit-learn for the digits: pip install "tagloom[learn]".
+
+Source: the sample program of the talk on "TensorFlow: a system for large-scale machine learning" (Abadi and others,
+OSDI 2016), from a description; there it is 784 pixels, batches of 10 and 10,000 steps at the rate 0.01.
+"""
+
+import functools
+
+import tagloom as tl
+
+BATCH, HELD_OUT = 100, 4
+
+
+@functools.cache
+def digits():
+    """The pixels, from 0 to 1, and the digits: to train with, and held out."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise SystemExit('the digits are scikit-learn\'s: pip install "tagloom[learn]"') from error
+    pixels, labels = load_digits(return_X_y=True)
+    with tl.init_scope():
+        held = [k % HELD_OUT == HELD_OUT - 1 for k in range(len(labels))]
+        train = [not each for each in held]
+        return [tl.asarray(part) for part in (pixels[train] / 16.0, labels[train], pixels[held] / 16.0, labels[held])]
+
+
+w, b = tl.Variable(tl.zeros((64, 10)), name="w"), tl.Variable(tl.zeros(10), name="b")
+optimizer = tl.optimizers.Adagrad(rate=0.5)
+
+
+def cross_entropy(x, labels):
+    return -tl.mean(tl.sum(tl.one_hot(labels, 10) * tl.log_softmax(x @ w + b), axis=-1))
+
+
+@tl.function
+def step(k: tl.int64) -> tl.float64:
+    """The k-th step; gives the loss before it."""
+    pixels, labels, *_ = digits()
+    batch = (k * BATCH + tl.arange(BATCH)) % len(labels)
+    loss, gradients = tl.value_and_grad(cross_entropy, (w, b))(pixels[batch], labels[batch])
+    optimizer.apply(gradients, (w, b))
+    return loss
+
+
+@tl.function
+def right() -> tl.int64:
+    """How many of the held-out digits it reads right."""
+    *_, pixels, labels = digits()
+    return tl.count_nonzero(tl.argmax(pixels @ w + b, axis=1) == labels)
+
+
+@tl.function
+def main(steps: tl.int64) -> tl.int64:
+    _, _ = tl.while_loop(lambda k, loss: k < steps, lambda k, loss: (k + 1, step(k)), 0, tl.inf)
+    return right()
+
+
+def step_by_step(steps):
+    """The same from Python; gives the losses, too."""
+    losses = [float(step(k)) for k in range(steps)]
+    return right(), losses
+
+
+EXPECTED = [
+    {"run": ("main", 100), "result": 417, "size": "quick"},
+    {"run": ("main", 300), "result": 430, "size": "heavy"},
+]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows, count = [], digits()[3].shape[0]
+    for first in range(0, 300, 100):
+        losses = [float(step(k)) for k in range(first, first + 100)]
+        rows.append(
+            f"| {first + 100} | {losses[-1]:.3f} | {right():d} of {count} | {100 * int(right()) / count:.1f} % |"
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

@@ -1,0 +1,72 @@
+"""map, scan and foldl, made of a loop and write-once arrays.
+
+None of them is an op: each is a while loop that puts what it makes into cells, or hands it on. Where iterations need
+nothing from each other, as those of `mapped`, many run at a time, and all that the critical path has of one is what the
+loop's counter takes; where each waits for the one before, as in `folded`, it has all of each. Gradients come of those
+of loops and cells.
+
+    tagloom run papers_examples/tensorflow/folds.py "[1.0, 2.0, 3.0]"
+
+Source: "Dynamic control flow in large-scale machine learning" (Yu and others, EuroSys 2018), from a description.
+"""
+
+import tagloom as tl
+
+Vector = tl.Array[tl.float64, None]
+
+
+@tl.function
+def main(x: Vector) -> Vector:
+    """The running sums."""
+    return tl.scan(lambda total, each: (total + each, total + each), 0.0, x)[1]
+
+
+@tl.function
+def squares(x: Vector) -> Vector:
+    return tl.map(lambda each: each * each, x)
+
+
+@tl.function
+def polynomial(coefficients: Vector, x: tl.float64) -> tl.float64:
+    """Horner's rule, from the highest coefficient on."""
+    return tl.foldl(lambda y, each: y * x + each, 0.0, coefficients)
+
+
+slopes = tl.grad(polynomial, 0)
+
+
+def rounds(x):
+    for _ in range(8):
+        x = 3.0 * x * (1.0 - x)
+    return x
+
+
+@tl.function
+def mapped(x: Vector) -> Vector:
+    return tl.map(rounds, x)
+
+
+@tl.function
+def folded(x: Vector) -> tl.float64:
+    return tl.foldl(lambda y, each: rounds(y * each), 0.5, x)
+
+
+EXPECTED = [
+    {"run": ("main", [1.0, 2.0, 3.0]), "result": [1.0, 3.0, 6.0], "size": "quick"},
+    {"run": ("squares", [1.0, 2.0, 3.0]), "result": [1.0, 4.0, 9.0], "size": "quick"},
+    {"run": ("polynomial", [1.0, 2.0, 3.0], 10.0), "result": 123.0, "size": "quick"},
+    {"run": ("slopes", [1.0, 2.0, 3.0], 10.0), "result": [100.0, 10.0, 1.0], "size": "quick"},
+]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for said, function in (("`map`", mapped), ("`foldl`", folded)):
+        stats = [function.run([0.5] * n, keep="events").stats for n in (8, 16, 32)]
+        rows.append(f"| {said} | {' | '.join(str(each.critical_path) for each in stats)} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

@@ -1,0 +1,158 @@
+"""The programs of papers_examples/tensorflow do what their EXPECTED and the tables of the README say."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.tui import cli
+
+ROOT = Path(tl.__file__).resolve().parent
+FOLDER = ROOT / "papers_examples" / "tensorflow"
+FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+SCHEDULES = ("waves", "fifo", "lifo", "random:1")
+RUNS = [line.split(" | ") for line in README.split("| program |")[1].split("\n\n")[0].splitlines()[2:]]
+SLOW = ("digits.py 300",)
+
+
+def load(name: str) -> ModuleType:
+    """A program's file as a module, each time anew, since its variables change as it runs."""
+    if name == "digits":
+        pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
+    spec = importlib.util.spec_from_file_location(f"tensorflow_{name}", FOLDER / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def plain(value: Any) -> Any:
+    return np.asarray(value).tolist()
+
+
+def rows() -> list[Any]:
+    """The rows of EXPECTED in all files; those of programs that learn run under one schedule."""
+    found = []
+    for name in FILES:
+        module = load(name) if name != "digits" or importlib.util.find_spec("sklearn") else ModuleType(name)
+        for row in getattr(module, "EXPECTED", []):
+            marks = [pytest.mark.heavy] if row["size"] == "heavy" else []
+            some = SCHEDULES[:1] if name == "digits" else SCHEDULES
+            found += [pytest.param(name, row, each, marks=marks) for each in some]
+    return found
+
+
+@pytest.mark.parametrize(("name", "row", "schedule"), rows())
+def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
+    """Programs give what is expected, under every schedule, and leave nothing behind."""
+    function, *arguments = row["run"]
+    out = getattr(load(name), function).run(*arguments, schedule=schedule)
+    assert (out.status, plain(out.value), out.residue) == ("Returned", row["result"], ())
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_tables(name: str) -> None:
+    """What a file prints stands in the README."""
+    made = load(name).table()
+    assert made and all(f"\n{line}\n" in README for line in made)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row[2], marks=[pytest.mark.heavy] if row[2].strip("` ") in SLOW else []) for row in RUNS],
+)
+def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the README's first table print what it says."""
+    if "digits" in row[2]:
+        pytest.importorskip("sklearn")
+    monkeypatch.chdir(FOLDER)
+    cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
+    assert capsys.readouterr().out.splitlines()[0] == row[3].strip("| ")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_says_what_it_is(name: str) -> None:
+    """Each file has a docstring with its source and how to run it, and stands in the README's table."""
+    module = load(name)
+    assert module.__doc__ and "Source: " in module.__doc__ and f"tensorflow/{name}.py" in module.__doc__
+    assert isinstance(module.main, tl.Function) and f"({name}.py)" in README
+
+
+def test_digits_are_learnt() -> None:
+    """Step by step, over 95 % of digits that were held out are read right; one program goes the same way."""
+    module, whole = load("digits"), load("digits")
+    right, losses = module.step_by_step(100)
+    assert int(whole.main(100)) == int(right)
+    for one, other in zip(bits(module), bits(whole), strict=True):
+        assert one == other
+    assert losses[0] == pytest.approx(np.log(10)) and losses[-1] < 0.3
+    for k in range(100, 300):
+        module.step(k)
+    assert int(module.right()) > 0.95 * len(module.digits()[3])
+
+
+def bits(module: ModuleType) -> list[bytes]:
+    kept = [each for slots in module.optimizer.slots.values() for each in slots.values()]
+    return [np.asarray(each).tobytes() for each in (module.w, module.b, *kept)]
+
+
+def test_what_is_not_taken_does_not_fire() -> None:
+    """What stands outside of a branch fires always, in it only where it is taken; a loop in it has no token else."""
+    module, loops = load("cond"), load("loops")
+    for function, wanted in ((module.main, [1, 1]), (module.inside, [1, 0])):
+        assert [module.products(function, *at) for at in ((2, 3), (3, 2))] == wanted
+    assert loops.of_loop(False) == 0 < loops.of_loop(True)
+
+
+def test_gradients_of_loops() -> None:
+    """The slope and curvature of a conditional in a loop are those carried along by hand; those by a loop's constant
+    n w^(n-1) x."""
+    module, constant = load("cond_in_while"), load("loop_constant")
+    for n in range(6):
+        found = [float(f(0.75, n)) for f in (module.main, module.slope, module.curvature)]
+        assert found == pytest.approx(module.by_hand(0.75, n))
+        assert float(constant.by_w(1.5, 2.0, n)) == pytest.approx(n * 1.5 ** (n - 1) * 2.0)
+
+
+def test_through_time() -> None:
+    """The gradient of the recurrent network is that of differences, and one graph serves all lengths."""
+    module = load("rnn")
+    states, gradient = np.asarray(module.states(module.XS)), np.asarray(module.gradient(module.XS))
+    assert float(module.main(module.XS)) == pytest.approx(np.sum(states[-1] ** 2))
+    assert float(module.unrolled(tl.asarray(module.XS))) == float(module.main(module.XS))
+    before = np.asarray(module.U)
+    for at in np.ndindex(2, 2):
+        ends = []
+        for change in (1e-6, -1e-6):
+            moved = before.copy()
+            moved[at] += change
+            module.U.assign(moved)
+            ends.append(float(module.main(module.XS)))
+        module.U.assign(before)
+        assert gradient[at] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
+
+
+def test_momentum_is_that_of_the_library() -> None:
+    """To the bit."""
+    module = load("momentum")
+    module.main(30)
+    assert plain(module.w) == plain(module.of_the_library(30))
+
+
+SPANS: dict[str, Callable[[int], int]] = {"mapped": lambda n: 5 * n + 21, "folded": lambda n: 20 * n + 9}
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_what_waits_is_long(name: str) -> None:
+    """The critical path of map has a loop's counter for each element, that of foldl all of an iteration."""
+    function = getattr(load("folds"), name)
+    for n in (1, 2, 5, 20):
+        assert function.run([0.5] * n, keep="events").stats.critical_path == SPANS[name](n)
