@@ -232,7 +232,9 @@ from .interp.documents import from_json, read_json, to_json, write_json
 from .interp.function import Function, function
 from .interp.gradient import grad, jvp, value_and_grad, vjp
 from .interp.learning import optimizers
+from .interp.learning.embedding import Embedding
 from .interp.learning.rows import Rows
+from .interp.learning.sampling import Candidates, log_uniform_candidates, sampled_softmax
 from .interp.outcome import Outcome
 from .interp.queues.feeding import feeding
 from .interp.queues.queue import FIFOQueue, ShuffleQueue
@@ -253,32 +255,32 @@ _Operators.namespace = _sys.modules[__name__]
 _display.slot.draw, _display.slot.play = _notebook.display, _notebook.play
 
 __all__ = [
-    "Array", "Breakpoints", "Broken", "Builder", "Cells", "Checkpoint", "CheckpointManager", "Crash", "Deadlock",
-    "Disagreement", "Document", "EventLog", "Exhausted", "FIFOQueue", "Function", "Generator", "Graph", "History",
-    "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program", "QueueClosed", "QueueTimeout", "Rows",
-    "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap", "Type", "Usage", "Variable", "World",
-    "__array_namespace_info__", "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "argsort",
-    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "boolean_mask", "breakpoint",
-    "breakpoint_on", "broadcast_arrays", "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast",
-    "ceil", "cells", "clip", "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "copysign",
-    "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "custom_gradient", "diff", "divide", "e",
-    "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "feeding", "finfo", "flip", "float32",
-    "float64", "floor", "floor_divide", "foldl", "from_dlpack", "from_json", "full", "full_like", "function", "gather",
-    "get", "grad", "greater", "greater_equal", "hypot", "identity", "iinfo", "index", "inf", "init_scope", "int8",
-    "int16", "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isfinite", "isinf", "isnan",
-    "jvp", "less", "less_equal", "linalg", "linspace", "load_run", "log", "log1p", "log2", "log10", "log_softmax",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "lower", "map", "matmul",
-    "matrix_transpose", "max", "max_pool", "maximum", "mean", "mean_pool", "meshgrid", "min", "minimum", "moveaxis",
-    "multiply", "multiply_no_nan", "nan", "negative", "newaxis", "nextafter", "nonzero", "normal", "normal_at",
-    "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph", "parse_program",
-    "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "pow", "print", "print_document",
-    "print_graph", "print_program", "prod", "put", "read_events", "read_json", "read_script", "reciprocal", "remainder",
-    "repeat", "reshape", "reshape_like", "result_type", "roll", "round", "run_graph", "scan", "scatter", "scatter_add",
-    "scatter_index", "searchsorted", "segment_sum", "set_seed", "sign", "signbit", "sin", "sinh", "size", "softmax",
-    "sort", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "sum_like", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "to_json", "tril", "triu", "trunc", "uint8", "uint16",
-    "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices", "unique_inverse",
-    "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp", "where", "while_loop",
-    "windows", "write_json", "write_script", "zeros", "zeros_like",
+    "Array", "Breakpoints", "Broken", "Builder", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash",
+    "Deadlock", "Disagreement", "Document", "Embedding", "EventLog", "Exhausted", "FIFOQueue", "Function", "Generator",
+    "Graph", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program", "QueueClosed",
+    "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap", "Type", "Usage",
+    "Variable", "World", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax",
+    "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "boolean_mask",
+    "breakpoint", "breakpoint_on", "broadcast_arrays", "broadcast_like", "broadcast_shapes", "broadcast_to", "callback",
+    "can_cast", "ceil", "cells", "clip", "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv",
+    "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "custom_gradient", "diff",
+    "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "feeding", "finfo", "flip",
+    "float32", "float64", "floor", "floor_divide", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
+    "gather", "get", "grad", "greater", "greater_equal", "hypot", "identity", "iinfo", "index", "inf", "init_scope",
+    "int8", "int16", "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isfinite", "isinf",
+    "isnan", "jvp", "less", "less_equal", "linalg", "linspace", "load_run", "log", "log1p", "log2", "log10",
+    "log_softmax", "log_uniform_candidates", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "lower", "map", "matmul", "matrix_transpose", "max", "max_pool", "maximum", "mean", "mean_pool", "meshgrid", "min",
+    "minimum", "moveaxis", "multiply", "multiply_no_nan", "nan", "negative", "newaxis", "nextafter", "nonzero",
+    "normal", "normal_at", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph",
+    "parse_program", "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "pow", "print",
+    "print_document", "print_graph", "print_program", "prod", "put", "read_events", "read_json", "read_script",
+    "reciprocal", "remainder", "repeat", "reshape", "reshape_like", "result_type", "roll", "round", "run_graph",
+    "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "searchsorted", "segment_sum", "set_seed",
+    "sign", "signbit", "sin", "sinh", "size", "softmax", "sort", "sqrt", "square", "squeeze", "stack", "std",
+    "stop_gradient", "subtract", "sum", "sum_like", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "to_json", "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all",
+    "unique_counts", "unique_indices", "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts",
+    "var", "vecdot", "vjp", "where", "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip

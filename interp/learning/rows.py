@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...core import dtypes
-from ...core.frontend.functions import equal
 from ...core.frontend.standard.creation import zeros_like
-from ...core.frontend.standard.datatypes import astype
 from ...core.frontend.standard.indexing import scatter, scatter_add, take
-from ...core.frontend.standard.manipulation import expand_dims
-from ...core.frontend.standard.statistics import argmax
+from ...core.frontend.standard.searching import inverse_indices
 
 
 class Rows(NamedTuple):
@@ -18,20 +14,19 @@ class Rows(NamedTuple):
     which comes more than once is the sum."""
 
     indices: Any
-    """Integers, of shape (n,)."""
+    """Integers from 0, of shape (n,)."""
     values: Any
     """Floats, of shape (n, ...)."""
 
 
 def summed(rows: Rows) -> Rows:
-    """The same rows, where each copy has the sum over all copies: those are gathered at the first of them.
+    """The same rows, where each copy has the sum over all copies.
 
     >>> summed(Rows([5, 2, 5], [[1.0], [2.0], [4.0]])).values.tolist()
     [[5.0], [2.0], [5.0]]
     """
-    same = equal(expand_dims(rows.indices, axis=1), expand_dims(rows.indices, axis=0))
-    first = argmax(astype(same, dtypes.int64), axis=1)
-    return Rows(rows.indices, take(scatter_add(zeros_like(rows.values), rows.values, first), first, axis=0))
+    numbers = inverse_indices(rows.indices)
+    return Rows(rows.indices, take(scatter_add(zeros_like(rows.values), rows.values, numbers), numbers, axis=0))
 
 
 def gathered(array: Any, indices: Any) -> Any:

@@ -1,6 +1,6 @@
 """A conditional in a loop, and its gradient: the reverse pass takes in each iteration the branch that was taken.
 
-For n steps, where the count k is even x becomes 3 x, and else x + x x / 2. The adjoint of an iteration goes back through
+For n steps: where the count k is even, x becomes 3 x, else x + x x / 2. The adjoint of an iteration goes back through
 the branch that was taken, under that iteration's own tag; no stack has kept which one it was. The second derivative is
 there as well, made in the same way.
 

@@ -147,6 +147,29 @@ def test_momentum_is_that_of_the_library() -> None:
     assert plain(module.w) == plain(module.of_the_library(30))
 
 
+def test_few_rows_change() -> None:
+    """Words that are not in the sentence keep their vectors, and what Adagrad has for them."""
+    module = load("embedding")
+    module.main(module.SENTENCE)
+    first, seen = np.asarray(module.first()), set(module.SENTENCE)
+    for k, shard in enumerate(module.words.shards):
+        squares = np.asarray(module.optimizer.slots[shard.name]["squares"])
+        moved = np.any(np.asarray(shard) != first[k::3], axis=1)
+        assert [3 * row + k in seen for row in range(len(moved))] == moved.tolist()
+        assert np.array_equal(moved, np.any(squares != 0.1, axis=1))
+
+
+def test_samples_stand_for_all() -> None:
+    """A training with samples learns the same language, if slower; other seeds draw others."""
+    module = load("sampled_softmax")
+    before = float(module.whole(0))
+    some = float(module.main(60))
+    module.reset()
+    other = float(module.main.run(60, seed=1).value)
+    module.reset()
+    assert float(module.whole(60)) < min(some, other) < max(some, other) < before - 0.1 and some != other
+
+
 SPANS: dict[str, Callable[[int], int]] = {"mapped": lambda n: 5 * n + 21, "folded": lambda n: 20 * n + 9}
 
 

@@ -1,0 +1,66 @@
+"""A sharded embedding: part, gather on each shard, stitch; and a step that touches few rows.
+
+A table of 1,000 vectors lies in three shards, row i in shard i % 3. A look-up parts the ids by shard, gathers from each
+those that it has, and stitches them together in the order of the ids: on machines with a shard each, no shard ever
+moves. The gradient by the rows that were looked up is as small as they are; a step of Adagrad reads and writes these
+rows of the table and of its slots, and no others, and a word that comes twice has the sum of both.
+
+The loss pulls the vectors of neighbours in a sentence together.
+
+    tagloom run papers_examples/tensorflow/embedding.py "[3, 14, 15, 92, 65, 35, 89, 79, 3, 23]"
+
+Source: "TensorFlow: a system for large-scale machine learning" (Abadi and others, OSDI 2016), section 4.2, from a
+description; loss and numbers are ours.
+"""
+
+import tagloom as tl
+
+COUNT = 1000
+Ids = tl.Array[tl.int64, None]
+
+
+def first():
+    """Vectors to begin with: sines of different lengths."""
+    rows = tl.reshape(tl.arange(float(COUNT)), (-1, 1))
+    return tl.sin(rows * tl.asarray([1.0, 2.0, 3.0, 5.0]))
+
+
+words = tl.Embedding(first(), shards=3, name="words")
+optimizer = tl.optimizers.Adagrad(rate=0.5)
+
+
+def apart(rows):
+    """How far vectors are from the next ones, squared."""
+    return tl.sum((rows[1:, :] - rows[:-1, :]) ** 2)
+
+
+@tl.function
+def main(sentence: Ids) -> tl.float64:
+    """One step; gives the loss before it."""
+    rows = words(sentence)
+    loss, gradient = tl.value_and_grad(apart)(rows)
+    optimizer.apply(words.by_shard(sentence, gradient), words.shards)
+    return loss
+
+
+SENTENCE = [3, 14, 15, 92, 65, 35, 89, 79, 3, 23]
+EXPECTED = [{"run": ("main", SENTENCE), "result": 48.40614500862392, "size": "quick"}]
+
+
+def changed():
+    """How many rows of each shard are not what they were at first."""
+    whole = first()
+    return [int(tl.count_nonzero(tl.any(shard != whole[k::3, :], axis=1))) for k, shard in enumerate(words.shards)]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for steps in (1, 9, 40):
+        losses = [main(SENTENCE) for _ in range(steps)]
+        rows.append(f"| {steps} more | {losses[-1]:.3g} | {', '.join(map(str, changed()))} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

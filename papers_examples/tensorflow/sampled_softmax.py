@@ -1,0 +1,93 @@
+"""Sampled softmax: of many classes the right one and a few others are computed, and stand for all.
+
+A language of 200 words, in which each word is followed by one other; a model of a vector for each word and a vector for
+each next word is to find out which. The whole softmax computes 200 logits for each example. The sampled one computes
+that of the right word, and those of 8 others that are drawn with the log-uniform distribution, the same for all of a
+batch; each logit is less by the logarithm of how often its word was to be expected among the 8. Each step draws others,
+by the run's seed.
+
+`main` trains with samples, `whole` without. Both give the loss of the whole softmax afterwards.
+
+    tagloom run papers_examples/tensorflow/sampled_softmax.py 100
+
+Source: "TensorFlow: a system for large-scale machine learning" (Abadi and others, OSDI 2016), section 6.4, from a
+description; there it is a language model of 40,000 words, with 512 samples. The language is ours.
+"""
+
+import tagloom as tl
+
+WORDS, WIDTH, BATCH, SAMPLES = 200, 16, 50, 8
+
+
+def spread(phase):
+    """Vectors to begin with: sines of many lengths."""
+    rows = tl.reshape(tl.arange(float(WORDS)), (-1, 1)) + 1.0
+    return tl.sin(rows * (tl.arange(float(WIDTH)) + 1.0) * phase) / 4.0
+
+
+vectors, nexts = tl.Variable(spread(1.7), name="vectors"), tl.Variable(spread(2.3), name="nexts")
+biases = tl.Variable(tl.zeros(WORDS), name="biases")
+optimizer = tl.optimizers.Adagrad(rate=0.5)
+MODEL = (vectors, nexts, biases)
+
+
+def following(words):
+    """The language: which word follows."""
+    return (7 * words + 3) % WORDS
+
+
+def sampled(words):
+    candidates = tl.log_uniform_candidates(SAMPLES, WORDS)
+    return tl.sampled_softmax(vectors[words], following(words), nexts, biases, candidates)
+
+
+def exact(words):
+    logits = tl.log_softmax(vectors[words] @ nexts.T + biases)
+    return -tl.mean(tl.take_along_axis(logits, tl.expand_dims(following(words), axis=1), axis=1))
+
+
+def trained(loss, steps):
+    def step(k):
+        gradients = tl.grad(loss, MODEL)((k * BATCH + tl.arange(BATCH)) % WORDS)
+        optimizer.apply(gradients, MODEL)
+        return k + 1
+
+    tl.while_loop(lambda k: k < steps, step, 0)
+    return exact(tl.arange(WORDS))
+
+
+@tl.function
+def main(steps: tl.int64) -> tl.float64:
+    return trained(sampled, steps)
+
+
+@tl.function
+def whole(steps: tl.int64) -> tl.float64:
+    return trained(exact, steps)
+
+
+def reset():
+    """Begin anew."""
+    for variable, first in zip(MODEL, (spread(1.7), spread(2.3), tl.zeros(WORDS)), strict=True):
+        variable.assign(first)
+    for slots in optimizer.slots.values():
+        slots["squares"].assign(tl.full_like(slots["squares"], optimizer.initial))
+
+
+EXPECTED = [{"run": ("main", 10), "result": 5.243842873535626, "size": "quick"}]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for said, function in (("8 of 200, sampled", main), ("all", whole)):
+        found = []
+        for steps in (0, 50, 100):
+            reset()
+            found.append(f"{function(steps):.4f}")
+        rows.append(f"| {said} | {' | '.join(found)} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")

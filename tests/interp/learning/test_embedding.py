@@ -1,0 +1,136 @@
+"""A table in shards is the table, and a step by some rows is the step of the whole; other rows are not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+of = tl.optimizers
+VALUES = np.linspace(-1.0, 2.0, 14).reshape(7, 2)
+IDS = st.lists(st.integers(0, 6), max_size=9).map(lambda ids: np.array(ids, np.int64))
+SHARDS = st.integers(1, 7)
+RULES: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: of.SGD(0.5),
+    "momentum": lambda: of.Momentum(0.5, 0.5),
+    "adagrad": lambda: of.Adagrad(0.5),
+    "adadelta": lambda: of.Adadelta(0.5),
+    "rmsprop": lambda: of.RMSProp(0.1, momentum=0.5, centered=True),
+    "adam": lambda: of.Adam(0.5),
+}
+
+
+def whole(table: tl.Embedding) -> Any:
+    """All rows, put together by hand."""
+    made = np.empty((sum(len(shard) for shard in table.shards), 2))
+    for k, shard in enumerate(table.shards):
+        made[k :: len(table.shards)] = np.asarray(shard)
+    return made
+
+
+@settings(max_examples=25)
+@given(ids=IDS, shards=SHARDS)
+def test_a_look_up(ids: Any, shards: int) -> None:
+    """Whatever the shards, the vectors are rows of the table, in the order of the ids, at once and in a program; the
+    gradient by the table is the sum over the ids."""
+    table = tl.Embedding(VALUES, shards=shards)
+    weights = np.arange(2.0 * len(ids)).reshape(-1, 2) - 3.0
+
+    @tl.function
+    def loss(ids: Any) -> Any:
+        return tl.sum(table(ids) * weights)
+
+    assert np.array_equal(whole(table), VALUES)
+    assert np.array_equal(np.asarray(table(ids)), VALUES[ids])
+    wanted = np.zeros_like(VALUES)
+    np.add.at(wanted, ids, weights)
+    made = tl.grad(loss, table.shards)(ids)
+    assert all(np.array_equal(np.asarray(each), wanted[k::shards]) for k, each in enumerate(made))
+
+
+def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None:
+    """Steps by rows are, on these rows, steps of a table that has no others; and other rows stay as they are."""
+    table, optimizer, reference = tl.Embedding(VALUES, shards=shards), make(), make()
+    there = np.unique(ids)
+    dense = tl.Variable(VALUES[there], name="dense")
+    slopes = np.cos(np.arange(2.0 * len(ids))).reshape(-1, 2)
+
+    def step(slopes: Any) -> Any:
+        optimizer.apply(table.by_shard(ids, slopes), table.shards)
+        return table(ids)
+
+    staged = tl.function(step)
+    for scale in (1.0, -2.0, 0.5):
+        staged(scale * slopes) if how == "staged" else step(scale * slopes)
+        total = np.zeros((len(there), 2))
+        np.add.at(total, np.searchsorted(there, ids), scale * slopes)
+        reference.apply(total, dense)
+    made = whole(table)
+    assert np.array_equal(np.delete(made, there, axis=0), np.delete(VALUES, there, axis=0))
+    assert np.array_equal(made[there], np.asarray(dense))
+
+
+@pytest.mark.parametrize("how", ["at once", "staged"])
+@pytest.mark.parametrize("name", RULES)
+def test_steps_by_rows(name: str, how: str) -> None:
+    """So it is with every optimizer, where rows come several times, where a shard has none, where there are none."""
+    for ids, shards in (([4, 0, 4, 4, 1], 3), ([6, 3, 6, 0], 3), ([2], 1), ([5, 5, 1], 7)):
+        check_rows(RULES[name], np.array(ids), shards, how)
+    check_rows(RULES[name], np.array([], np.int64), 2, how)
+
+
+class _LastWins(of.Adagrad):
+    """It takes the gradient of one copy of a row for that of all."""
+
+    def _apply_rows(self, gradient: tl.Rows, variable: Any, slots: Any) -> None:
+        first = tl.unique_indices(gradient.indices)
+        alone = tl.Rows(tl.take(gradient.indices, first), tl.take(gradient.values, first, axis=0))
+        super()._apply_rows(alone, variable, slots)
+
+
+class _Dense(of.Momentum):
+    """It steps in all rows, with a gradient of 0 in those that are not there."""
+
+    def _apply_rows(self, gradient: tl.Rows, variable: Any, slots: Any) -> None:
+        self.apply(tl.scatter_add(tl.zeros_like(variable), gradient.values, gradient.indices), variable)
+
+
+def test_broken_steps_are_caught() -> None:
+    """Copies count, and rows that are not there do not move, though they have momentum."""
+    with pytest.raises(AssertionError):
+        check_rows(lambda: _LastWins(0.5), np.array([4, 0, 4]), 2, "at once")
+    for make, stays in ((of.Momentum, True), (_Dense, False)):
+        optimizer, table = make(0.5, 0.5), tl.Embedding(VALUES)
+        for row in (1, 2):
+            optimizer.apply(table.by_shard([row], np.ones((1, 2))), table.shards)
+        assert np.array_equal(np.asarray(table([1])), VALUES[[1]] - 0.5) is stays
+
+
+@pytest.mark.parametrize("how", ["reference", "fast"])
+@pytest.mark.parametrize("ids", [[7], [-1]])
+def test_ids_that_are_not_there(ids: list[int], how: str) -> None:
+    """They trap, whichever shard they would be in; none counts from the end."""
+    table = tl.Embedding(VALUES, shards=3)
+    with pytest.raises(tl.Trap, match="an index is out of range"):
+        table(ids)
+
+    @tl.function
+    def look_up(ids: tl.Array[tl.int64, None]) -> Any:
+        return table(ids)
+
+    assert look_up.run(ids, engine=how).status == "Trapped"
+
+
+def test_what_is_refused() -> None:
+    """More shards than rows, none, and gradients that do not fit the rows."""
+    for shards in (0, 8):
+        with pytest.raises(tl.Usage, match="a table is cut into shards by its rows"):
+            tl.Embedding(VALUES, shards=shards)
+    table = tl.Embedding(VALUES)
+    with pytest.raises(tl.Invalid, match="the gradient by embedding_0 has another shape"):
+        of.SGD().apply((tl.Rows([1, 2], np.ones((1, 2))),), table.shards)
