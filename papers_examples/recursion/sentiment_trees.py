@@ -1,0 +1,140 @@
+"""Sentiment trees: sentences as data, and the rule that labels them as one recursion for all of them.
+
+A sentence is a binary tree over its words, and every node has a sentiment. A word has a valence, and a factor by which
+it scales what stands to the right of it: "not" turns it around, "very" doubles it. So a node is worth
+
+    value(left) + factor(left) * value(right)
+
+where the factor is 1 but for a word that says another, and its label is 0, 1 or 2: negative, neutral or positive. Thus
+"not very good" is -2, and it takes the whole tree to know.
+
+A tree is no part of the program. It is data, arrays with a place for each node, in which children come before their
+parents: the places of its children, its word and its label, -1 where it has none. Several trees are one set of arrays,
+and the places of their roots. (The thesis numbers the children of node i 2i and 2i + 1. For a deep tree that takes
+2^depth places; with places in arrays a tree of n words takes 2n - 1.) `main` adds up the values of the roots; its graph
+is the same for every tree, and each node of a tree is a call.
+
+    tagloom run papers_examples/recursion/sentiment_trees.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
+
+is "not good": -1.
+
+Source: the trees are what the TreeRNN of "Recursive functions in static dataflow graphs" (arXiv 2410.20225, and the
+thesis of the same title, 2018) is trained on. Theirs are film reviews; these are generated, with a seed, and the rule
+is ours.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tagloom as tl
+
+LEXICON = {
+    "good": (1, 1), "fine": (1, 1), "lovely": (1, 1), "superb": (2, 1),
+    "bad": (-1, 1), "dull": (-1, 1), "weak": (-1, 1), "awful": (-2, 1),
+    "film": (0, 1), "plot": (0, 1), "and": (0, 1),
+    "not": (0, -1), "never": (0, -1), "very": (0, 2), "truly": (0, 2),
+}  # fmt: skip
+"""The valence of each word, and its factor."""
+WORDS = tuple(LEXICON)
+VALENCES, FACTORS = (np.array(column) for column in zip(*LEXICON.values(), strict=True))
+PLAIN, SCALING = np.flatnonzero(FACTORS == 1), np.flatnonzero(FACTORS != 1)
+
+Places = tl.Array[tl.int64, None]
+
+
+class Trees(NamedTuple):
+    """Trees of n nodes in all. Children come before their parents."""
+
+    left: Places
+    right: Places
+    word: Places
+    label: Places
+    roots: Places
+
+
+def value(trees, node):
+    """What a node is worth, in Python."""
+    if trees.left[node] < 0:
+        return int(VALENCES[trees.word[node]])
+    left = trees.left[node]
+    factor = FACTORS[trees.word[left]] if trees.left[left] < 0 else 1
+    return value(trees, left) + int(factor) * value(trees, trees.right[node])
+
+
+def trees_of(shapes):
+    """Trees from nested pairs of words: ("not", ("very", "good")) is one."""
+    trees = Trees([], [], [], [], [])
+
+    def node(shape):
+        children = (-1, -1) if isinstance(shape, str) else tuple(map(node, shape))
+        word = WORDS.index(shape) if isinstance(shape, str) else -1
+        for column, each in zip(trees, (*children, word), strict=False):
+            column.append(each)
+        here = len(trees.left) - 1
+        trees.label.append(1 + int(np.sign(value(trees, here))))
+        return here
+
+    trees.roots.extend(map(node, shapes))
+    return Trees(*(np.array(column, np.int64) for column in trees))
+
+
+def generated(dice, words):
+    """A nested pair of so many words: any shape, in which words that scale stand to the left."""
+    if words == 1:
+        return WORDS[dice.choice(PLAIN)]
+    if dice.random() < 0.4:
+        return WORDS[dice.choice(SCALING)], generated(dice, words - 1)
+    left = int(dice.integers(1, words))
+    return generated(dice, left), generated(dice, words - left)
+
+
+def batches(seed, count, size=5, most=8):
+    """So many batches of trees of 2 to `most` words."""
+    dice = np.random.default_rng(seed)
+    return [trees_of([generated(dice, int(dice.integers(2, most + 1))) for _ in range(size)]) for _ in range(count)]
+
+
+def chain(words):
+    """A tree as deep as can be: each word scales all that follows."""
+    shape = "good"
+    for k in range(words - 1):
+        shape = ("not" if k % 3 else "lovely"), shape
+    return trees_of([shape])
+
+
+def balanced(depth):
+    """A tree as flat as can be, of 2^depth words."""
+
+    def shape(depth, k=0):
+        return WORDS[k % len(PLAIN)] if depth == 0 else (shape(depth - 1, 2 * k), shape(depth - 1, 2 * k + 1))
+
+    return trees_of([shape(depth)])
+
+
+@tl.function
+def sentiment(trees: Trees, node: tl.int64) -> tuple[tl.int64, tl.int64]:
+    """A node's value, and its factor."""
+
+    def word():
+        return tl.asarray(VALENCES)[trees.word[node]], tl.asarray(FACTORS)[trees.word[node]]
+
+    def pair():
+        left, factor = sentiment(trees, trees.left[node])
+        right, _ = sentiment(trees, trees.right[node])
+        return left + factor * right, 1
+
+    return tl.cond(trees.left[node] < 0, word, pair)
+
+
+@tl.function
+def main(trees: Trees) -> tl.int64:
+    return tl.foldl(lambda total, root: total + sentiment(trees, root)[0], 0, trees.roots)
+
+
+NOT_GOOD = trees_of([("not", "good")])
+REVIEW = trees_of([("film", ("not", ("very", "good"))), (("lovely", "plot"), ("and", ("truly", "superb")))])
+EXPECTED = [
+    {"run": ("main", NOT_GOOD), "result": -1, "calls": {"main": 1, "sentiment": 3}, "size": "quick"},
+    {"run": ("main", REVIEW), "result": 3, "calls": {"main": 1, "sentiment": 16}, "size": "quick"},
+    {"run": ("main", balanced(5)), "result": 0, "calls": {"main": 1, "sentiment": 63}, "size": "quick"},
+]

@@ -1,0 +1,207 @@
+"""TreeRNN: a network that recurs as its data does, on one static graph, in four forms with the same gradients.
+
+A node of a sentiment tree has a vector of 35 numbers. That of a word is looked up; that of a pair is
+relu(concat(left, right) w1 + b1). From every vector a softmax guesses the node's label, and the loss of some trees is
+the sum over all their nodes, for each tree, and 0.02 times half the squares of the weights.
+
+`recursion`   a call for each node of the data. Calls of siblings run at once, and so do their reverse passes
+`cells`       the recursion writes vectors to write-once cells, and one product guesses the labels of all nodes
+`loop`        a loop over all nodes, children first, on cells
+`unrolled`    Python recurs while it traces: a graph of its own for each batch of trees, with a copy of the body for
+              each node; the others have one graph for all trees
+
+All four have the same loss and the same gradients. What differs is what they can do at once. The critical path of the
+recursion grows with the depth of a tree, by 12 firings a level, and by 26 or 27 with gradients. That of the loop grows
+with the size of a tree, however flat it is: its counter starts an iteration every 5 waves, and the adjoints of cells
+come back one iteration after another. With `cells` it is the same, since their handle goes through all calls, one after
+another. `python papers_examples/recursion/tree_rnn.py` prints the tables of the README.
+
+    tagloom run papers_examples/recursion/tree_rnn.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
+
+is the loss of "not good" before anything is learnt; `trained` learns, five trees a step.
+
+Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018), from
+a description. It compares these forms, and prints no numbers of the recursion.
+"""
+
+import numpy as np
+import tagloom as tl
+from sentiment_trees import NOT_GOOD, REVIEW, WORDS, Trees, balanced, batches, chain
+
+WIDTH, LABELS, L2 = 35, 3, 0.02
+FORMS = ("recursion", "cells", "loop", "unrolled")
+
+
+class TreeRNN:
+    """The network, with weights drawn from a seed."""
+
+    state = tl.Array[tl.float64, WIDTH]
+
+    def __init__(self, seed=0):
+        dice = np.random.default_rng(seed)
+
+        def weights(rows, columns, name):
+            bound = (6.0 / (rows + columns)) ** 0.5
+            return tl.Variable(dice.uniform(-bound, bound, (rows, columns)), name=name)
+
+        self.make(weights)
+
+    def make(self, weights):
+        self.words, self.w1 = weights(len(WORDS), WIDTH, "words"), weights(2 * WIDTH, WIDTH, "w1")
+        self.b1 = tl.Variable(np.zeros(WIDTH), name="b1")
+        self.u, self.bs = weights(WIDTH, LABELS, "u"), tl.Variable(np.zeros(LABELS), name="bs")
+        self.decayed = (self.w1, self.u)
+        self.variables = (self.words, self.w1, self.b1, self.u, self.bs)
+
+    def leaf(self, word):
+        return self.words[word]
+
+    def combined(self, left, right):
+        return tl.maximum(tl.concat([left, right]) @ self.w1 + self.b1, 0.0)
+
+    def guess(self, state):
+        """The logarithms of the probabilities of all labels."""
+        return tl.log_softmax(state @ self.u + self.bs)
+
+    def loss(self, total, trees):
+        decay = 0.5 * L2 * sum(tl.sum(weights * weights) for weights in self.decayed)
+        return total / tl.astype(tl.size(trees.roots), tl.float64) + decay
+
+    def loss_of_all(self, states, trees):
+        """The loss, from the states of all nodes at once."""
+        labels = tl.expand_dims(trees.label, axis=1)
+        return self.loss(-tl.sum(tl.take_along_axis(self.guess(states), labels, axis=1)), trees)
+
+    @tl.function
+    def node(self, trees: Trees, i: tl.int64):
+        """The state of a node, and the losses of all nodes below and of itself."""
+
+        def word():
+            return self.leaf(trees.word[i]), 0.0
+
+        def pair():
+            left, before = self.node(trees, trees.left[i])
+            right, after = self.node(trees, trees.right[i])
+            return self.combined(left, right), before + after
+
+        state, below = tl.cond(trees.left[i] < 0, word, pair)
+        return state, below - self.guess(state)[trees.label[i]]
+
+    @tl.function
+    def recursion(self, trees: Trees) -> tl.float64:
+        total = tl.foldl(lambda total, root: total + self.node(trees, root)[1], 0.0, trees.roots)
+        return self.loss(total, trees)
+
+    @tl.function
+    def filled(self, trees: Trees, i: tl.int64, states):
+        """The cells of states, after those of a node and of all below it have been put."""
+
+        def pair():
+            half = self.filled(trees, trees.left[i], states)
+            both = self.filled(trees, trees.right[i], half)
+            return tl.put(both, i, self.combined(both[trees.left[i]], both[trees.right[i]]))
+
+        return tl.cond(trees.left[i] < 0, lambda: tl.put(states, i, self.leaf(trees.word[i])), pair)
+
+    @tl.function
+    def cells(self, trees: Trees) -> tl.float64:
+        empty = tl.cells(tl.size(trees.left), self.state)
+        states = tl.foldl(lambda states, root: self.filled(trees, root, states), empty, trees.roots)
+        return self.loss_of_all(tl.collect(states), trees)
+
+    @tl.function
+    def loop(self, trees: Trees) -> tl.float64:
+        def body(i, states):
+            state = tl.cond(
+                trees.left[i] < 0,
+                lambda: self.leaf(trees.word[i]),
+                lambda: self.combined(states[trees.left[i]], states[trees.right[i]]),
+            )
+            return i + 1, tl.put(states, i, state)
+
+        count = tl.size(trees.left)
+        _, states = tl.while_loop(lambda i, _: i < count, body, 0, tl.cells(count, self.state))
+        return self.loss_of_all(tl.collect(states), trees)
+
+    @tl.function
+    def unrolled(self, trees: tl.Static) -> tl.float64:
+        def node(i):
+            if trees.left[i] < 0:
+                state, below = self.leaf(int(trees.word[i])), 0.0
+            else:
+                (left, before), (right, after) = node(trees.left[i]), node(trees.right[i])
+                state, below = self.combined(left, right), before + after
+            return state, below - self.guess(state)[int(trees.label[i])]
+
+        return self.loss(sum(node(root)[1] for root in trees.roots), trees)
+
+    def slopes(self, form):
+        """The function that gives the loss and its gradients, in one of the forms."""
+        return tl.value_and_grad(getattr(self, form), self.variables)
+
+    @tl.function
+    def step(self, trees: Trees, rate: tl.float64) -> tl.float64:
+        """The loss, and one step down it."""
+        loss, slopes = tl.value_and_grad(self.recursion, self.variables)(trees)
+        for variable, slope in zip(self.variables, slopes, strict=True):
+            variable.assign_sub(rate * slope)
+        return loss
+
+
+def trained(net, epochs, rate):
+    """The mean loss of each epoch, of four batches of five trees."""
+    trees = batches(seed=1, count=4)
+    return [float(np.mean([net.step(batch, rate) for batch in trees])) for _ in range(epochs)]
+
+
+NET = TreeRNN()
+main, cells, loop, unrolled = (getattr(NET, form) for form in FORMS)
+EXPECTED = [
+    {
+        "run": ("main", NOT_GOOD),
+        "result": 3.6441325532426125,
+        "within": 1e-12,
+        "calls": {"recursion": 1, "node": 3},
+        "size": "quick",
+    },
+    *(
+        {"run": (name, REVIEW), "result": 9.364420405609302, "within": 1e-12, "calls": calls, "size": "quick"}
+        for name, calls in (
+            ("main", {"recursion": 1, "node": 16}),
+            ("cells", {"cells": 1, "filled": 16}),
+            ("loop", {"loop": 1}),
+            ("unrolled", {"unrolled": 1}),
+        )
+    ),
+]
+MEASURES = {
+    "Sinf": lambda out: out.stats.critical_path,
+    "S1": lambda out: out.firings,
+    "nodes": lambda out: len(out.graph.nodes),
+}
+
+
+def table(net, *measures):
+    """The rows of the README's table: of the loss, and of loss and gradients, in each form. But for Sinf, a chain has
+    what a balanced tree of as many words has."""
+    kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
+    found = [
+        (kind, words, [(getattr(net, form).run(trees), net.slopes(form).run(trees)) for form in FORMS])
+        for kind, words, trees in kinds
+    ]
+    rows = []
+    for name in measures:
+        for kind, words, pairs in found if name == "Sinf" else found[3:]:
+            cells = [", ".join(f"{MEASURES[name](out):,}" for out in pair) for pair in pairs]
+            rows.append(f"| {name} | {kind} | {words} | {' | '.join(cells)} |")
+    return rows
+
+
+def losses(net, rate):
+    """A row of the README's table of what is learnt."""
+    found = " | ".join(f"{loss:.2f}" for loss in trained(net, 5, rate))
+    return f"| {type(net).__name__} | {found} |"
+
+
+if __name__ == "__main__":
+    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), losses(TreeRNN(), rate=0.1), sep="\n")

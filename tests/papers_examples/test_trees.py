@@ -1,0 +1,134 @@
+"""Networks on trees, papers_examples/recursion: four forms of one loss, with one gradient."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+
+FOLDER = Path(tl.__file__).resolve().parent / "papers_examples" / "recursion"
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+sys.path.append(str(FOLDER))
+
+from sentiment_trees import balanced, batches, chain, main, trees_of, value  # type: ignore[import-not-found] # noqa: E402
+from tree_lstm import TreeLSTM  # type: ignore[import-not-found] # noqa: E402
+from tree_rnn import FORMS, TreeRNN, losses, trained  # type: ignore[import-not-found] # noqa: E402
+
+NETS = [TreeRNN, TreeLSTM]
+
+
+def flat(slopes: Any) -> Any:
+    return np.concatenate([np.ravel(each) for each in slopes])
+
+
+def check_forms(net: Any, trees: Any) -> None:
+    """All forms have one loss and one gradient."""
+    loss, slopes = net.slopes(FORMS[0])(trees)
+    assert np.abs(flat(slopes)).max() > 0.1
+    for form in FORMS[1:]:
+        other, others = net.slopes(form)(trees)
+        assert abs(other - loss) < 1e-9 and np.abs(flat(others) - flat(slopes)).max() < 1e-9, form
+
+
+def test_the_rule_of_the_trees() -> None:
+    """A seed gives the same trees; children come before parents; labels are signs of what the program computes, too."""
+    for trees, again in zip(batches(3, 4), batches(3, 4), strict=True):
+        assert all(np.array_equal(one, other) for one, other in zip(trees, again, strict=True))
+        assert all(trees.left < np.arange(len(trees.left))) and all(trees.right < np.arange(len(trees.left)))
+        values = [value(trees, node) for node in range(len(trees.left))]
+        assert trees.label.tolist() == [1 + int(np.sign(each)) for each in values]
+        assert main(trees) == sum(values[root] for root in trees.roots)
+    assert value(trees_of([("not", ("very", "good"))]), 4) == -2
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_forms_agree(net: Callable[..., Any]) -> None:
+    """On batches of five trees, and on one of one word."""
+    for trees in (*batches(seed=5, count=1, most=5), trees_of(["good"])):
+        check_forms(net(seed=2), trees)
+
+
+def test_a_form_without_gradients_is_noticed() -> None:
+    """A twin whose losses are right, and where nothing goes back through the states of `cells` and `loop`."""
+
+    class Broken(TreeRNN):  # type: ignore[misc]
+        def loss_of_all(self, states: Any, trees: Any) -> Any:
+            return super().loss_of_all(tl.stop_gradient(states), trees)
+
+    with pytest.raises(AssertionError, match="cells"):
+        check_forms(Broken(), chain(3))
+
+
+def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
+    """The loss of a TreeRNN by NumPy, and by Python's recursion."""
+    words, w1, b1, u, bs = weights
+
+    def node(i: int) -> tuple[Any, float]:
+        if trees.left[i] < 0:
+            state, below = words[trees.word[i]], 0.0
+        else:
+            (left, before), (right, after) = node(trees.left[i]), node(trees.right[i])
+            state, below = np.maximum(np.concatenate([left, right]) @ w1 + b1, 0.0), before + after
+        logits = state @ u + bs
+        return state, below + float(np.log(np.sum(np.exp(logits))) - logits[trees.label[i]])
+
+    decay = 0.01 * (np.sum(w1 * w1) + np.sum(u * u))
+    return float(sum(node(root)[1] for root in trees.roots) / len(trees.roots) + decay)
+
+
+def test_gradients_by_differences() -> None:
+    """The loss is that of NumPy, and in random directions it grows as the gradient says."""
+    net, (trees,) = TreeRNN(seed=4), batches(seed=6, count=1, most=5)
+    loss, slopes = net.slopes("recursion")(trees)
+    weights = [np.asarray(variable) for variable in net.variables]
+    assert float(loss) == pytest.approx(plain_loss(net, weights, trees), rel=1e-12)
+    dice = np.random.default_rng(0)
+    for _ in range(3):
+        ways = [dice.normal(size=each.shape) for each in weights]
+        there, back = (
+            plain_loss(net, [w + sign * 1e-6 * way for w, way in zip(weights, ways, strict=True)], trees)
+            for sign in (1, -1)
+        )
+        assert (there - back) / 2e-6 == pytest.approx(float(flat(slopes) @ flat(ways)), rel=1e-5)
+
+
+def test_depth_and_size() -> None:
+    """Sinf of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop with the nodes."""
+    net = TreeRNN()
+
+    def spans(function: Any) -> list[int]:
+        return [int(function.run(balanced(depth)).stats.critical_path) for depth in (1, 2, 3)]
+
+    assert np.diff(spans(net.recursion)).tolist() == [12, 12]
+    assert np.diff(spans(net.slopes("recursion"))).tolist() == [26, 26]
+    for form in ("cells", "loop"):
+        assert all(second > 1.7 * first for first, second in [np.diff(spans(net.slopes(form)))])
+
+
+def test_one_graph_for_all_trees() -> None:
+    """The recursion is traced once; without it there is a graph for each batch, which grows with it."""
+    net = TreeRNN()
+    sizes = [[len(getattr(net, form).run(trees).graph.nodes) for trees in (chain(2), chain(4))] for form in FORMS]
+    assert [small == large for small, large in sizes] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("net", "rate"), [(TreeRNN, 0.1), (TreeLSTM, 0.3)])
+def test_what_is_learnt(net: Callable[..., Any], rate: float) -> None:
+    """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""
+    found = trained(net(), 2, rate)
+    assert found[1] < found[0]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("name", "net", "rate"), [("tree_rnn", TreeRNN, 0.1), ("tree_lstm", TreeLSTM, 0.3)])
+def test_the_tables(name: str, net: Callable[..., Any], rate: float) -> None:
+    """What the files print stands in the README."""
+    ran = subprocess.run([sys.executable, FOLDER / f"{name}.py"], capture_output=True, text=True, check=True)
+    assert all(f"\n{line}\n" in README for line in ran.stdout.splitlines())
+    assert f"\n{losses(net(), rate)}\n" in README
