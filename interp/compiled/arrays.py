@@ -18,6 +18,7 @@ from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from .chains import Chain, by_numpy, called, computed_in, too_many
 from .layout import element, numpy
+from .text import Text
 
 STRIP = 4096
 """How many elements of an innermost axis are computed between two looks at whether the run is to end."""
@@ -33,6 +34,8 @@ class Value(NamedTuple):
 class Writer(Protocol):
     """Who writes the function that an op is in."""
 
+    made: Text
+
     def line(self, text: str) -> None: ...
     def made_of(self, text: str) -> str: ...
     def inside(self, head: str) -> AbstractContextManager[None]: ...
@@ -46,7 +49,7 @@ class Writer(Protocol):
 
 
 def empty(writer: Writer, sizes: Sequence[str], type_: Type) -> str:
-    return writer.made_of(f"np.empty(({', '.join(sizes)},), {numpy(element(type_.dtype))})")
+    return writer.made_of(f"e.empty(({', '.join(sizes)},), {numpy(element(type_.dtype))})")
 
 
 def literal(writer: Writer, array: Any, type_: Type) -> str:

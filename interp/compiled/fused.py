@@ -9,6 +9,7 @@ stretched to the one that they broadcast to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ...core import dtypes
@@ -17,6 +18,7 @@ from ...core.types import Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANES, lane
+from ..jit.state import LARGE
 from . import arrays, layout, products
 from .arrays import Value, Writer, empty
 from .chains import BLOCK, Chain, Loop, by_numpy, called, computed_in, staged, too_many
@@ -99,7 +101,7 @@ class _Loops:
     def written(self) -> dict[str, Value]:
         writer = self.writer
         made = {name: empty(writer, self.sizes, self.nodes[name].results[0].type) for name in self.loop.kept}
-        for text in made.values():
+        for text in made.values() if not self.is_small else ():
             writer.line(f"n.advise({text})")
         whole: dict[Operand, Value] = {operand: self.given[operand] for operand in self.loop.given}
         whole |= {name: Value(text, self.nodes[name].results[0].type) for name, text in made.items()}
@@ -119,18 +121,20 @@ class _Loops:
         self.shared(whole, scalars, count)
         return {**values, sum_.name: Value(products.total(writer, self.loop.total, self.sums), sum_.type)}
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is known that there are few elements."""
+        return all(size.isdigit() for size in self.sizes) and math.prod(map(int, self.sizes)) < LARGE
+
     def shared(self, whole: Mapping[Operand, Value], scalars: Mapping[Operand, Value], count: str) -> None:
         """The loop as a function of its own, and that the crew is asked to compute it (jit.crew): what it needs is
         passed in words."""
-        writer, words = self.writer, self.writer.fresh("w")
+        writer = self.writer
         sums, at_sums = self.sums, 2 + len(whole) + len(scalars)
         with writer.outlined() as (part, c):
             state = writer.made_of(f"m.read_i({c}, 0)")
             size = writer.made_of(f"m.read_i({c}, 1)")
-            flat: dict[Operand, str] = {}
-            for at, (operand, (_, type_)) in enumerate(whole.items(), 2):
-                dtype = layout.numpy(layout.element(type_.dtype))
-                flat[operand] = writer.made_of(f"w.array(m.read_i({c}, {at}), {size}, {dtype})")
+            flat = {operand: writer.made_of(f"m.read_i({c}, {at})") for at, operand in enumerate(whole, 2)}
             for at, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(whole)):
                 text = writer.made_of(f"m.read_{lane(type_.dtype)}({c}, {at})")
                 self.given = {**self.given, operand: Value(text, type_)}
@@ -139,8 +143,7 @@ class _Loops:
                 self.sums = writer.made_of(f"w.array(m.read_i({c}, {at_sums}), {blocks}, np.{self.kind})")
             self.blockwise(flat, state)
         self.sums = sums
-        writer.line(f"{words} = np.empty({at_sums + 1}, np.int64)")
-        address = writer.made_of(f"w.address({words})")
+        address = writer.made_of(f"e.words({at_sums + 1})")
         writer.line(f"m.write({address}, 0, s)")
         writer.line(f"m.write({address}, 1, {count})")
         for at, value in enumerate(whole.values(), 2):
@@ -149,11 +152,12 @@ class _Loops:
             writer.line(f"m.write({address}, {at}, {LANES[lane(value.type.dtype)]}({value.text}))")
         if sums:
             writer.line(f"m.write({address}, {at_sums}, w.address({sums}))")
-        with writer.inside(f"if not w.share_large(s, w.address_of({part}), {address}, {count}):"):
+        with writer.inside(f"if not w.share_large(s, w.address_of({writer.made.alike[part]}), {address}, {count}):"):
             writer.line("raise MemoryError")
-        for text in (words, *[sums] * bool(sums), *(value.text for value in whole.values())):
+        for text in (*[sums] * bool(sums), *(value.text for value in whole.values())):
             writer.line(f"w.keep({text})")
-        writer.look()
+        if not self.is_small:
+            writer.look()
 
     def blockwise(self, whole: Mapping[Operand, str], state: str) -> None:
         """The elements from `first` to before `last`, block by block."""
@@ -163,8 +167,10 @@ class _Loops:
         with writer.inside(f"for {begin} in range(first, last, {BLOCK}):"):
             writer.line(f"if m.look({state}) != 0: return")
             count = writer.made_of(f"min({BLOCK}, last - {begin})")
-            for operand, text in whole.items():
-                self.blocks[operand] = writer.made_of(f"{text}[{begin}:{begin} + {count}]")
+            for operand, address in whole.items():
+                dtype = self.type_of(operand).dtype
+                given = f"{address} + {dtype.numpy.itemsize} * {begin}, {count}, {layout.numpy(layout.element(dtype))}"
+                self.blocks[operand] = writer.made_of(f"w.array({given})")
             for name, text in small.items():
                 self.blocks[name] = writer.made_of(f"{text}[:{count}]")
             self.copied = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.copied.items()}

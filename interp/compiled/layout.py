@@ -65,7 +65,7 @@ def zero(slot: str) -> str:
     if slot.startswith("Tuple(("):
         return f"({zero(slot[len('Tuple((') : -len(f', {_PRESENT}))')])}, {zero(_PRESENT)})"
     dtype, rank, _ = slot[len("Array(") :].split(", ")
-    return f"np.empty(({'0, ' * int(rank)}), {numpy(dtype)})"
+    return f"e.nothing({numpy(dtype)}, ({'0, ' * int(rank)}))"
 
 
 def numpy(element: str) -> str:

@@ -107,7 +107,7 @@ def _stacked(writer: Writer, made: Type, factors: list[Value], stack: list[str])
         whole = arrays.stretched(writer, factor, [*stack, *sizes])
         given.append(writer.made_of(f"{whole}.reshape({result([count, *sizes])})"))
     sizes = [count, f"{given[0]}.shape[1]", f"{given[1]}.shape[2]"]
-    product = writer.made_of(f"np.empty({result(sizes)}, {numpy(element(made.dtype))})")
+    product = writer.made_of(f"e.empty({result(sizes)}, {numpy(element(made.dtype))})")
     index = writer.fresh("i")
     with writer.inside(f"for {index} in range({count}):"):
         writer.look()

@@ -33,7 +33,7 @@ from numba.types import Array, Tuple, void
 from {__package__.rpartition(".")[0]}.jit import draws as d, machine as m, records
 """
 FOR_ARRAYS = f"""\
-from {__package__.rpartition(".")[0]}.jit import crew as w, loops as n, products as p, references as r
+from {__package__.rpartition(".")[0]}.jit import arrays as e, crew as w, loops as n, products as p, references as r
 """
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 
@@ -55,6 +55,8 @@ def text_of(program: Program, *, native: bool = False) -> Text:
         whose.update({member.key: component for member in members})
         Writer(program, made, kept, whose, component).component()
     _entry(program, made, whose[program.entry, 0], kept[program.entry], native)
+    if any("moves(" in line for line in made.lines):
+        made.lines.insert(0, f"from {__package__.rpartition('.')[0]}.jit.moves import moves")
     if native:
         made.lines = [line.replace("cache=True", "cache=False") for line in made.lines]
     return made

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ MOST_REGIONS = 60
 MOST_WRITTEN = 1000
 """How many elements a literal has: they are written out."""
 MOST_AXES = 8
+_SHORT = 2**22
+"""How many elements are moved, or multiplications made, in some milliseconds."""
 _OF_CELLS = ("cells", "put", "get", "collect", "cell_zeros")
 _ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
 _DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
@@ -85,6 +88,17 @@ def takes_long(node: Node) -> bool:
     if draws(node):
         return not node.results[0].type.is_scalar
     return node.op in ("matmul", "sum", "cells", "collect") or left_to_python(node)
+
+
+def is_short(node: Node, operands: Sequence[Type]) -> bool:
+    """Whether a node is over before anybody would look, by sizes that types know."""
+    shapes = [type_.shape or () for type_ in (*operands, *(result.type for result in node.results))]
+    if any(None in shape for shape in shapes) or draws(node) or node.op in _OF_CELLS:
+        return False
+    work = max(math.prod(filter(None, shape)) for shape in shapes)
+    if node.op == "matmul":
+        work *= max((size or 1 for shape in shapes for size in shape), default=1)
+    return work <= _SHORT
 
 
 def _ops(program: Program) -> set[str]:

@@ -29,6 +29,10 @@ class Text:
     sites: list[Site] = field(default_factory=list)
 
     has_records: bool = False
+    outlined: dict[str, str] = field(default_factory=dict)
+    """The functions that loops over elements are, by what they do, names of variables apart."""
+    alike: dict[str, str] = field(default_factory=dict)
+    """By the name of such a function, that of the one that does the same."""
 
     @property
     def operands(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from ...core.types import HandleType, Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.state import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, cells, effects, fused, layout, loops, products, recording
+from . import arrays, cells, effects, fused, layout, loops, moves, products, recording
 from .arrays import Value
 from .chains import Chain, planned
 from .components import recur
@@ -23,7 +24,7 @@ from .kept import Kept
 from .layout import Component
 from .phases import Begun, Key, Phase
 from .recording import Record
-from .support import draws, left_to_python, takes_long
+from .support import draws, is_short, left_to_python, takes_long
 from .text import Text, Trapping
 
 AGAIN = "again"
@@ -74,13 +75,21 @@ class Writer:
     @contextmanager
     def outlined(self) -> Iterator[tuple[str, str]]:
         """What is written meanwhile is a function before this one, of a name, of the address of words, and of `first`
-        and `last`."""
+        and `last`; if there is none that does the same: see `Text.alike`."""
         name, words = self.fresh(f"{self.own.name}_"), self.fresh("c")
         outside, indent = self.made.lines, self.indent
         self.made.lines, self.indent = [], 1
         yield name, words
-        head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
-        outside[self.begin : self.begin] = [*head, *self.made.lines]
+        numbers: dict[str, str] = {}
+        alike = "\n".join(
+            re.sub(r"\b[a-z]\d+\b", lambda found: numbers.setdefault(found[0], f"{found[0][0]}{len(numbers)}"), line)
+            for line in self.made.lines
+        )
+        if alike not in self.made.outlined:
+            self.made.outlined[alike] = name
+            head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
+            outside[self.begin : self.begin] = [*head, *self.made.lines]
+        self.made.alike[name] = self.made.outlined[alike]
         self.made.lines, self.indent = outside, indent
 
     def fresh(self, of: str = "v") -> str:
@@ -191,7 +200,7 @@ class Writer:
                     results = texts
                 case _:
                     results = [self.compute(node, inputs, texts)]
-                    if takes_long(node):
+                    if takes_long(node) and not is_short(node, [each.type for each in inputs]):
                         self.look()
             opened.after(node.name)
             values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
@@ -209,8 +218,10 @@ class Writer:
         result = node.results[0].type
         if draws(node):
             return arrays.drawn(self, node, inputs)
-        if node.op in effects.NAMES or left_to_python(node):
+        if node.op in effects.NAMES:
             return effects.written(self, node, inputs)
+        if left_to_python(node):
+            return moves.written(self, node, inputs) or effects.written(self, node, inputs)
         if node.op in products.NAMES:
             return products.written(self, node, list(inputs))
         if node.op in cells.WRITTEN:

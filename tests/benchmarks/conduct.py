@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from rows import Row, Size
-from systems import FAMILIES, RECURSIVE
+from systems import FAMILIES, RECURSIVE, TRAINED
 
 HERE = Path(__file__).resolve().parent
 
@@ -147,7 +147,8 @@ class Process:
 
 def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str, Found], dict[str, str]]:
     """All systems of these modules on one row, and the versions of those that are there."""
-    able = [module for module in modules if row.group != "recursion" or module in RECURSIVE]
+    those = {"recursion": RECURSIVE, "training": TRAINED}.get(row.group, modules)
+    able = [module for module in modules if module in those]
     processes = {module: Process(module, row.name) for module in able}
     found, versions, owners = dict[str, Found](), dict[str, str](), dict[str, Process]()
     try:

@@ -106,6 +106,11 @@ def _cell(hidden: int) -> Row:
     )
 
 
+def _training(name: str, title: str, batches: tuple[int, ...], needs: tuple[str, ...] = ()) -> Row:
+    sizes = tuple((batch,) for batch in batches)
+    return Row(name, "training", title, "example", sizes, _itself, sizes, needs, is_quick=False)
+
+
 ROWS = {
     row.name: row
     for row in (
@@ -131,6 +136,11 @@ ROWS = {
         _arrays("exptanh", "tanh(exp(-x)), 3 times, float64"),
         _arrays("exptanh32", "tanh(exp(-x)), 3 times, float32", is_quick=False),
         _arrays("sum", "the sum of a * x + b, float64", ("sum",)),
+        _training("softmax", "softmax regression, 784 pixels, 10 classes, by batch", (10, 200)),
+        _training("mlp", "perceptron 784-256-10, by batch", (100,)),
+        _training("lstm", "LSTM of 64 units over 64 steps, by batch", (32,)),
+        _training("treernn", "TreeRNN of 64 units, embeddings of 35, trees of 20 leaves, by batch", (1, 5)),
+        _training("treelstm", "TreeLSTM of 64 units, embeddings of 35, trees of 20 leaves, by batch", (1, 5)),
     )
 }
 

@@ -16,6 +16,7 @@ GROUPS = {
     "text": "Many operators, each run once",
     "cells": "Recurrent cells",
     "arrays": "Arrays",
+    "training": "Training",
 }
 
 
@@ -89,6 +90,22 @@ def arrays(row: Row, systems: Mapping[str, Found]) -> str:
     return markdown(header, lines)
 
 
+def training(row: Row, systems: Mapping[str, Found]) -> str:
+    """A row at all its sizes, in milliseconds a step."""
+    header = ["system", *(f"batch {size_said(size)}, ms" for size in row.ladder), "first call, s"]
+    lines = []
+    for system, found in systems.items():
+        cells = [_milliseconds(found.at(size)) for size in row.ladder]
+        if not found.rungs:
+            cells[0] = found.unable or "no time"
+        lines.append([system, *cells, _compiling(found)])
+    return markdown(header, lines)
+
+
+def _milliseconds(rung: Rung | None) -> str:
+    return "" if rung is None else number(1e3 * rung.median) + spread(rung.seconds, lambda seconds: 1e3 * seconds)
+
+
 def _cell(rung: Rung | None) -> str:
     return "" if rung is None else number(rung.each()) + spread(rung.seconds, rung.each)
 
@@ -126,7 +143,7 @@ def tables(results: Results) -> Iterator[str]:
             yield f"## {title}"
         for row in members:
             yield f"### {row.name}: {row.title}"
-            yield (arrays if group == "arrays" else scalars)(row, results[row.name])
+            yield {"arrays": arrays, "training": training}.get(group, scalars)(row, results[row.name])
         if group == "recursion" and members:
             yield "### The thesis's sizes, in seconds"
             yield thesis(results)

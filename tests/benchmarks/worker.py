@@ -29,7 +29,10 @@ from systems import Built, Unable
 
 
 def digest(value: Any) -> Any:
-    """What is said of a value: all of a scalar, and of an array its shape, some elements and their sum."""
+    """What is said of a value: all of a scalar, and of an array its shape, some elements and their sum; of several,
+    each."""
+    if isinstance(value, tuple | list):
+        return list(map(digest, value))
     found = np.asarray(value)
     if not found.shape:
         return found.item()

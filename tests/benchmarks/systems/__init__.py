@@ -29,11 +29,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "plain": ("CPython",),
     "numba": ("numba",),
     "jax": ("JAX",),
-    "tensorflow": ("TF Session", "tf.function", "TF XLA"),
+    "tensorflow": ("TF Session", "TF eager", "tf.function", "TF XLA"),
     "onnx": ("ONNX Runtime",),
     "torch": ("PyTorch",),
 }
 """The systems of each module; known without loading one."""
+TRAINED = ("tagloom", "jax", "tensorflow", "torch")
+"""Those in which training steps are written."""
 RECURSIVE = ("tagloom", "plain", "numba")
 """Those that have recursion of their own."""
 PACKAGES: dict[str, tuple[str, ...]] = {

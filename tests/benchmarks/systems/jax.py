@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from rows import INNER, OFFSET, REPEATED, SLOPE, A, C, Size, array, cell, dtype_of, factors, links, tree
 
-from systems import Built, Unable
+from systems import Built, Unable, jax_training
 
 jax.config.update("jax_enable_x64", True)
 
@@ -77,6 +77,8 @@ def build(system: str, row: str, size: Size) -> Built:
     if row.startswith("cell"):
         arguments, steps = [jnp.asarray(each) for each in cell(int(row[4:]))], np.int64(size[0])
         return Built(lambda: recurrent(*arguments, steps).block_until_ready())
+    if row in jax_training.LOSSES:
+        return Built(jax_training.step(row, *size))
     if row not in REPEATED:
         raise Unable("no recursion")
     x, a, b = jnp.asarray(array(row, *size)), dtype_of(row)(SLOPE), dtype_of(row)(OFFSET)

@@ -13,7 +13,7 @@ import tagloom as tl
 from rows import INNER, OFFSET, REPEATED, ROWS, SLOPE, A, C, Size, array, cell, dtype_of, factors, links, tree
 from tagloom.core.op import OPS
 
-from systems import Built, Unable
+from systems import Built, Unable, tagloom_training
 
 _PAPERS = Path(__file__).resolve().parents[3] / "papers_examples" / "recursion"
 _LIMITS = tl.Limits(firings=10**12, tokens=10**9, depth=10**7)
@@ -113,6 +113,8 @@ def _program(row: str, size: Size) -> tuple[tl.Function, tuple[Any, ...]]:
     """The function of a row, and its arguments."""
     if row in _FIXED:
         return _FIXED[row](), (*size, INNER) if row == "nested" else size
+    if ROWS[row].group == "training":
+        return tagloom_training.step(row), tagloom_training.arguments(row, *size)
     if row in ("wide", "chain"):
         return (_wide if row == "wide" else _chain)(*size), (1.5,)
     if row.startswith("cell"):
@@ -128,6 +130,8 @@ def build(system: str, row: str, size: Size) -> Built:
     missing = [op for op in (ROWS[row].needs if row in ROWS else ()) if op not in OPS]
     if missing:
         raise Unable(f"needs {', '.join(missing)}")
+    if ROWS[row].group == "training" and system != "compiled":
+        raise Unable("made for looking at")
     if (row, size) not in _kept:
         _kept[row, size] = _program(row, size)
     function, arguments = _kept[row, size]
@@ -143,7 +147,8 @@ def build(system: str, row: str, size: Size) -> Built:
             raise Unable(str(error).splitlines()[0]) from error
         if last[0].error is not None:
             raise last[0].error
-        return last[0].value
+        value = last[0].value
+        return (value[0], *value[1]) if ROWS[row].group == "training" else value
 
     def firings() -> tuple[float, float]:
         return float(last[0].firings), float(last[0].firings)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from rows import INNER, OFFSET, REPEATED, SLOPE, A, C, Size, array, cell, factors, links, tree
 
-from systems import Built, Unable
+from systems import Built, Unable, torch_training
 
 
 def scalar(n: int) -> int:
@@ -70,6 +70,8 @@ def build(system: str, row: str, size: Size) -> Built:
     if row.startswith("cell"):
         arguments = tuple(torch.from_numpy(each) for each in cell(int(row[4:])))
         return Built(lambda: _cell(arguments, *size))
+    if row in torch_training.LOSSES:
+        return Built(torch_training.step(row, *size))
     if row not in REPEATED:
         raise Unable("no recursion of its own")
     x = torch.from_numpy(array(row, *size))

@@ -38,7 +38,7 @@ def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyp
     """Loops, branches and calls with such ops in them, on scalars and arrays."""
 
     def body(k, total, kept):  # type: ignore[no-untyped-def]
-        here = tl.take(x, k)
+        here = tl.take_along_axis(x, tl.stack([k]), axis=0)[0]
         later = tl.cond(here > 0.0, lambda: largest(x * here), lambda: tl.sum(tl.sort(x)[:1]))
         return k + 1, total + later, tl.concat([kept[1:], tl.expand_dims(here, 0)])
 

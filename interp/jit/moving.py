@@ -1,0 +1,217 @@
+"""Ops that only move elements, and those that fold many into one, as one function of words: `moves` (moves.py) is its
+machine code.
+
+An array is an address; how it is gone through is said by four sizes and, for each side, four strides in elements. What
+has fewer axes has sizes of 1 before them. A stride of 0 says that an element is read, or written, again and again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import float32, float64, int64, types
+from numba.extending import intrinsic
+
+from .inner import kernel
+from .memory import place
+from .state import ADD, COPY, LARGEST, SUM, TAKE
+
+_TILE = 16
+
+
+def _accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
+    """What reads an element, and what writes one."""
+
+    @intrinsic
+    def load(typing: Any, address: Any, index: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load(place(builder, kind, *arguments))
+
+        return type_(int64, int64), build
+
+    @intrinsic
+    def store(typing: Any, address: Any, index: Any, value: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            builder.store(arguments[2], place(builder, kind, *arguments[:2]))
+            return context.get_dummy_value()
+
+        return types.void(int64, int64, type_), build
+
+    return load, store
+
+
+_load8, _store8 = _accessors(ir.IntType(8), types.int8)
+_load32, _store32 = _accessors(ir.IntType(32), types.int32)
+_load64, _store64 = _accessors(ir.IntType(64), int64)
+_read32, _write32 = _accessors(ir.FloatType(), float32)
+_read64, _write64 = _accessors(ir.DoubleType(), float64)
+
+
+def _copier(load: Any, store: Any) -> Any:
+    @kernel
+    def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+        for a in range(n0):
+            for b in range(n1):
+                at, begin = a * t0 + b * t1, a * s0 + b * s1
+                if s2 == 1 and s3 != 1 and t3 == 1:
+                    turn(to, of, n2, n3, t2, s3, at, begin)
+                    continue
+                for c in range(n2):
+                    i, j = at + c * t2, begin + c * s2
+                    if t3 == 1 and s3 == 1:
+                        for d in range(n3):
+                            store(to, i + d, load(of, j + d))
+                    elif t3 == 1 and s3 == 0 and n3 > 0:
+                        value = load(of, j)
+                        for d in range(n3):
+                            store(to, i + d, value)
+                    else:
+                        for d in range(n3):
+                            store(to, i + d * t3, load(of, j + d * s3))
+
+    @kernel
+    def turn(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
+        """Rows become columns, a tile at a time."""
+        for top in range(0, rows, _TILE):
+            for left in range(0, columns, _TILE):
+                for row in range(top, min(top + _TILE, rows)):
+                    for column in range(left, min(left + _TILE, columns)):
+                        store(to, at + row * t + column, load(of, begin + column * s + row))
+
+    return copy
+
+
+def _adder(load: Any) -> Any:
+    @kernel
+    def fold(to, of, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+        j = 0
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    i = a * t0 + b * t1 + c * t2
+                    if t3 == 1:
+                        for d in range(n3):
+                            _write64(to, i + d, _read64(to, i + d) + load(of, j + d))
+                    else:
+                        total = 0.0
+                        for d in range(n3):
+                            total += load(of, j + d)
+                        _write64(to, i, _read64(to, i) + total)
+                    j += n3
+
+    return fold
+
+
+def _chooser(load: Any, store: Any) -> Any:
+    @kernel
+    def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+        """The first of those that are largest, if the sign is 1; NaN where one is."""
+        j = 0
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    for d in range(n3):
+                        i, value = a * t0 + b * t1 + c * t2 + d * t3, load(of, j)
+                        first = (
+                            (t0 != 0 or a == 0) and (t1 != 0 or b == 0) and (t2 != 0 or c == 0) and (t3 != 0 or d == 0)
+                        )
+                        best = load(to, i)
+                        if first or (best == best and (value != value or sign * value > sign * best)):
+                            store(to, i, value)
+                        j += 1
+
+    return fold
+
+
+def _row_adder(load: Any, store: Any) -> Any:
+    @kernel
+    def add(to, of, index, count, size, width):  # type: ignore[no-untyped-def]
+        for at in range(count):
+            row = _load64(index, at)
+            row += size if row < 0 else 0
+            for d in range(width):
+                store(to, row * width + d, load(to, row * width + d) + load(of, at * width + d))
+
+    return add
+
+
+_copy8, _copy32, _copy64 = _copier(_load8, _store8), _copier(_load32, _store32), _copier(_load64, _store64)
+_sum32, _sum64 = _adder(_read32), _adder(_read64)
+_choose32, _choose64 = _chooser(_read32, _write32), _chooser(_read64, _write64)
+_add32, _add64 = _row_adder(_read32, _write32), _row_adder(_read64, _write64)
+
+
+@kernel
+def _copy(to, of, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+    if width == 8:
+        _copy64(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+    elif width == 4:
+        _copy32(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+    else:
+        _copy8(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+
+
+@kernel
+def _are_outside(index, count, size):  # type: ignore[no-untyped-def]
+    for at in range(count):
+        if not -size <= _load64(index, at) < size:
+            return 1
+    return 0
+
+
+@kernel
+def _take(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
+    """Rows of so many bytes."""
+    for a in range(before):
+        for at in range(count):
+            row = _load64(index, at)
+            row += size if row < 0 else 0
+            begin, end = of + (a * size + row) * width, to + (a * count + at) * width
+            if width % 8 == 0:
+                for d in range(width // 8):
+                    _store64(end, d, _load64(begin, d))
+            elif width % 4 == 0:
+                for d in range(width // 4):
+                    _store32(end, d, _load32(begin, d))
+            else:
+                for d in range(width):
+                    _store8(end, d, _load8(begin, d))
+
+
+@kernel
+def moves(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
+    """Whether an index is outside: 1, and nothing is done then; else 0.
+
+    COPY    width, sizes, strides of `to`, strides of `of`
+    SUM     width of what is added, sizes, strides of `to`, which are sums so far
+    LARGEST, SMALLEST
+            width, sizes, strides of `to`
+    TAKE    bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
+    ADD     width of an element, the address of indices, how many there are, how many rows, elements of a row
+    """
+    if which == COPY:
+        _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
+    elif which == SUM:
+        if width == 4:
+            _sum32(to, of, a, b, c, d, e, f, g, h)
+        else:
+            _sum64(to, of, a, b, c, d, e, f, g, h)
+    elif which == TAKE:
+        if _are_outside(a, b, d) == 1:
+            return 1
+        _take(to, of, a, b, c, d, width)
+    elif which == ADD:
+        if _are_outside(a, b, c) == 1:
+            return 1
+        if width == 4:
+            _add32(to, of, a, b, c, d)
+        else:
+            _add64(to, of, a, b, c, d)
+    else:
+        sign = 1.0 if which == LARGEST else -1.0
+        if width == 4:
+            _choose32(to, of, sign, a, b, c, d, e, f, g, h)
+        else:
+            _choose64(to, of, sign, a, b, c, d, e, f, g, h)
+    return 0
