@@ -32,6 +32,6 @@ SLOT = 66
 LARGE = 65_536
 """From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
 COPY, SUM, LARGEST, SMALLEST, TAKE, ADD = range(6)
-"""What `moves` (moving.py) is to do: copy; fold into sums of float64, or into the largest or smallest; take, add rows."""
+"""What `moves` (moving.py) is to do: copy; fold into sums of float64, or the largest or smallest; take or add rows."""
 MOVES = 16
 """How many words it takes."""

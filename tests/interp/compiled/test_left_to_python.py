@@ -38,8 +38,8 @@ def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyp
     """Loops, branches and calls with such ops in them, on scalars and arrays."""
 
     def body(k, total, kept):  # type: ignore[no-untyped-def]
-        here = tl.take_along_axis(x, tl.stack([k]), axis=0)[0]
-        later = tl.cond(here > 0.0, lambda: largest(x * here), lambda: tl.sum(tl.sort(x)[:1]))
+        here = tl.expand_dims(x, 1)[k, k - k]
+        later = tl.cond(here > 0.0, lambda: largest(x * here), lambda: tl.sum(tl.sort(x)[:1] * tl.roll(x, 1)[:1]))
         return k + 1, total + later, tl.concat([kept[1:], tl.expand_dims(here, 0)])
 
     return tl.while_loop(lambda k, total, kept: k < n, body, 0, 0.0, tl.zeros(2))
@@ -115,8 +115,9 @@ def broken(name: str) -> Any:
             if name == "forgets to trap":
                 return min(super()._computed(number, node), 0)
             if name == "answers the first again":
-                self.first = getattr(self, "first", number)
-                return super()._computed(self.first, self.asking[self.first].node)  # type: ignore[arg-type]
+                self.first = getattr(self, "first", {})
+                first = self.first.setdefault((self.asking[number].types, node.results[0].type), number)
+                return super()._computed(first, self.asking[first].node)  # type: ignore[arg-type]
             raise AssertionError
 
     return Wrong
