@@ -194,8 +194,10 @@ def _keyed(value: Value, key: str) -> _Moved | None:
 
 def _indexed(writer: Writer, node: Node, inputs: Sequence[Value]) -> str | None:
     (x,), result = inputs, node.results[0].type
+    if x.type.is_scalar:
+        return _part(writer, _as_array(writer, x), "0", ["1"] * len(result.shape or ())) if result.shape else x.text
     moved = _keyed(x, node.attribute("key"))
-    if x.type.is_scalar or moved is None or len(moved.sizes) > MOST_AXES:
+    if moved is None or len(moved.sizes) > MOST_AXES:
         return None
     if result.is_scalar:
         return writer.made_of(f"{LANES[lane(result.dtype)]}({_part(writer, x, moved.begin, ['1'])}[0])")

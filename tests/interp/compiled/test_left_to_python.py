@@ -12,6 +12,7 @@ from acts_generator import Witness
 from array_rows import arities, attributes
 from compiled_laws import differences
 from tagloom.core import dtypes
+from tagloom.core.frontend.api import apply
 from tagloom.core.op import OPS
 from tagloom.core.program import Node, Var
 from tagloom.core.types import Type
@@ -38,7 +39,7 @@ def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyp
     """Loops, branches and calls with such ops in them, on scalars and arrays."""
 
     def body(k, total, kept):  # type: ignore[no-untyped-def]
-        here = tl.expand_dims(x, 1)[k, k - k]
+        here = apply("gather", x, k)
         later = tl.cond(here > 0.0, lambda: largest(x * here), lambda: tl.sum(tl.sort(x)[:1] * tl.roll(x, 1)[:1]))
         return k + 1, total + later, tl.concat([kept[1:], tl.expand_dims(here, 0)])
 
