@@ -92,7 +92,9 @@ def along(case: Case, adjoints: list[Any]) -> float:
 
 def inexact(case: Case, derived: Case) -> str | None:
     """How the adjoints of a program differ from differences, where these say the same for two steps; "" where they do
-    not differ, None where it cannot be told."""
+    not differ, None where it cannot be told: of `stop_gradient` differences know nothing."""
+    if any(node.op == "stop_gradient" for each in case.program.functions for node in each.body.walk()):
+        return None
     slopes = [slope(case, step) for step in (1e-4, 1e-5, 1e-6)]
     if None in slopes or max(slopes) - min(slopes) > 1e-4 * (1e-3 + max(map(abs, slopes))):  # type: ignore[type-var,operator,arg-type]
         return None

