@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 from pathlib import Path
 
+import tagloom as tl
 from tagloom.interp.breakpoints.names import NAMES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -40,6 +42,21 @@ def test_the_examples_of_parts() -> None:
     """And of the page of parts of programs."""
     found = doctest.testfile(str(DOCS / "partial.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0 and found.attempted >= 10
+
+
+def test_the_examples_of_learning() -> None:
+    """And of that of learning; each optimizer stands in its table with the defaults that it has."""
+    page = DOCS / "learning.md"
+    found = doctest.testfile(str(page), module_relative=False)
+    assert found.failed == 0 and found.attempted >= 15
+    for name in sorted({*tl.optimizers.__all__} - {"Optimizer"}):
+        signature = inspect.signature(getattr(tl.optimizers, name))
+        words = ", ".join(f"{each.name}={_shown(each.default)}" for each in signature.parameters.values())
+        assert re.search(rf"^\| `{name}` \| .* \| `{re.escape(words)}` \|$", page.read_text(), re.MULTILINE), words
+
+
+def _shown(default: object) -> str:
+    return {1e-10: "1e-10", 1e-6: "1e-6", 1e-8: "1e-8"}.get(default, str(default))  # type: ignore[call-overload, no-any-return]
 
 
 def test_the_names_of_conditions() -> None:

@@ -2,8 +2,8 @@
 
 `step` is one program: the loss of a batch, its gradient, and what Adagrad makes of the weights and of the slots that it
 keeps for them. `step_by_step` runs it again and again, from Python. `main` is one program of the whole training: a loop
-in the graph around the same step, and then the count of held-out digits that it reads right. Both go the same way, to
-the bit. A quarter of the digits, every fourth, is held out.
+in the graph around the same step, and then the count of held-out digits that it reads right. On one engine both go the
+same way, to the bit. A quarter of the digits, every fourth, is held out.
 
     tagloom run papers_examples/tensorflow/digits.py 300
 

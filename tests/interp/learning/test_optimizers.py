@@ -119,14 +119,24 @@ def test_peers(name: str) -> None:
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
 @pytest.mark.parametrize("name", RULES)
 def test_at_once_and_staged(name: str, dtype: Any) -> None:
-    """By a tape, as a program a step on any engine, and as one program with a loop, weights and slots have one result,
-    to the bit, and the losses fall."""
+    """By a tape, as a program a step, and as one program with a loop, weights and slots have one result, to the bit,
+    and the losses fall."""
     make = RULES[name][0]
     bits, losses = trained(make, "tape", dtype)
     assert losses == sorted(losses, reverse=True)
     for how in ("reference", "fast"):
         assert trained(make, how, dtype) == (bits, losses)
     assert trained(make, "loop", dtype)[0] == bits
+
+
+@pytest.mark.heavy  # for what is compiled
+@pytest.mark.parametrize("name", ["rmsprop_all", "adam"])
+def test_compiled(name: str) -> None:
+    """So it is on `compiled`, but for the order of additions in its sums."""
+    (bits, losses), (wanted, others) = (trained(RULES[name][0], how) for how in ("compiled", "tape"))
+    assert losses == pytest.approx(others, rel=1e-12) and bits.keys() == wanted.keys()
+    for each in ("w", "b"):
+        np.testing.assert_allclose(np.frombuffer(bits[each]), np.frombuffer(wanted[each]), rtol=1e-9, atol=1e-12)
 
 
 def test_slots_are_named_variables() -> None:
