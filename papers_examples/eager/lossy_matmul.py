@@ -1,9 +1,8 @@
 """A lossy product: a flag of Python's, and a graph for each of its values.
 
 In training a product of matrices loses each element with probability 0.8, and what stays counts five times; otherwise
-it is the product. The flag is no value of the program: Python decides by it while it traces, and each value gets a
-graph of its own, that of False without a random number. The paper's `function` keeps a graph for each value of such an
-argument; here a function is made for each, and says so.
+it is the product. The flag is no value of the program: `tl.Static` says that Python decides by it while it traces. Each
+value of it gets a graph of its own, that of False without a random number, and `explain()` says why there are two.
 
 What is lost depends on the seed of the run and not on the schedule: each run has its own.
 
@@ -19,41 +18,43 @@ WIDTH = 4
 MATRIX = tl.Array[tl.float64, None, None]
 
 
-def lossy_matmul(training):
-    """The function for one value of the flag."""
-
-    @tl.function
-    def matmul(w: MATRIX, x: MATRIX) -> MATRIX:
-        outputs = w @ x
-        if training:
-            is_kept = tl.uniform((WIDTH, WIDTH)) < KEPT
-            outputs = tl.where(is_kept, outputs / KEPT, 0.0)
-        return outputs
-
-    return matmul
+@tl.function
+def lossy_matmul(w: MATRIX, x: MATRIX, training: tl.Static) -> MATRIX:
+    outputs = w @ x
+    if training:
+        is_kept = tl.uniform((WIDTH, WIDTH)) < KEPT
+        outputs = tl.where(is_kept, outputs / KEPT, 0.0)
+    return outputs
 
 
-main = training = lossy_matmul(True)
-evaluating = lossy_matmul(False)
+@tl.function
+def evaluating(w: MATRIX, x: MATRIX) -> MATRIX:
+    return lossy_matmul(w, x, False)
+
+
+@tl.function
+def main(w: MATRIX, x: MATRIX) -> MATRIX:
+    return lossy_matmul(w, x, True)
+
 
 ONES = [[1.0] * WIDTH for _ in range(WIDTH)]
 EXPECTED = [
     {"run": ("evaluating", [[1.0, 2.0]], [[3.0], [4.0]]), "result": [[11.0]], "size": "quick"},
     {"run": ("evaluating", ONES, ONES), "result": [[4.0] * WIDTH] * WIDTH, "size": "quick"},
 ]
-AT_ONCE = []
+AT_ONCE = [(lambda: lossy_matmul(ONES, ONES, False), [[4.0] * WIDTH] * WIDTH)]
 
 
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for name, function in (("evaluating", evaluating), ("training", training)):
-        traced = function.trace(ONES, ONES)
+    for training in (False, True):
+        traced = lossy_matmul.trace(ONES, ONES, training)
         ops = ", ".join(f"`{node.op}`" for node in traced.program.main.body.nodes)
-        kept = [int((function.run(ONES, ONES, seed=seed).value > 0).sum()) for seed in range(4)]
-        rows.append(f"| {name} | {ops} | {', '.join(map(str, kept))} |")
+        kept = [int((lossy_matmul.run(ONES, ONES, training, seed=seed).value > 0).sum()) for seed in range(4)]
+        rows.append(f"| {training} | {ops} | {', '.join(map(str, kept))} |")
     return rows
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*table(), "", lossy_matmul.explain(), sep="\n")

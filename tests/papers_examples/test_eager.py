@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -60,25 +61,30 @@ def test_the_tables(name: str) -> None:
     """What a file prints stands in the README."""
     command = [sys.executable, str(FOLDER / f"{name}.py")]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert name == "selection" or all(f"\n{line}\n" in README for line in ran.stdout.splitlines())
+    assert name == "selection" or all(f"\n{line}\n" in README for line in filter(None, ran.stdout.splitlines()))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2])
 def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the README's first table print what it says."""
-    import shlex
+    """The commands of the README's first table print what it says, and then what variables hold by now."""
 
     monkeypatch.chdir(FOLDER)
     cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
-    assert capsys.readouterr().out.strip() == row[3].strip("| ")
+    first, *variables = capsys.readouterr().out.splitlines()
+    assert first == row[3].strip("| ")
+    assert variables == {"counter.py": ["count: 3"], "l2hmc.py": ["count: 3"]}.get(row[2].strip("` ").split()[0], [])
 
 
 def test_training_and_evaluating() -> None:
     """One flag, two graphs: that for evaluating draws nothing, and the other keeps a fifth."""
     module = load("lossy_matmul")
-    drawn = [{node.op for node in function.graph.nodes} for function in (module.evaluating, module.training)]
+    drawn = [{node.op for node in function.graph.nodes} for function in (module.evaluating, module.main)]
     assert ["uniform" in ops for ops in drawn] == [False, True]
-    kept = [module.training.run(module.ONES, module.ONES, seed=seed).value for seed in range(50)]
+    kept = [module.main.run(module.ONES, module.ONES, seed=seed).value for seed in range(50)]
+    assert [module.lossy_matmul(module.ONES, module.ONES, False)[0, 0] for _ in range(2)] == [4.0, 4.0]
+    assert module.lossy_matmul.explain().startswith("lossy_matmul: 1 tracing")
+    module.lossy_matmul.trace(module.ONES, module.ONES, True)
+    assert "unlike 1: training was False, and is True" in module.lossy_matmul.explain()
     assert {float(each) for made in kept for each in made.flat} == {0.0, 20.0}
     assert 0.15 < np.mean([made > 0 for made in kept]) < 0.25
 
@@ -92,3 +98,65 @@ def test_noise() -> None:
     walked = [[module.walk.run(0.0, n, schedule=each).value for n in range(5)] for each in SCHEDULES]
     assert all(each == walked[0] for each in walked)
     assert len({round(step, 12) for step in np.diff(walked[0])}) == 4
+
+
+def test_weights_are_made_once() -> None:
+    """A network's second input of another length is another tracing, and makes no weights; a new one is restored as
+    it makes them."""
+    module = load("net")
+    net = module.Net()
+    for xs, ys in ((module.XS, module.YS), (module.XS[:2], module.YS[:2])):
+        net.step(xs, ys)
+    assert (net.w.shape, net.b.shape) == ((1, 1), (1,))
+    assert len(net.step.explain().split("unlike")) == 2
+    assert module.restored() == (("net.b", "net.w"), 21.0)
+    assert module.LOSSES[0] == 21.0 and module.LOSSES[-1] < 1e-6
+
+
+@pytest.fixture
+def sampler() -> Any:
+    return load("l2hmc").Sampler(np.random.default_rng(1).normal(size=(5, 2)), seed=3, step=0.3)
+
+
+def test_staging_changes_no_numbers() -> None:
+    """Losses, samples and all weights after three steps are those of a tape."""
+    module = load("l2hmc")
+    one, other = (module.Sampler(np.ones((6, 2)), seed=2) for _ in range(2))
+    for _ in range(3):
+        assert float(one.at_once(1e-4)) == pytest.approx(float(other.staged(1e-4)), rel=1e-9)
+    assert np.asarray(one.samples) == pytest.approx(np.asarray(other.samples), rel=1e-9)
+    for left, right in zip(one.variables, other.variables, strict=True):
+        assert np.asarray(left) == pytest.approx(np.asarray(right), rel=1e-9, abs=1e-12)
+
+
+def gone(sampler: Any, x: Any, v: Any, ahead: bool, steps: int) -> Any:
+    """So many leapfrog steps, ahead or back: where to, and the logarithm of how much that stretches."""
+    side, grown = np.full((len(x), 1), ahead), np.zeros(len(x))
+    for k in range(10 - steps if not ahead else 0, 10 if not ahead else steps):
+        _, x, v, grown = sampler.leapfrog(k, x, v, grown, side)
+    return np.asarray(x), np.asarray(v), np.asarray(grown)
+
+
+def test_steps_can_be_undone(sampler: Any) -> None:
+    """Back is the inverse of ahead, and stretches by the inverse; what is said to be the stretch is the determinant."""
+    x, v = np.asarray(sampler.samples), np.random.default_rng(2).normal(size=(5, 2))
+    there, w, grown = gone(sampler, x, v, True, 3)
+    back, u, same = gone(sampler, there, w, False, 3)
+    assert np.abs(there - x).max() > 0.1 and np.abs(grown).max() > 0.01
+    assert back == pytest.approx(x) and u == pytest.approx(v) and same == pytest.approx(grown)
+
+    def moved(z: Any) -> Any:
+        there, w, _ = gone(sampler, z[None, :2], z[None, 2:], True, 3)
+        return np.concatenate([there[0], w[0]])
+
+    start = np.concatenate([x[0], v[0]])
+    slopes = [(moved(start + 1e-6 * way) - moved(start - 1e-6 * way)) / 2e-6 for way in np.eye(4)]
+    assert np.log(abs(np.linalg.det(np.array(slopes)))) == pytest.approx(grown[0], rel=1e-4)
+
+
+def test_a_sampler_that_forgets_what_it_stretches_is_noticed(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that leaves out what one half step stretches."""
+    pushed = sampler.pushed
+    monkeypatch.setattr(sampler, "pushed", lambda *given: (pushed(*given)[0], np.zeros(len(given[0]))))
+    with pytest.raises(AssertionError):
+        test_steps_can_be_undone(sampler)
