@@ -19,9 +19,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
-from ..core.frontend.structure import LEAF, labelled
 from ..core.text import Document, print_case
-from ..core.value import show as show_value
 from ..core.world import World
 from ..interp.corpus import try_cases, unclaimed
 from ..interp.documents import to_json
@@ -65,7 +63,7 @@ from .options import (
     Tokens,
 )
 from .play import play
-from .report import stats_report
+from .report import result_lines, stats_report
 from .schedules import explored
 from .show import FormWord, Wanted, aside
 from .show import show as shown
@@ -161,9 +159,7 @@ def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part:
         form = nested_document(document, outcome) if is_part else to_json(document)
         print(json.dumps(form, allow_nan=False))
     elif not outcome.missing:
-        flat = all(part == LEAF for _, part in outcome.structure.parts) and outcome.structure.kind in (None, tuple)
-        named = labelled(outcome.structure, map(show_value, outcome.results))
-        print("\n".join(v if flat and name not in outcome.variables else f"{name}: {v}" for name, v in named))
+        print("\n".join(result_lines(outcome)))
     error = [] if outcome.error is None else [outcome.error]
     complaints = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for complaint in complaints[:4]:

@@ -1,4 +1,4 @@
-"""What a run took, as text for people."""
+"""What a run gave and took, as text for people."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..core.errors import counted
+from ..core.frontend.structure import LEAF, labelled
+from ..core.value import show
 from ..interp.critical import time_by_waves
 from ..interp.outcome import Outcome
 from ..interp.shares import by_function, by_op, by_site, site_names
 from ..viz.profile import draw_profile
+
+
+def result_lines(outcome: Outcome) -> list[str]:
+    """The results of a run that has all of them: a line each, with names where they nest, and what variables hold by
+    now with theirs."""
+    structure = outcome.structure
+    flat = structure.kind in (None, tuple) and all(part == LEAF for _, part in structure.parts)
+    named = labelled(structure, map(show, outcome.results))
+    return [value if flat and k < structure.size else f"{name}: {value}" for k, (name, value) in enumerate(named)]
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
