@@ -33,6 +33,7 @@ from ..core.validate_graph import graph_problems
 from ..core.world import World, world_with
 from .engine import Options, Subject, run
 from .keep import Keep
+from .methods import Methods
 from .outcome import Outcome
 from .partial import Part, Partial, returned
 from .reference import Limits, Until
@@ -49,7 +50,7 @@ class Function(Drawn):
     `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
-    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any], tuple[Any, ...]]]
+    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any], Sequence[Any]]]
     """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results."""
 
     def __init__(
@@ -70,8 +71,8 @@ class Function(Drawn):
         self._read = read
         self._tracings = Tracings(self.name, most, relax=relax_shapes)
         self._tracing = RLock()
-        self.derived: dict[object, Function] = {}
-        """The gradients that were made of it."""
+        self._derived: dict[object, Function] = {}
+        """The gradients that were made of it, the one that was used last behind."""
         self._parts: dict[object, Part] = {}
 
     def __repr__(self) -> str:
@@ -88,16 +89,14 @@ class Function(Drawn):
         """As a method: the function of the other arguments, for this instance. It has tracings of its own."""
         if instance is None:
             return self
-        if not hasattr(instance, "__dict__"):
+        methods = Methods.of(instance)
+        if methods is None:
             said = f"{self.name} cannot be a method of a class with __slots__"
             raise Usage(said, where=here(), hint=f"define it outside of the class and call {self.name}(instance, ...)")
-        bound = Function(
-            MethodType(self._python, instance),
-            self._read,
-            most=self._tracings.most,
-            relax_shapes=self._tracings.relax,
-        )
-        return instance.__dict__.setdefault(self.name, bound)  # type: ignore[no-any-return]
+        if self not in methods.found:
+            python, most, relax = MethodType(self._python, instance), self._tracings.most, self._tracings.relax
+            methods.found[self] = Function(python, self._read, most=most, relax_shapes=relax)
+        return methods.found[self]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
@@ -109,44 +108,29 @@ class Function(Drawn):
         return self.called(arguments)
 
     def called(self, arguments: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> Any:
-        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. With `held`
-        resources hold what they held then, and what is assigned is not kept."""
-        traced, leaves = self._taken("call", arguments)
-        recorders = RECORDERS.get()
-        for recorder in recorders if held is None else ():
-            for each in traced.captured:
-                recorder.read(each)
+        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. A call that is
+        made again is given what resources held then, by `held`, and assigns nothing."""
+        (traced, leaves), recorders = self._taken("call", arguments), RECORDERS.get()
         beside = traced.held() if held is None else {each: held[each] for each in traced.captured}
-        outcome = self._run(traced, traced.given(leaves, beside), Options(account=False), keeps=held is None)
-        result = all_like((*arguments, *beside.values()), returned(outcome))
+        for recorder in recorders if held is None else ():
+            for resource, value in beside.items():
+                recorder.read(resource, value)
+        outcome = self._run(traced, traced.given(leaves, beside), Options(account=False))
+        result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
+        assigned = traced.made(outcome.results)
+        if held is None:
+            traced.assign(assigned)
         if recorders:
-            made = [each.value for each in traced.assigned] if held is None else []
-            self._record(traced, arguments, beside, result, made)
+            nodes = (node for function in traced.program.functions for node in function.body.walk())
+            draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
+            pullback = partial(Function.pulled, self, self.settled(arguments), beside)
+            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=draws)
         return result
 
-    def _record(
-        self,
-        traced: Traced,
-        arguments: Sequence[Any],
-        held: Mapping[Resource, Any],
-        result: Any,
-        assigned: Sequence[Any],
-    ) -> None:
-        nodes = (node for function in traced.program.functions for node in function.body.walk())
-        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
-        pullback = partial(Function.pulled, self, arguments, held)
-        record_call(self.name, arguments, list(held.values()), result, assigned, pullback, draws=draws)
-
-    def _run(
-        self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None, *, keeps: bool = True
-    ) -> Outcome:
-        """Run on all arguments of the program, and keep what variables are assigned if it returns."""
+    def _run(self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
+        """Run on all arguments of the program."""
         subject = Subject(traced.graph, traced.structure, traced.program)
-        options = replace(options, world=world_with(options.world, traced.callbacks))
-        outcome = run(subject, given, options, engine)
-        if keeps and outcome.error is None:
-            traced.assign(outcome.results)
-        return outcome
+        return run(subject, given, replace(options, world=world_with(options.world, traced.callbacks)), engine)
 
     def run(
         self,
@@ -176,7 +160,10 @@ class Function(Drawn):
         """
         traced, leaves = self._taken("run", arguments)
         options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
-        return self._run(traced, traced.given(leaves), options, engine)
+        outcome = self._run(traced, traced.given(leaves), options, engine)
+        if outcome.error is None:
+            traced.assign(traced.made(outcome.results))
+        return outcome
 
     def history(
         self,
@@ -199,6 +186,15 @@ class Function(Drawn):
             k=k,
             world=world_with(world, traced.callbacks),
         )
+
+    def derived_as(self, key: object, derive: Callable[[], Function]) -> Function:
+        """What is derived of it under a key, made once while it is kept: no more are than tracings."""
+        with self._tracing:
+            found = self._derived.pop(key, None) or derive()
+            self._derived[key] = found
+            while len(self._derived) > self._tracings.most:
+                self._derived.pop(next(iter(self._derived)))
+        return found
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
         """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.
@@ -239,6 +235,11 @@ class Function(Drawn):
     def leaves(self, *arguments: Any) -> list[Any]:
         """The values of concrete arguments, as the program takes them."""
         return self._taken_apart(arguments)[0]
+
+    def settled(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Concrete arguments, with what variables hold now where the program takes values of them."""
+        pairs = zip(self.source.taken_apart(arguments, Usage), arguments, strict=True)
+        return tuple(unflatten(structure, leaves) if leaves else given for (leaves, structure), given in pairs)
 
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:

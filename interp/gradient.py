@@ -12,12 +12,14 @@ from typing import Any, TypeAlias
 from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
-from ..core.frontend.gradients import is_float, traced_gradient, traced_pullback, traced_vjp
+from ..core.frontend.calling import call
+from ..core.frontend.gradients import by_argument, is_float, traced_gradient, traced_pullback, traced_vjp
 from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import Form, flatten, leaves_as, unflatten
+from ..core.frontend.structure import Form, flatten, leaves_as, opened, unflatten
+from ..core.frontend.symbol import Symbol
 from ..core.frontend.tracing import NoTypeYet, current
 from ..core.frontend.variable import Variable
 from .function import Function
@@ -95,8 +97,8 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
     _check_again(inner, arguments)
-    held = {each: each.value for each in inner.trace(*arguments).captured}
-    return inner(*arguments), lambda adjoint: _pulled_back(inner, arguments, held, adjoint)
+    held, given = inner.trace(*arguments).held(), inner.settled(arguments)
+    return inner(*arguments), lambda adjoint: _pulled_back(inner, given, held, adjoint)
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -114,28 +116,37 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
             raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=here(), got=given)
-    if region is None:
-        _check_again(inner, primals)
-    value = inner(*primals)
+    inner.source.check_count(len(primals))
     inner.source.check_count(len(tangents))
-    moved = tuple(tangent for pair in zip(primals, tangents, strict=True) for tangent in _moved(*pair))
-    leaves, structure = flatten(value)
-    back, floats = _pullback_of(inner), [is_float(type_of(leaf)) for leaf in leaves]
-    adjoint = [zeros_like(leaf) if has else leaf for leaf, has in zip(leaves, floats, strict=True)]
-    given = (*primals, unflatten(structure, adjoint))
+    moved, back = tuple(_moved(inner.source, primals, tangents)), _pullback_of(inner)
     if region is not None:
-        return value, traced_vjp(region, back.source, given)[1](moved)[-1]
-    held = {each: each.value for each in back.trace(*given).captured}
-    return value, _pulled_back(back, given, held, moved)[-1]
+        called = call(region, inner.source, primals)
+        value = unflatten(called.structure, map(Symbol, called.values))
+        given = (*primals, _zeros(value))
+        _, _, pullback = traced_pullback(region, back.source, given, called.captured)
+        return value, by_argument(back.source, given, *pullback(moved, ()))[-1]
+    _check_again(inner, primals)
+    held, settled = inner.trace(*primals).held(), inner.settled(primals)
+    value = inner(*primals)
+    return value, _pulled_back(back, (*settled, _zeros(value)), held, moved)[-1]
 
 
-def _moved(primal: Any, tangent: Any) -> Iterator[Any]:
-    """The tangents of the floats of an argument: none where it has none."""
-    leaves, structure = flatten(primal)
-    floats = [is_float(type_of(leaf)) for leaf in leaves]
-    if any(floats):
-        pairs = zip(leaves_as(structure, tangent, "a tangent"), floats, strict=True)
-        yield from (leaf for leaf, has in pairs if has)
+def _zeros(value: Any) -> Any:
+    """An adjoint of 0, nested as a value; what is no float stands for itself."""
+    leaves, structure = flatten(value)
+    return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
+
+
+def _moved(source: Source, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
+    """The tangents of the floats of arguments: none of one that has none."""
+    for (leaves, structure), tangent in zip(source.taken_apart(primals, Invalid), tangents, strict=True):
+        if not any(is_float(type_of(leaf)) for leaf in leaves):
+            continue
+        form, parts = opened(structure)
+        rest = iter(leaves)
+        for part, moved in zip(parts, leaves_as(form, tangent, "a tangent"), strict=True):
+            if part is None and is_float(type_of(next(rest))):
+                yield moved
 
 
 def _check_again(function: Function, arguments: Sequence[Any]) -> None:
@@ -154,26 +165,29 @@ def _pulled_back(
     function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
 ) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, by that of the result: the function runs, and then its pullback."""
-    leaves = iter(_pullback_of(function).called((*arguments, adjoint), held))
-    return tuple(
-        unflatten(form.structure, [next(leaves) if is_float(type_) else None for type_ in form.types])
-        for form in function.forms(*arguments)
-    )
+    traced = function.trace(*arguments)
+    given = leaves_as(traced.structure, adjoint, "an adjoint")
+    fitting = [
+        type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
+        for leaf, type_ in zip(given, traced.program.main.results, strict=False)
+    ]
+    pulled = pulled_back(function, arguments, held, (unflatten(traced.structure, fitting), ()))
+    count = len(pulled) - len(held)
+    return by_argument(function.source, arguments, pulled[:count], dict(zip(held, pulled[count:], strict=True)))
 
 
-def pulled_back_whole(
-    function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
-) -> tuple[Any, ...]:
-    """The same of a call that a tape has recorded: of the results and of what was assigned, to all arguments, and what
-    was captured; None where that is no float."""
-    leaves = iter(_pullback_of(function, tuple(held)).called((*arguments, _without_others(adjoint)), held))
+def pulled_back(function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any) -> list[Any]:
+    """The adjoints of the leaves of concrete arguments, and of what was captured, by those of the result and of what
+    was assigned, if there are any; None is that of what is no float."""
+    captured = tuple(held)
+    leaves = iter(_pullback_of(function, captured).called((*arguments, _without_others(adjoint)), held))
     types = [type_ for form in function.forms(*arguments) for type_ in form.types]
-    return tuple(next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held)))
+    return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held))]
 
 
 def _without_others(adjoint: Any) -> Any:
     """An adjoint that has a number where a result has none."""
-    leaves, structure = flatten(adjoint)
+    leaves, structure = flatten(adjoint, by_reference=True)
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
 
@@ -184,20 +198,22 @@ def _pullback_of(function: Function, held: tuple[Resource, ...] | None = None) -
     def python(*given: Any) -> Any:
         _, called, pullback = traced_pullback(_region(), source, given[:-1])
         of_results, of_assigned = (given[-1], ()) if held is None else given[-1]
-        if held is not None and (set(held) != set(called.captured) or len(of_assigned) != len(called.assigned)):
+        known = held is None or (set(held) == set(called.captured) and len(of_assigned) in (0, len(called.assigned)))
+        if not known:
             raise NoTypeYet  # it is not known yet what it captures and assigns
         made, captured = pullback(of_results, of_assigned)
         beside = [captured[each] for each in held or ()]
-        return tuple(leaf for each in (*made, *beside) for leaf in flatten(each)[0] if leaf is not None)
+        return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
 
-    source, kind = function.source, ("vjp", held)
-    if kind not in function.derived:
-        derived = _Derived(f"vjp_{source.identifier}", source, python)
-        function.derived[kind] = Function(derived, _with_adjoint(source, source.results if held is None else None))
-    return function.derived[kind]
+    def derived() -> Function:
+        named = _Derived(f"vjp_{source.identifier}", source, python)
+        return Function(named, _with_adjoint(source, source.results if held is None else None))
+
+    source = function.source
+    return function.derived_as(("vjp", held), derived)
 
 
-Function.pulled = staticmethod(pulled_back_whole)
+Function.pulled = staticmethod(pulled_back)
 
 
 def _with_adjoint(source: Source, form: Form | None) -> Callable[[_Derived], Source]:
@@ -222,7 +238,7 @@ class _By:
 
     def __init__(self, kind: str, argnums: Any, function: Function) -> None:
         given = tuple(argnums) if isinstance(argnums, list) else argnums
-        self.leaves, self.structure = flatten(given)
+        self.leaves, self.structure = flatten(given, keep=True)
         self.leaves = [
             leaf if isinstance(leaf, Variable) else self._number(kind, leaf, argnums) for leaf in self.leaves
         ]
@@ -259,15 +275,12 @@ def _derived(
     """The function that is traced by this."""
     inner = _function(function)
     by = _By(kind, argnums, inner)
-    if by.key in inner.derived:
-        return inner.derived[by.key]
 
     def python(*arguments: Any) -> Any:
         return traced(inner.source, arguments, by)
 
-    name = f"{kind}_{inner.source.identifier}"
-    made = Function(
-        _Derived(name, inner.source, python), lambda derived: replace(inner.source, python=derived, results=None)
-    )
-    inner.derived[by.key] = made
-    return made
+    def derived() -> Function:
+        named = _Derived(f"{kind}_{inner.source.identifier}", inner.source, python)
+        return Function(named, lambda made: replace(inner.source, python=made, results=None))
+
+    return inner.derived_as(by.key, derived)

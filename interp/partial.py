@@ -124,7 +124,7 @@ class Partial:
         else:
             outcome = run(Subject(part.graph, self._nest or whole.structure, part.program), values, asked, engine)
         if part.fetches is None and outcome.error is None:
-            whole.assign(outcome.results)
+            whole.assign(whole.made(outcome.results))
         return outcome
 
     def type_of(self, name: str, *arguments: Any) -> Type:

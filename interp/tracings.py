@@ -43,17 +43,22 @@ class Traced:
 
     def given(self, leaves: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program; `held` is what resources hold instead of what they hold now."""
-        found = {**self.held(), **(held or {})}
+        found = self.held() if held is None else held
         return [*leaves, *(found[each]._tagloom_literal.value for each in self.captured)]
 
     def held(self) -> dict[Resource, Any]:
         """What resources hold now, all at one time: no run ends in between."""
+        for each in self.captured:
+            each.settle()
         with _ENDING:
             return {each: each.value for each in self.captured}
 
-    def assign(self, results: Sequence[Any]) -> None:
-        """Have variables hold what a run that returned has assigned them, of which these are all results."""
-        values = [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
+    def made(self, results: Sequence[Any]) -> list[Concrete]:
+        """What a run that returned has assigned, of which these are all results."""
+        return [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
+
+    def assign(self, values: Sequence[Concrete]) -> None:
+        """Have variables hold what a run has assigned them."""
         with _ENDING:
             for variable, value in zip(self.assigned, values, strict=True):
                 variable.value = value
@@ -126,7 +131,7 @@ class Tracings:
             lines[0] += f", {self._dropped} dropped: no more than {self.most} are kept"
         for each in kept:
             lines += [f"  {each.number}. {_said(each.forms)}", f"     {each.reason}"]
-        shapes = sum("shape" in each.reason for each in kept)
+        shapes = sum(" has shape " in each.reason for each in kept)
         if shapes > 2 and not self.relax:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
         return "\n".join(lines)

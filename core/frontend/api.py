@@ -24,7 +24,7 @@ from .operators import Operators
 from .recording import RECORDERS, record_op
 from .resource import in_order, read
 from .source import here
-from .structure import Structure, compared, flatten, unflatten
+from .structure import Structure, compared, flatten, settled, unflatten
 from .symbol import Symbol
 from .tracing import Value as Traced
 from .tracing import apply as apply_traced
@@ -120,7 +120,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     """
     region = current()
     if region is None:
-        return then() if _concrete_bool(pred) else otherwise()
+        return settled(then() if _concrete_bool(pred) else otherwise())
     chosen = predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = subregion(region), subregion(region)
@@ -164,8 +164,6 @@ def while_loop(
     ({'n': 4, 's': 6},)
     """
     leaves, structure = flatten(variables)
-    if not leaves:
-        raise Usage("while_loop needs at least one loop variable", where=here())
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
         raise Usage("this is no bound on iterations", where=here(), required=required, got=repr(parallel_iterations))

@@ -17,7 +17,7 @@ from ..types import Type
 from ..value import Literal
 from .inference import at
 from .source import definition, here
-from .structure import LEAF, Structure, fixed, flatten, unflatten
+from .structure import LEAF, Structure, fixed, flatten, settled, unflatten
 from .symbol import Symbol
 from .tracing import NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
 
@@ -83,7 +83,7 @@ def run(region: RegionTrace, python: Callable[..., Any], structure: Structure, p
         raise Usage("a branch, condition or body must be a function", where=here(), got=repr(python))
     _check_parameters(python, len(structure.parts))
     with entered(region):
-        return python(*unflatten(structure, map(Symbol, parameters)))
+        return settled(python(*unflatten(structure, map(Symbol, parameters))))
 
 
 def foreseen(region: RegionTrace, structure: Structure, types: Sequence[Type], leaves: Sequence[object]) -> Any:

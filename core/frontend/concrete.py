@@ -16,6 +16,7 @@ from ..errors import Usage
 from ..types import Type
 from ..value import Literal, literal
 from .operators import UFUNCS, Operators
+from .resource import Resource
 from .source import here
 from .structure import flatten, unflatten
 from .tracing import current
@@ -130,8 +131,8 @@ def like(operands: Sequence[Any], value: Any) -> Any:
     return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
 
 
-def all_like(arguments: Sequence[Any], value: Any) -> Any:
-    """Nested results of a function: concrete arrays where one of its arguments is."""
-    given, (leaves, structure) = flatten(tuple(arguments))[0], flatten(value, by_reference=True)
-    is_concrete = any(isinstance(each, Concrete) for each in given)
+def all_like(given: Sequence[Any], value: Any) -> Any:
+    """Nested results of a function: concrete arrays where one of what it was given is, or it has state."""
+    leaves, structure = flatten(value, by_reference=True)
+    is_concrete = any(isinstance(each, Concrete | Resource) for each in given)
     return unflatten(structure, [Concrete(literal(leaf)) if is_concrete else leaf for leaf in leaves])

@@ -19,7 +19,7 @@ from .branch import subregion
 from .concrete import Concrete
 from .recording import filled_adjoint, is_float_array, record
 from .source import here
-from .structure import Structure, flatten, leaves_as, unflatten
+from .structure import Structure, flatten, leaves_as, settled, unflatten
 from .symbol import Symbol
 from .tracing import Names, RegionTrace, Value, current, entered, to_operand, weak_number, weakness
 
@@ -46,7 +46,8 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
     """
 
     @functools.wraps(function)
-    def wrapped(*arguments: Any) -> Any:
+    def wrapped(*given: Any) -> Any:
+        arguments = tuple(map(settled, given))
         value, pullback = _two(function, function(*arguments))
         region = current()
         if region is None:

@@ -36,8 +36,7 @@ class Fixed:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        is_plain = type(value) in _PLAIN or isinstance(value, enum.Enum)
-        self._key = (type(value), value) if is_plain else (type(value), id(value))
+        self._key = _key(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Fixed) and self._key == other._key
@@ -46,12 +45,30 @@ class Fixed:
         return hash(self._key)
 
     def __str__(self) -> str:
-        if type(self.value) in _PLAIN or isinstance(self.value, enum.Enum):
+        if _is_plain(self.value):
             said = str(self.value) if isinstance(self.value, enum.Enum) else repr(self.value)
             return said if len(said) <= 40 else f"{said[:36]}..."
         name = getattr(self.value, "__name__", None) or getattr(self.value, "name", None)
         kind = type(self.value).__name__
         return f"<{kind} {name}>" if isinstance(name, str) else f"<{kind}>"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an object is known by what it is, and not by which it is."""
+    if isinstance(value, tuple | frozenset):
+        return type(value) in (tuple, frozenset) and all(map(_is_plain, value))
+    return type(value) in _PLAIN or isinstance(value, enum.Enum | np.generic)
+
+
+def _key(value: Any) -> tuple[Any, ...]:
+    if not _is_plain(value):
+        return type(value), id(value)
+    if isinstance(value, tuple | frozenset):
+        parts = map(_key, value)
+        return type(value), tuple(parts) if isinstance(value, tuple) else frozenset(parts)
+    if isinstance(value, np.generic):
+        return type(value), str(value.dtype), value.tobytes()
+    return type(value), value.hex() if isinstance(value, float) else value
 
 
 def is_fixed(value: object) -> bool:

@@ -17,17 +17,18 @@ from ..value import Literal
 from .annotation import Source
 from .calling import Called, call
 from .concrete import Concrete
+from .fixed import Fixed
 from .inference import at
-from .resource import Resource
+from .resource import Held, Resource
 from .source import here
 from .standard.creation import zeros_like
-from .structure import flatten, leaf_names, leaves_as, unflatten
+from .structure import flatten, leaf_names, leaves_as, opened, unflatten
 from .symbol import Symbol
 from .tracing import RegionTrace, Value, current, to_operand
 from .variable import Variable
 
-Adjoints: TypeAlias = tuple[tuple[Any, ...], dict[Resource, Any]]
-"""Those of the arguments, each nested as it is, and those of what a call captured; None is that of what is no float."""
+Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
+"""Those of the leaves of the arguments, and those of what a call captured; None is that of what is no float."""
 
 
 def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
@@ -37,15 +38,34 @@ def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) ->
     A pullback is taken once, where the call stands. What is pulled back again, or elsewhere, is computed again there.
     """
     value, _, pullback = traced_pullback(region, source, arguments)
-    return value, lambda adjoint: pullback(adjoint, ())[0]
+    return value, lambda adjoint: by_argument(source, arguments, *pullback(adjoint, ()))
+
+
+def by_argument(
+    source: Source, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
+) -> tuple[Any, ...]:
+    """Adjoints, nested as the arguments are: of a variable that was given as it is, that of what it held; None of what
+    is no value."""
+    rest, nested = iter(adjoints), []
+    for _, structure in source.taken_apart(arguments, Invalid):
+        form, parts = opened(structure)
+        nested.append(unflatten(form, [next(rest) if part is None else _of_fixed(part, captured) for part in parts]))
+    return tuple(nested)
+
+
+def _of_fixed(part: Fixed, captured: Mapping[Resource, Any]) -> Any:
+    return captured.get(part.value._resource) if isinstance(part.value, Held) else None
 
 
 def traced_pullback(
-    region: RegionTrace, source: Source, arguments: Sequence[Any]
+    region: RegionTrace,
+    source: Source,
+    arguments: Sequence[Any],
+    held: Mapping[Resource, Value | Literal] | None = None,
 ) -> tuple[Any, Called, Callable[[Any, Sequence[Any]], Adjoints]]:
-    """As `traced_vjp`, and for what the call captures, too. The pullback takes the adjoints of the variables that are
-    assigned as well; where there are none, they are 0."""
-    called = call(region, source, arguments)
+    """As `traced_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
+    are assigned as well; where there are none, they are 0. A call that is made again is given what resources held."""
+    called = call(region, source, arguments, held)
     pulled = False
 
     def pullback(adjoint: Any, assigned: Sequence[Any]) -> Adjoints:
@@ -101,8 +121,8 @@ def _pulled(
     types = [operand.type for _, operand in floats]
     made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, results[0].name), *marked)))
     leaves = iter([Symbol(next(made)) if is_float(operand.type) else None for operand in operands])
-    by_argument = tuple(unflatten(each, [next(leaves) for _ in found]) for found, each in taken)
-    return by_argument, dict(zip(called.captured, leaves, strict=True))
+    flat = [next(leaves) for found, _ in taken for _ in found]
+    return flat, dict(zip(called.captured, leaves, strict=True))
 
 
 def is_float(type_: Type) -> bool:
@@ -113,7 +133,7 @@ def traced_gradient(
     region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int | Variable]
 ) -> tuple[Any, tuple[Any, ...]]:
     """The one float that a call returns, and its gradient by the arguments at these places, or by variables."""
-    held = {at: region.held(at._resource) for at in by if isinstance(at, Variable)}
+    held = {each: region.held(each._resource) for each in by if isinstance(each, Variable)}
     value, _, pullback = traced_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
@@ -130,7 +150,8 @@ def traced_gradient(
             if not is_float(type_):
                 said = f"{name} is no float, and has no gradient"
                 raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=type_)
-    pulled, captured = pullback(1.0, ())
+    adjoints, captured = pullback(1.0, ())
+    pulled = by_argument(source, arguments, adjoints, captured)
     return value, tuple(
         pulled[each] if not isinstance(each, Variable) else _gradient_by(each, captured, held[each]) for each in by
     )
@@ -146,8 +167,12 @@ def _gradient_by(variable: Variable, captured: Mapping[Resource, Any], held: Val
 def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:
     if isinstance(place, Variable):
         return [(f"variable {place.name}", place._type)]
+    name = source.arguments[place][0]
+    if name in source.static:
+        said = f"argument {name} of {source.name} is static, and has no gradient"
+        raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=repr(arguments[place])[:80])
     leaves, structure = flatten(arguments[place])
-    names = leaf_names(structure, source.arguments[place][0])
+    names = leaf_names(structure, name)
     return [
         (f"argument {name} of {source.name}", to_operand(part).type) for name, part in zip(names, leaves, strict=True)
     ]

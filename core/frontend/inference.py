@@ -22,7 +22,7 @@ from ..value import Literal
 from .annotation import Source
 from .resource import Resource, in_order
 from .source import called_here, definition, here
-from .structure import Form, Structure, compared, fixed, flatten, leaf_names, unflatten
+from .structure import Form, Structure, compared, fixed, flatten, leaf_names, settled, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
 from .written import written
 
@@ -58,7 +58,8 @@ class Known:
     @property
     def structure(self) -> Structure:
         """How the results nest, and what follows them."""
-        return replace(self.form.structure, behind=tuple(variable.name for variable in self.assigned))
+        names = Names()
+        return replace(self.form.structure, behind=tuple(names.fresh(variable.name) for variable in self.assigned))
 
     @classmethod
     def firmly(cls, form: Form) -> Known:
@@ -274,7 +275,7 @@ class Trace:
         try:
             with entered(region):
                 arguments = [unflatten(f.structure, [next(symbols) for _ in f.types]) for f in instance.forms]
-                returned = instance.source.python(*arguments)
+                returned = settled(instance.source.python(*arguments))
         except NoTypeYet:
             return
         except TagloomError as error:

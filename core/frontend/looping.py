@@ -47,6 +47,8 @@ def traced_loop(
         made, assigned = _settled(region, cond, body, structure, parameters)
     except NoTypeYet:
         return foreseen(region, structure, [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters])
+    if not (leaves or assigned):
+        raise Usage("while_loop needs at least one loop variable, or a variable that its body assigns", where=here())
     deciding, going, own, mine, going_on, following = made
     count = len(leaves)
     starts += map(region.held, assigned)
@@ -115,9 +117,11 @@ def _regions(
 def following_of(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:
     """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
     found = returned(body, value)
+    wanted = [part for _, part in structure.parts]
+    if not (found.leaves or wanted):
+        return found
     if not found.leaves:
         raise nothing()
-    wanted = [part for _, part in structure.parts]
     parts = [part for _, part in found.structure.parts] if found.structure.kind is tuple else [found.structure]
     alone = len(wanted) == 1 and (found.structure == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))
     if alone:

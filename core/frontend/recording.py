@@ -46,7 +46,7 @@ class Recorder(Protocol):
     def knows(self, value: Concrete) -> bool:
         """Whether a value is watched, or depends on what is."""
 
-    def read(self, variable: Resource) -> None:
+    def read(self, variable: Resource, held: Concrete) -> None:
         """Watch what a variable holds, if that is the first that is seen of it."""
 
 
@@ -105,33 +105,31 @@ def _pulled_through(
 
 def record_call(
     name: str,
-    arguments: Sequence[Any],
-    captured: Sequence[Concrete],
+    given: Sequence[Any],
     result: Any,
     assigned: Sequence[Concrete],
-    pullback: Callable[[Any], tuple[Any, ...]],
+    pullback: Callable[[Any], Sequence[Any]],
     *,
     draws: bool = False,
 ) -> None:
     """Tell them of a call of a traced function: one step, whose pullback takes an adjoint nested as the result, and
-    those of what variables were assigned, to those of the arguments, and those of what it captured. `draws` says that
-    it draws random numbers, which the run of a pullback would draw anew.
+    those of what variables were assigned, to those of all that was given to the program. `draws` says that it draws
+    random numbers, which the run of a pullback would draw anew.
 
     Raises Usage where what is watched goes into such a draw: the gradient would be wrong.
     """
-    leaves, (results, form) = flatten(tuple(arguments), by_reference=True)[0], flatten((result, tuple(assigned)))
-    leaves = [*leaves, *captured]
-    places = [at for at, leaf in enumerate(leaves) if is_float_array(leaf)]
-    operands, made = [leaves[at] for at in places], [leaf for leaf in results if is_float_array(leaf)]
+    results, form = flatten((result, tuple(assigned)), by_reference=True)
+    places = [at for at, leaf in enumerate(given) if is_float_array(leaf)]
+    operands, made = [given[at] for at in places], [leaf for leaf in results if is_float_array(leaf)]
     if draws and made and any(map(_is_known, operands)):
         said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
         raise Usage(said, where=here(), hint=hint)
 
     def pull(adjoints: Sequence[Any], wanted: Sequence[int]) -> list[Any]:
-        given = iter(adjoints)
-        filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else leaf for leaf in results]
-        pulled = flatten(pullback(unflatten(form, filled)))[0]
+        found = iter(adjoints)
+        filled = [filled_adjoint(next(found), leaf) if is_float_array(leaf) else 0 for leaf in results]
+        pulled = pullback(unflatten(form, filled))
         return [pulled[places[at]] for at in wanted]
 
     record(operands, made, pull)

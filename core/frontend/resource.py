@@ -35,12 +35,16 @@ class Resource:
     first_use: ClassVar[Callable[[], object]]
     """Set by `checkpoint`: gives new variables what was restored before they were there."""
 
-    @property
-    def value(self) -> Any:
-        """The concrete array that it is now."""
+    def settle(self) -> None:
+        """Hold what was restored before it was there, if this is its first use."""
         if self.is_new:
             Resource.first_use()
             self.is_new = False
+
+    @property
+    def value(self) -> Any:
+        """The concrete array that it is now."""
+        self.settle()
         return self.held
 
     @value.setter

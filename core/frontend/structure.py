@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..errors import Invalid
 from ..types import Type
 from .fixed import Fixed, is_fixed
-from .resource import Held
+from .resource import Held, read
 from .source import here
 
 
@@ -94,9 +94,9 @@ def compound(kind: type, parts: Sequence[tuple[str, Form]]) -> Form:
     return Form(structure, tuple(type_ for _, form in ordered for type_ in form.types))
 
 
-def flatten(value: object, *, by_reference: bool = False) -> tuple[list[Any], Structure]:
-    """The leaves of a nested value, in order, and its structure. `by_reference` what is no value is part of the
-    structure, and so is a variable, which else counts as its value.
+def flatten(value: object, *, by_reference: bool = False, keep: bool = False) -> tuple[list[Any], Structure]:
+    """The leaves of a nested value, in order, and its structure. Of variables the leaf is what they hold here, or with
+    `keep` the variable; `by_reference` they are part of the structure, as everything that is no value.
 
     Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
     be called with its fields, a value that contains itself.
@@ -107,7 +107,7 @@ def flatten(value: object, *, by_reference: bool = False) -> tuple[list[Any], St
     """
     leaves: list[Any] = []
     structure = _apart(value, leaves, 0, by_reference)
-    return leaves, structure
+    return (leaves if keep else list(map(read, leaves))), structure
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
@@ -120,8 +120,30 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     return _together(structure, iter(given))
 
 
+def settled(value: object) -> Any:
+    """A nested value with what its variables hold here in their places."""
+    if value is None:
+        return None
+    leaves, structure = flatten(value, keep=True)
+    return unflatten(structure, map(read, leaves)) if any(isinstance(leaf, Held) for leaf in leaves) else value
+
+
+def opened(structure: Structure) -> tuple[Structure, list[Fixed | None]]:
+    """A structure in which what is fixed is a leaf, and for each of its leaves the object that is fixed there, if one
+    is."""
+    if structure.fixed is not None:
+        return LEAF, [structure.fixed]
+    if structure.kind is None:
+        return LEAF, [None]
+    inner = [(key, *opened(part)) for key, part in structure.parts]
+    parts = tuple((key, part) for key, part, _ in inner)
+    return Structure(structure.kind, parts, structure.order), [each for _, _, found in inner for each in found]
+
+
 def leaves_as(structure: Structure, value: object, what: str) -> list[Any]:
     """The leaves of an adjoint, or a tangent; raises Invalid (D3) where it does not nest so."""
+    if not structure.size:
+        return []
     leaves, form = flatten(value)
     if form != structure:
         required, got = compared(structure, form)

@@ -13,7 +13,7 @@ from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
 from .recording import RECORDERS, Record, filled_adjoint, is_float_array
-from .resource import Resource
+from .resource import Resource, read
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, unflatten
 from .tracing import current, to_operand
@@ -79,7 +79,8 @@ class Tape:
 
         Raises Usage for anything else: Python's numbers have no identity to be known by.
         """
-        leaves, structure = flatten(values)
+        kept, structure = flatten(values, keep=True)
+        leaves = list(map(read, kept))
         for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
             if not is_float_array(leaf):
                 hint = "x = tl.asarray(3.0), and use that x"
@@ -95,6 +96,9 @@ class Tape:
                     hint=hint,
                 )
         self._known.update((self._key(leaf), leaf) for leaf in leaves)
+        for variable, leaf in zip(kept, leaves, strict=True):
+            if isinstance(variable, Variable):
+                self._read.setdefault(variable._resource, leaf)
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
         """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
@@ -110,7 +114,7 @@ class Tape:
             hint = "tl.Tape(persistent=True) gives as many as are asked for"
             raise Usage("this tape has given its gradient, and has forgotten all", where=here(), hint=hint)
         results, given = self._given(target, adjoints)
-        given_sources, structure = flatten(sources)
+        given_sources, structure = flatten(sources, keep=True)
         wanted = [self._held(leaf) for leaf in given_sources]
         self._check_known(leaf_names(structure, "source"), wanted)
         records = list(self._records)
@@ -125,10 +129,9 @@ class Tape:
         """What a variable held when it was first read under this tape; any other source as it is."""
         if not isinstance(source, Variable):
             return source
-        if source._resource not in self._read:
-            self.watch(source._resource.value)
-            return source._resource.value
-        return self._read[source._resource]
+        if source.trainable and source._resource not in self._read:
+            self.read(source._resource, source._resource.value)
+        return self._read.get(source._resource, source)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -157,11 +160,11 @@ class Tape:
         """Whether a value is watched, or depends on what is."""
         return self._key(value) in self._known
 
-    def read(self, variable: Resource) -> None:
+    def read(self, variable: Resource, held: Concrete) -> None:
         """Watch what a variable holds, if it is trainable, and what it held when it was first read here."""
         if variable.trainable and variable not in self._read:
-            self._read[variable] = variable.value
-            self._known.setdefault(self._key(variable.value), variable.value)
+            self._read[variable] = held
+            self._known.setdefault(self._key(held), held)
 
     @property
     def _is_recording(self) -> bool:

@@ -200,14 +200,23 @@ def entered(region: RegionTrace) -> Iterator[RegionTrace]:
         _CURRENT.reset(token)
 
 
+_LEFT: ContextVar[RegionTrace | None] = ContextVar("left", default=None)
+
+
 @contextmanager
 def outside() -> Iterator[None]:
     """Be outside of all traces: what is called runs at once."""
-    token = _CURRENT.set(None)
+    tokens = _LEFT.set(_CURRENT.get() or _LEFT.get()), _CURRENT.set(None)
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        _LEFT.reset(tokens[0])
+        _CURRENT.reset(tokens[1])
+
+
+def left() -> RegionTrace | None:
+    """The region under trace that has been left for a while, if any."""
+    return _LEFT.get()
 
 
 def weakness(value: object) -> int | float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from ..dtypes import DType
 from ..errors import Invalid, TagloomError, Usage
@@ -23,7 +23,7 @@ from .recording import RECORDERS
 from .resource import Held, Resource
 from .source import here
 from .symbol import Symbol
-from .tracing import Value, current, number_of, outside, to_operand, weakly
+from .tracing import Value, current, left, number_of, outside, to_operand, weakly
 
 
 class Variable(Operators, Held):
@@ -53,6 +53,7 @@ class Variable(Operators, Held):
         if not isinstance(name, str) or not name.isidentifier():
             raise Usage("the name of a variable is an identifier", where=here(), got=repr(name))
         self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
+        region = region or left()
         if region is not None:
             region.instance.trace.created(self._resource)
 
@@ -77,9 +78,10 @@ class Variable(Operators, Held):
         if region is not None:
             held = region.held(self._resource)
             return Symbol(held) if isinstance(held, Value) else Concrete(held)
+        held = self._resource.value
         for recorder in RECORDERS.get():
-            recorder.read(self._resource)
-        return self._resource.value
+            recorder.read(self._resource, held)
+        return held
 
     @property
     def _tagloom_value(self) -> Value:
@@ -100,7 +102,7 @@ class Variable(Operators, Held):
         region = current()
         scalar = self.dtype if self._type.is_scalar else None
         try:
-            made = weakly(number_of(value), scalar)
+            made = to_operand(value, self._type) if isinstance(value, list) else weakly(number_of(value), scalar)
         except TagloomError as error:
             error.message = f"variable {self.name}: {error.message}"
             raise
@@ -120,7 +122,7 @@ class Variable(Operators, Held):
         else:
             kept = value.value if isinstance(value, Held) else value
             for recorder in RECORDERS.get():
-                recorder.read(self._resource)
+                recorder.read(self._resource, self._resource.value)
             self._resource.value = kept if isinstance(kept, Concrete) else Concrete(made)
 
     def assign_add(self, value: Any, /) -> None:
@@ -135,8 +137,27 @@ class Variable(Operators, Held):
         said = " ".join(repr(self._resource.value).removeprefix("asarray(").rpartition(", dtype=")[0].split())
         return f"<variable {self.name}: {self._type} = {said if len(said) <= 60 else said[:56] + '...'}>"
 
-    def __hash__(self) -> int:
-        return id(self) >> 4
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        """Another variable that holds the same."""
+        type_, held = self._resource.type, self._resource.value
+        return Variable(held, dtype=type_, name=self.name, trainable=self.trainable)
+
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        hint = "write w.assign(tl.scatter(w, value, index)), or w.assign(tl.where(mask, value, w))"
+        raise Usage(f"elements of variable {self.name} are not assigned", where=here(), hint=hint)
+
+    def _no_update(self, value: Any) -> NoReturn:
+        """`w += x` would make w an array."""
+        hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
+        raise Usage(f"variable {self.name} is assigned by its methods", where=here(), hint=hint)
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _no_update
+    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _no_update
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value)
@@ -174,7 +195,10 @@ class Variable(Operators, Held):
         """Methods that arrays have besides."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.value, name)
+        try:
+            return getattr(self.value, name)
+        except AttributeError:
+            raise AttributeError(f"a variable has no attribute {name!r}") from None
 
 
 def _first(value: Any, dtype: Any) -> Concrete:

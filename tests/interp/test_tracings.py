@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,3 +174,43 @@ def test_threads() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(one, range(24))) == [3.0 * k for k in range(24)]
     assert len(set(np.asarray(w).tolist())) == 1
+
+
+def test_methods_belong_to_class_and_instance(tmp_path: Path) -> None:
+    """Two of one name, overridden ones, copies of an instance, and ones that checkpoints walk over."""
+
+    class One:
+        f = tl.function(lambda self, x: x + 1.0)
+        g = tl.function(lambda self, x: x * self.by)
+        by = 10.0
+
+        @tl.function
+        def named(self, x):  # type: ignore[no-untyped-def]
+            return x * self.by
+
+    class Two(One):
+        @tl.function
+        def named(self, x):  # type: ignore[no-untyped-def]
+            return super().named(x) + 1.0
+
+    one, two = One(), Two()
+    assert (one.f(3.0), one.g(3.0), two.named(2.0)) == (4.0, 30.0, 21.0)
+    for other in (copy.copy(one), copy.deepcopy(one)):
+        other.by = 100.0
+        assert (other.g(2.0), one.g(2.0)) == (200.0, 20.0)
+    one.w = tl.Variable(1.0)  # type: ignore[attr-defined]
+    tl.Checkpoint(one=one).save(tmp_path / "one.safetensors")
+    assert tl.Checkpoint(one=one).restore(tmp_path / "one.safetensors").restored == ("one.w",)
+
+
+def test_what_is_static_is_the_same_where_it_is_equal() -> None:
+    """Tuples, enums and numbers of NumPy too; 0.0 and -0.0 are two, and NaN is one."""
+
+    @tl.function
+    def f(x: tl.float64, how: tl.Static):  # type: ignore[no-untyped-def]
+        return x * (how if isinstance(how, float) else 1.0)
+
+    for how in ((0, (1, "a")), (0, (1, "a")), np.int64(3), np.int64(3), 0.0, -0.0, float("nan"), float("nan")):
+        f(1.0, how)
+    assert f.explain().startswith("f: 5 tracings")
+    assert np.signbit(f(1.0, -0.0)) and not np.signbit(f(1.0, 0.0))

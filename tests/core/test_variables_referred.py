@@ -1,0 +1,197 @@
+"""Variables where they are handed around: as results of functions, branches and loops, as arguments, on tapes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+
+
+def test_as_a_result_it_is_what_it_held_there() -> None:
+    """What comes later changes it no more."""
+
+    def counted(v: Any) -> Any:
+        v.assign_add(1.0)
+        return {"v": v, "rest": (v,)}
+
+    v = tl.Variable(1.0, name="v")
+    f = tl.function(counted)
+    assert [float(f(v)["v"]) for _ in range(2)] == [2.0, 3.0] and float(f(v)["rest"][0]) == 4.0
+
+
+@pytest.mark.parametrize("run", [lambda function: function, tl.function], ids=["at once", "traced"])
+def test_out_of_a_region_it_is_what_it_held_there(run: Any) -> None:
+    """Of branches, conditions, bodies, and steps of a scan."""
+    kept, going = tl.Variable(1.0, name="kept"), tl.Variable(True, name="going")
+    n, w = tl.Variable(0, name="n"), tl.Variable(0.0, name="w")
+
+    def body(i: Any) -> Any:
+        n.assign_add(1)
+        going.assign(n < 3)
+        return n
+
+    def step(carried: Any, x: Any) -> Any:
+        w.assign_add(x)
+        return carried + x, w
+
+    chosen = run(lambda x: tl.cond(x > 0.0, lambda: (kept.assign(x * 10), kept)[1], lambda: kept))
+    assert float(chosen(tl.asarray(2.0))) == 20.0
+    assert int(run(lambda: tl.while_loop(lambda i: going, body, 0)[0])()) == 3
+    sums = run(lambda: tl.scan(step, 0.0, np.array([1.0, 1.0, 2.0, 3.0]))[1])()
+    assert np.asarray(sums).tolist() == [1.0, 2.0, 4.0, 7.0]
+
+
+def test_a_loop_over_variables_alone() -> None:
+    """It needs no other loop variable; one that assigns nothing is refused."""
+    n = tl.Variable(0, name="n")
+    f = tl.function(lambda: tl.while_loop(lambda: n < 10, lambda: n.assign_add(3)))
+    assert f() == () and int(n) == 12
+    tl.while_loop(lambda: n < 20, lambda: n.assign_add(3))
+    assert int(n) == 21
+    with pytest.raises(tl.Usage, match="while_loop needs at least one loop variable"):
+        tl.function(lambda: tl.while_loop(lambda: n < 10, lambda: None))()
+
+
+def test_as_an_argument() -> None:
+    """By reference where the parameter is not annotated, by value where it is: gradients know it in both."""
+    v = tl.Variable(3.0, name="v")
+    referred = tl.function(lambda a, x: a * v * x)
+    with tl.Tape() as tape:
+        y = referred(v, tl.asarray(2.0))
+    assert float(tape.gradient(y, v)) == 12.0
+    assert float(tl.grad(lambda x: x * x)(v)) == 6.0
+    value, (by_v, by_x) = tl.value_and_grad(referred, (0, 1))(v, 2.0)
+    assert (float(value), float(by_v), float(by_x)) == (18.0, 12.0, 9.0)
+    assert list(map(float, tl.vjp(referred, v, 2.0)[1](1.0))) == [12.0, 9.0]
+
+    @tl.function
+    def annotated(a: tl.float64, b: tl.float64) -> tl.float64:
+        return a * a * b
+
+    b = tl.asarray(5.0)
+    with tl.Tape() as tape:
+        tape.watch(b)
+        z = annotated(v, b)
+    assert list(map(float, tape.gradient(z, (v, b)))) == [30.0, 9.0]
+    with tl.Tape() as tape:
+        z = annotated(v, 1.0)
+    v.assign(100.0)
+    assert float(tape.gradient(z, v)) == 6.0
+
+
+def test_objects_and_statics_beside() -> None:
+    """Models, texts, flags and None go by; of them there is no adjoint, and they shift no other."""
+
+    class Net:
+        w = tl.Variable(2.0, name="w")
+
+    @tl.function
+    def f(net: Any, a: Any, n: tl.Static, x: Any):  # type: ignore[no-untyped-def]
+        return net.w * a * x * float(n[1])
+
+    net, x = Net(), tl.asarray(3.0)
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = f(net, 5.0, {1: 2}, x)
+    assert list(map(float, tape.gradient(y, (x, net.w)))) == [20.0, 30.0]
+    adjoints = tl.vjp(f, net, 5.0, {1: 2}, 3.0)[1](1.0)
+    assert adjoints[0] is None and adjoints[2] is None and list(map(float, adjoints[1::2])) == [12.0, 20.0]
+    assert [float(each) for each in tl.jvp(f, (net, 5.0, {1: 2}, 3.0), (None, 1.0, None, 0.5))] == [60.0, 22.0]
+    with pytest.raises(tl.Invalid, match="argument n of f is static"):
+        tl.grad(f, 2)(net, 5.0, {1: 2}, 3.0)
+
+
+def test_jvp_assigns_once() -> None:
+    """The second run, for the tangent, begins with what was held before, and keeps nothing."""
+    v = tl.Variable(2.0, name="v")
+
+    def f(x: Any) -> Any:
+        y = v * x
+        v.assign(v * 10)
+        return y
+
+    assert [float(each) for each in tl.jvp(f, (3.0,), (1.0,))] == [6.0, 2.0] and float(v) == 20.0
+    v.assign(2.0)
+    assert [float(each) for each in tl.function(lambda: tl.jvp(f, (3.0,), (1.0,)))()] == [6.0, 2.0]
+    assert float(v) == 20.0
+
+
+def test_a_function_that_returns_nothing_on_a_tape() -> None:
+    """What it assigns has a gradient."""
+    v = tl.Variable(3.0, name="v")
+    f = tl.function(lambda x: v.assign(v * x))
+    with tl.Tape() as tape:
+        assert f(tl.asarray(2.0)) is None
+        y = v * v
+    assert (float(v), float(tape.gradient(y, v))) == (6.0, 24.0)
+
+
+def test_custom_gradients_of_variables() -> None:
+    """A variable is an argument as its value is."""
+
+    @tl.custom_gradient
+    def square(x):  # type: ignore[no-untyped-def]
+        return x * x, lambda g: g * 1000.0
+
+    v = tl.Variable(3.0, name="v")
+    with tl.Tape() as tape:
+        y = square(v)
+    assert float(tape.gradient(y, v)) == 1000.0
+    assert float(tl.grad(lambda x: square(v) * x, v)(2.0)) == 2000.0
+
+
+def test_what_a_tape_does_not_know() -> None:
+    """A variable that is not trainable is unknown unless it is watched."""
+    n = tl.Variable(3.0, name="n", trainable=False)
+    with tl.Tape() as tape:
+        y = n * n
+    with pytest.raises(tl.Usage, match="the tape does not know source"):
+        tape.gradient(y, n)
+    with tl.Tape() as tape:
+        tape.watch(n)
+        y = n * n
+        n.assign(7.0)
+    assert float(tape.gradient(y, n)) == 6.0
+
+
+def test_copies() -> None:
+    """A copy is another variable that holds the same."""
+    v = tl.Variable([1.0, 2.0], name="v", trainable=False)
+    for one in (copy.copy(v), copy.deepcopy({"v": v})["v"]):
+        one.assign([5.0, 6.0])
+        assert np.asarray(v).tolist() == [1.0, 2.0] and (one.name, one.trainable) == ("v", False)
+
+
+def test_words() -> None:
+    """What looks like an update of a variable says what to write; names in `variables` are unique."""
+    v = tl.Variable([1.0, 2.0], name="v", dtype=tl.float32)
+    with pytest.raises(tl.Usage, match="variable v is assigned by its methods"):
+        v += 1.0
+    with pytest.raises(tl.Usage, match="elements of variable v are not assigned"):
+        v[0] = 3.0
+    with pytest.raises(AttributeError, match="a variable has no attribute 'foo'"):
+        v.foo  # noqa: B018
+    v.assign([3.0, 4.0])
+    one, two = tl.Variable(1), tl.Variable(2)
+
+    def both() -> None:
+        one.assign_add(10)
+        two.assign_add(10)
+
+    assert tl.function(both).run().variables == {"variable": 11, "variable_1": 12}
+
+
+def test_made_at_every_trace_in_init_scope() -> None:
+    """Under `tl.init_scope()` too, variables are made in the first trace only."""
+
+    @tl.function
+    def f(x):  # type: ignore[no-untyped-def]
+        with tl.init_scope():
+            v = tl.Variable(1.0, name="v")
+        return v * x
+
+    with pytest.raises(tl.Usage, match="variable v is made anew"):
+        f(1.0)
