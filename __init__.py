@@ -235,6 +235,7 @@ from .interp.learning import optimizers
 from .interp.learning.embedding import Embedding
 from .interp.learning.rows import Rows
 from .interp.learning.sampling import Candidates, log_uniform_candidates, sampled_softmax
+from .interp.metrics import read_metrics
 from .interp.outcome import Outcome
 from .interp.queues.feeding import feeding
 from .interp.queues.queue import FIFOQueue, ShuffleQueue
@@ -245,7 +246,9 @@ from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
 from .interp.travel.history import History
 from .tui.begin import load_run
+from .tui.progress import progress
 from .viz import notebook as _notebook
+from .viz.curves import curve
 from .viz.notebook import picture
 
 __version__ = "0.1.0"
@@ -264,7 +267,7 @@ __all__ = [
     "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "boolean_mask",
     "breakpoint", "breakpoint_on", "broadcast_arrays", "broadcast_like", "broadcast_shapes", "broadcast_to", "callback",
     "can_cast", "ceil", "cells", "clip", "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv",
-    "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "custom_gradient", "diff",
+    "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
     "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "feeding", "finfo", "flip",
     "float32", "float64", "floor", "floor_divide", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
     "gather", "get", "grad", "greater", "greater_equal", "hypot", "identity", "iinfo", "index", "inf", "init_scope",
@@ -275,12 +278,13 @@ __all__ = [
     "minimum", "moveaxis", "multiply", "multiply_no_nan", "nan", "negative", "newaxis", "nextafter", "nonzero",
     "normal", "normal_at", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph",
     "parse_program", "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "pow", "print",
-    "print_document", "print_graph", "print_program", "prod", "put", "read_events", "read_json", "read_script",
-    "reciprocal", "remainder", "repeat", "reshape", "reshape_like", "result_type", "roll", "round", "run_graph",
-    "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "searchsorted", "segment_sum", "set_seed",
-    "sign", "signbit", "sin", "sinh", "size", "softmax", "sort", "sqrt", "square", "squeeze", "stack", "std",
-    "stop_gradient", "subtract", "sum", "sum_like", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
-    "to_json", "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all",
-    "unique_counts", "unique_indices", "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts",
-    "var", "vecdot", "vjp", "where", "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
+    "print_document", "print_graph", "print_program", "prod", "progress", "put", "read_events", "read_json",
+    "read_metrics", "read_script", "reciprocal", "remainder", "repeat", "reshape", "reshape_like", "result_type",
+    "roll", "round", "run_graph", "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "searchsorted",
+    "segment_sum", "set_seed", "sign", "signbit", "sin", "sinh", "size", "softmax", "sort", "sqrt", "square", "squeeze",
+    "stack", "std", "stop_gradient", "subtract", "sum", "sum_like", "take", "take_along_axis", "tan", "tanh",
+    "tensordot", "tile", "to_json", "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "uniform",
+    "uniform_at", "unique_all", "unique_counts", "unique_indices", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "value_counts", "var", "vecdot", "vjp", "where", "while_loop", "windows", "write_json",
+    "write_script", "zeros", "zeros_like",
 ]  # fmt: skip

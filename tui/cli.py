@@ -39,6 +39,7 @@ from ..viz.collapse import LARGEST
 from .against import FIRINGS
 from .against import against as run_against
 from .begin import Options, Start
+from .curve import curve
 from .debug_command import debug
 from .examples import examples
 from .fetching import nested_document, part_of
@@ -80,6 +81,7 @@ app = typer.Typer(
 app.command("ops")(ops)
 app.command("play", context_settings=LITERALS)(play)
 app.command("examples")(examples)
+app.command("curve")(curve)
 
 
 class UntilWord(StrEnum):

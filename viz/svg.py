@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from .style import FONT, Theme
@@ -31,6 +32,12 @@ class Sheet:
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1) -> None:
         ends = f'x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"'
         self._parts.append(f'<line {ends} stroke="{self.theme.colour(colour)}" stroke-width="{_n(width)}"/>')
+
+    def path(self, points: Sequence[tuple[float, float]], colour: str, width: float = 1) -> None:
+        """A line from point to point; a single one is a dot."""
+        details = f'stroke="{self.theme.colour(colour)}" stroke-width="{_n(width)}"'
+        places = " ".join(f"{_n(x)},{_n(y)}" for x, y in (points if len(points) > 1 else (*points, *points)))
+        self._parts.append(f'<polyline points="{places}" fill="none" stroke-linecap="round" {details}/>')
 
     def source(self, title: str) -> str:
         """The SVG, with a title for those who cannot see it."""

@@ -1,0 +1,89 @@
+"""Metrics of a training are read as they were written, also where writing was broken off."""
+
+from __future__ import annotations
+
+import math
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given
+from hypothesis import strategies as st
+from tagloom.interp.metrics import append_metrics, read_metrics
+
+NUMBERS = st.floats() | st.integers(-(2**53), 2**53)
+LINES = st.lists(st.tuples(st.integers(), st.dictionaries(st.text(min_size=1).filter("step".__ne__), NUMBERS)))
+
+
+def bits(series: Any) -> Any:
+    return {
+        name: {step: struct.pack("d", math.nan if value != value else value) for step, value in numbers.items()}
+        for name, numbers in series.items()
+    }
+
+
+@given(lines=LINES)
+def test_there_and_back(lines: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All floats come back, by name and step, sorted; of a step that comes again the last is taken."""
+    path, wanted = tmp_path_factory.mktemp("metrics") / "run.jsonl", {}
+    path.touch()
+    for step, metrics in lines:
+        append_metrics(path, step, metrics)
+        for name, value in metrics.items():
+            wanted.setdefault(name, {})[step] = float(value)
+    found = read_metrics(path)
+    assert bits(found) == bits(wanted)
+    assert all(list(numbers) == sorted(numbers) for numbers in found.values())
+
+
+def test_broken_off(tmp_path: Path) -> None:
+    """Wherever the last line was broken off, the others are read, and the next line is whole."""
+    path = tmp_path / "run.jsonl"
+    append_metrics(path, 0, {"loss": 0.5})
+    first = path.stat().st_size
+    append_metrics(path, 1, {"loss": 0.25})
+    whole = path.read_bytes()
+    for size in range(first, len(whole)):
+        path.write_bytes(whole[:size])
+        assert read_metrics(path) == {"loss": {0: 0.5}}
+        append_metrics(path, 2, {"loss": 0.125})
+        assert read_metrics(path) == {"loss": {0: 0.5, 2: 0.125}}
+
+
+def test_several_write(tmp_path: Path) -> None:
+    """Lines of several writers do not mix."""
+    path = tmp_path / "run.jsonl"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda step: append_metrics(path, step, {"x" * 50: step}), range(200)))
+    assert read_metrics(path) == {"x" * 50: {step: float(step) for step in range(200)}}
+
+
+@pytest.mark.parametrize("value", ["much", None, [1.0, 2.0], np.ones(3)], ids=repr)
+def test_what_is_no_number(value: Any, tmp_path: Path) -> None:
+    """It is refused, and nothing is written; a metric is not called step."""
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(tl.TagloomError, match=r"no number|of arrays of no axes"):
+        append_metrics(path, 0, {"loss": value})
+    with pytest.raises(tl.Usage, match="the step is written beside"):
+        append_metrics(path, 0, {"step": 1})
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["loss 1", "[1]", "{}", '{"step": 1.5}', '{"step": 1, "loss": "low"}', '{"step": 1, "a": true}', ""]
+)
+def test_other_files(line: str, tmp_path: Path) -> None:
+    """A line that is not the last one and none of ours is said, with its number; so is a file that is not there."""
+    path = tmp_path / "run.jsonl"
+    path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 2}}\n')
+    with pytest.raises(tl.Malformed, match=r"no line of metrics.*run\.jsonl:2"):
+        read_metrics(path)
+    for wrong in (tmp_path / "no.jsonl", tmp_path):
+        with pytest.raises(tl.Usage, match="cannot be read"):
+            read_metrics(wrong)
+    with pytest.raises(tl.Usage, match="cannot be written"):
+        append_metrics(tmp_path, 0, {})

@@ -1,0 +1,91 @@
+"""A bar on terminals and nowhere else; metrics in a file; curves of them by the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.tui import cli
+
+CODE = """
+import tagloom as tl
+run = tl.progress(range(3), name="digits")
+for step in run:
+    run.log(loss=0.5)
+print("done")
+"""
+
+
+def on_a_terminal(**settings: str) -> tuple[str, str]:
+    """What a program writes to stdout, which is none, and to stderr, which is a terminal."""
+    pty = pytest.importorskip("pty")
+    mine, theirs = pty.openpty()
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-c", CODE]
+    environment |= {"TERM": "xterm-256color", "COLUMNS": "100", **settings}
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment, check=True)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(mine, 4096)
+        except OSError:
+            part = b""
+        if not part:
+            break
+        said += part
+    os.close(mine)
+    return ran.stdout, said.decode()
+
+
+def test_a_bar() -> None:
+    """On a terminal there is a bar with what was said, on stderr alone; without colours where nobody wants them, and
+    none where the cursor cannot be moved."""
+    stdout, stderr = on_a_terminal()
+    assert (
+        stdout == "done\n" and "digits" in stderr and "3/3" in stderr and "loss 0.5" in stderr and "\x1b[38;" in stderr
+    )
+    stdout, stderr = on_a_terminal(NO_COLOR="1")
+    assert "3/3" in stderr and "\x1b[38;" not in stderr
+    assert on_a_terminal(TERM="dumb") == ("done\n", "")
+
+
+def test_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """There is no bar; steps come as they are, and lines have their numbers, or places where they are no integers."""
+    run = tl.progress(range(5, 8), log=tmp_path / "run.jsonl")
+    for step in run:
+        run.log(loss=tl.asarray(step / 2))
+    run = tl.progress((word for word in ("a", "b")), log=tmp_path / "words.jsonl")
+    assert [(word, run.log(size=1))[0] for word in run] == ["a", "b"]
+    assert tl.read_metrics(tmp_path / "run.jsonl") == {"loss": {5: 2.5, 6: 3.0, 7: 3.5}}
+    assert tl.read_metrics(tmp_path / "words.jsonl") == {"size": {0: 1.0, 1: 1.0}}
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(tl.Usage, match="metrics are those of a step"):
+        run.log(size=1)
+
+
+def test_a_training_that_goes_on(tmp_path: Path) -> None:
+    """A file goes on; of steps that come again the later count."""
+    for first, last in ((0, 4), (2, 6)):
+        run = tl.progress(range(first, last), log=tmp_path / "run.jsonl")
+        for _ in run:
+            run.log(from_=first)
+    assert list(tl.read_metrics(tmp_path / "run.jsonl")["from_"].values()) == [0, 0, 2, 2, 2, 2]
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """`tagloom curve` draws them."""
+    monkeypatch.chdir(tmp_path)
+    run = tl.progress(range(3), log="run.jsonl")
+    for step in run:
+        run.log(loss=1 / (step + 1))
+    cli.app(["curve", "run.jsonl", "-o", "a.svg", "--dark"], standalone_mode=False)
+    assert Path("a.svg").read_text() == tl.curve("run.jsonl", dark=True).svg
+    with pytest.raises(tl.Usage, match="cannot be read"):
+        cli.app(["curve", "no.jsonl"], standalone_mode=False)
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,85 @@
+"""Learning curves show every number where it belongs, on light and dark."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import tagloom as tl
+from hypothesis import given
+from hypothesis import strategies as st
+from tagloom.viz.curves import curves_svg
+from tagloom.viz.style import DARK, LIGHT
+
+SERIES = st.dictionaries(st.integers(-(10**6), 10**9), st.floats(), min_size=1)
+
+
+def lines(svg: str) -> list[list[tuple[float, float]]]:
+    """The points of each line."""
+    found = re.findall(r'<polyline points="([^"]*)"', svg)
+    return [[tuple(map(float, point.split(","))) for point in line.split()] for line in found]  # type: ignore[misc]
+
+
+@given(series=st.dictionaries(st.text(), SERIES, min_size=1, max_size=3))
+def test_any_numbers(series: Any) -> None:
+    """Whatever the numbers are, the picture is XML, and each finite one is a point inside of its chart."""
+    finite = [sum(map(math.isfinite, numbers.values())) for numbers in series.values()]
+    ordered = {name: dict(sorted(numbers.items())) for name, numbers in series.items()}
+    if not any(finite):
+        with pytest.raises(tl.Usage, match="no numbers to draw"):
+            curves_svg("run", ordered)
+        return
+    svg = curves_svg("run", ordered)
+    root = ElementTree.fromstring(svg)
+    wide, high = float(root.get("width", 0)), float(root.get("height", 0))
+    points = [point for line in lines(svg) for point in line]
+    assert all(0 <= x <= wide and 0 <= y <= high for x, y in points)
+    assert len(points) >= sum(finite)
+
+
+def test_where_points_are() -> None:
+    """The highest number is at the top and the lowest at the bottom, the first step left and the last right; what is
+    not finite is a gap."""
+    numbers = {0: 4.0, 10: 2.0, 20: math.nan, 30: 1.0, 40: 0.0}
+    (first, second), said = (
+        lines(curves_svg("run.jsonl", {"loss": numbers})),
+        curves_svg("run.jsonl", {"loss": numbers}),
+    )
+    assert [x for x, _ in (*first, *second)] == [80.0, 220.0, 500.0, 640.0]
+    assert [y for _, y in (*first, *second)] == [60.0, 135.0, 172.5, 210.0]
+    assert "loss, 0 at last; 1 not finite" in said and "run.jsonl: 5 steps" in said
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_legible(theme: Any) -> None:
+    """Lines and words have a contrast of 4.5 at least with the paper."""
+    svg = curves_svg("run", {"loss": {0: 1.0, 1: 0.5}}, theme)
+    colours = set(re.findall(r'<text[^>]*fill="(#\w{6})"', svg)) | set(
+        re.findall(r'<polyline[^>]*stroke="(#\w{6})"', svg)
+    )
+    assert len(colours) == 3
+    for colour in colours:
+        bright, dim = sorted((luminance(colour), luminance(theme.paper)), reverse=True)
+        assert (bright + 0.05) / (dim + 0.05) > 4.5, colour
+
+
+def luminance(colour: str) -> float:
+    """That of the guidelines for accessible pages (WCAG 2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_a_curve_shows_itself(tmp_path: Path) -> None:
+    """It is an SVG for notebooks, and is saved as one."""
+    (tmp_path / "run.jsonl").write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "loss": 0.5}\n')
+    made = tl.curve(tmp_path / "run.jsonl", dark=True)
+    made.save(tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text() == made._repr_svg_() and repr(made) == "<curves of run.jsonl>"
+    for wrong, said in (("curve.png", "drawn as svg"), ("no/curve.svg", "cannot be written")):
+        with pytest.raises(tl.Usage, match=said):
+            made.save(tmp_path / wrong)

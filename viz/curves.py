@@ -1,0 +1,99 @@
+"""Learning curves: each metric of a training over its steps, as SVG."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.errors import Usage, counted
+from ..interp.metrics import Series, read_metrics
+from .style import BLUE, DARK, GREY, LIGHT, SKY, Theme
+from .svg import Sheet
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 560.0, 150.0, 80.0, 40.0, 52.0
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A picture of metrics, which a notebook shows, and that can be saved."""
+
+    name: str
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file that ends in .svg; raises Usage where that is impossible."""
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            raise Usage("curves are drawn as svg", got=target.name, hint="-o curve.svg")
+        try:
+            target.write_text(self.svg, encoding="utf-8")
+        except OSError as error:
+            raise Usage("this file cannot be written", got=target, hint=error.strerror) from None
+
+    def __repr__(self) -> str:
+        return f"<curves of {self.name}>"
+
+
+def curve(path: str | os.PathLike[str], *, dark: bool = False) -> Curve:
+    """The learning curves of a file that `tl.progress(..., log=path)` wrote: one chart for each metric. Raises Usage
+    where there is no number in it."""
+    name = Path(path).name
+    return Curve(name, curves_svg(name, read_metrics(path), DARK if dark else LIGHT))
+
+
+def curves_svg(name: str, series: Series, theme: Theme = LIGHT) -> str:
+    """Each series over its steps, one chart below the other. Numbers that are not finite are gaps, and counted."""
+    drawn = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
+    if not drawn:
+        raise Usage("there are no numbers to draw", got=name)
+    sheet = Sheet(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
+    steps = [step for numbers in drawn.values() for step in numbers]
+    title = f"{name}: {counted(len(set(steps)), 'step')}"
+    sheet.text(12, 24, title, size=14)
+    for place, (metric, numbers) in enumerate(drawn.items()):
+        _chart(sheet, _TOP + place * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
+    return sheet.source(title)
+
+
+def _chart(sheet: Sheet, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
+    finite = {step: value for step, value in numbers.items() if math.isfinite(value)}
+    low, high = min(finite.values()), max(finite.values())
+    last, top = finite[max(finite)], y + 20
+    lost = len(numbers) - len(finite)
+    said = f"{metric}, {last:.4g} at last" + (f"; {lost} not finite" if lost else "")
+    sheet.text(_LEFT, y + 12, said, size=11)
+    for value, at in ((high, top), ((low + high) / 2, top + _HEIGHT / 2), (low, top + _HEIGHT)):
+        sheet.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
+        if high > low or at == top:
+            sheet.text(_LEFT - 6, at + 4, f"{value:.4g}", size=9, anchor="end", faint=True)
+    for step, anchor in ((ends[0], "start"), (ends[1], "end")):
+        x = _LEFT if anchor == "start" else _LEFT + _WIDTH
+        sheet.text(x, top + _HEIGHT + 14, f"{step:,}", size=9, anchor=anchor, faint=True)
+    colour = BLUE if sheet.theme is LIGHT else SKY
+    for run in _runs(numbers):
+        sheet.path([_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
+
+
+def _at(step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float) -> tuple[float, float]:
+    across = (step - ends[0]) / ((ends[1] - ends[0]) or 1)
+    # Halves first: a difference of two large numbers may be infinite.
+    spread = reach[1] / 2 - reach[0] / 2
+    up = (value / 2 - reach[0] / 2) / spread if spread else 1.0
+    return _LEFT + _WIDTH * across, top + _HEIGHT * (1.0 - up)
+
+
+def _runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
+    """The stretches in which all numbers are finite."""
+    runs: list[list[tuple[int, float]]] = [[]]
+    for step, value in numbers.items():
+        if math.isfinite(value):
+            runs[-1].append((step, value))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
