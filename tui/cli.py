@@ -79,9 +79,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command("ops")(ops)
-app.command("play", context_settings=LITERALS)(play)
-app.command("examples")(examples)
 app.command("curve")(curve)
+app.command("examples")(examples)
+app.command("play", context_settings=LITERALS)(play)
+app.command("debug", context_settings=LITERALS)(debug)
 
 
 class UntilWord(StrEnum):
@@ -340,9 +341,6 @@ def show(
     text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:
         print(text, end="")
-
-
-app.command("debug", context_settings=LITERALS)(debug)
 
 
 @app.command()

@@ -50,6 +50,12 @@ class Optimizer:
             for name, made in after.items():
                 slots[name].assign(made)
 
+    def make_slots(self, variables: Any) -> None:
+        """Make the slots of variables, nested at will, before the first step: for a checkpoint that is restored, and
+        saved before there was one."""
+        for variable in variables_of(variables):
+            self._slots_of(variable)
+
     def first(self, value: Any) -> Slots:
         """The first values of the slots of a variable that holds this."""
         raise NotImplementedError
