@@ -65,9 +65,12 @@ def main(steps: tl.int64) -> tl.int64:
     return right()
 
 
-def step_by_step(steps):
-    """The same from Python; gives the losses, too."""
-    losses = [float(step(k)) for k in range(steps)]
+def step_by_step(steps, log=None):
+    """The same from Python, with a bar on terminals, and losses in a file `log`; gives the losses, too."""
+    run, losses = tl.progress(range(steps), log=log, name="digits"), []
+    for k in run:
+        losses.append(float(step(k)))
+        run.log(loss=losses[-1])
     return right(), losses
 
 

@@ -147,6 +147,15 @@ def test_momentum_is_that_of_the_library() -> None:
     assert plain(module.w) == plain(module.of_the_library(30))
 
 
+def test_a_pipeline_goes_on() -> None:
+    """Broken off after any number of steps, it begins at the last one that was saved, and ends with the same bits."""
+    module = load("pipeline")
+    ends = [module.broken_off(after) for after in range(20)]
+    assert [first for first, *_ in ends] == [after - after % 5 for after in range(20)]
+    assert len({(slope, offset) for _, slope, offset in ends}) == 1
+    assert module.main.run(21).status == "Trapped"
+
+
 def test_few_rows_change() -> None:
     """Words that are not in the sentence keep their vectors, and what Adagrad has for them."""
     module = load("embedding")

@@ -1,0 +1,103 @@
+"""A training pipeline: a thread reads, a queue holds, steps take, and every few steps all that matters is saved.
+
+Lines of text are parsed by a thread, which fills a queue of batches; the step, one program, takes a batch from it,
+so that reading and learning overlap, and the queue's size bounds how far reading gets ahead. Every five steps a
+checkpoint has the weights, the optimizer's slots and the number of steps. A training that was broken off goes on from
+the last one: it reads the lines from there on, and its weights at the end are those of one that was not, to the bit.
+
+    tagloom run papers_examples/tensorflow/pipeline.py 20
+
+Source: "TensorFlow: a system for large-scale machine learning" (Abadi and others, OSDI 2016), sections 3.2 and 4.3,
+from a description; the lines are ours.
+"""
+
+import tempfile
+
+import tagloom as tl
+
+BATCH, EVERY = 4, 5
+
+
+def lines(first, last):
+    """Lines `x y`, of the line y = 2 x - 1, as a file would have them."""
+    for k in range(first * BATCH, last * BATCH):
+        x = k * 37 % 20 / 10 - 1
+        yield f"{x} {2 * x - 1}"
+
+
+def parsed(line):
+    x, y = line.split()
+    return {"x": float(x), "y": float(y)}
+
+
+class Training:
+    def __init__(self):
+        self.slope, self.offset = tl.Variable(0.0, name="slope"), tl.Variable(0.0, name="offset")
+        self.optimizer, self.steps = tl.optimizers.Momentum(rate=0.2, momentum=0.5), tl.Variable(0, name="steps")
+        self.optimizer.make_slots((self.slope, self.offset))
+
+    def loss(self, x, y):
+        return tl.mean((self.slope * x + self.offset - y) ** 2)
+
+    @tl.function
+    def step(self, x, y):
+        variables = (self.slope, self.offset)
+        loss, gradients = tl.value_and_grad(self.loss, variables)(x, y)
+        self.optimizer.apply(gradients, variables)
+        self.steps.assign_add(1)
+        return loss
+
+    def run(self, last, folder):
+        """Go on to this number of steps from what a folder has, saving there; gives the number of steps it began at."""
+        manager = tl.CheckpointManager(tl.Checkpoint(training=self), folder, keep=2)
+        manager.restore_latest()
+        first = int(self.steps)
+        queue = tl.FIFOQueue(2 * BATCH, {"x": tl.float64, "y": tl.float64})
+        with tl.feeding(queue, map(parsed, lines(first, last))):
+            while int(self.steps) < last:
+                batch = queue.dequeue_many(BATCH)
+                self.step(batch["x"], batch["y"])
+                if int(self.steps) % EVERY == 0:
+                    manager.save(self.steps)
+        return first
+
+
+def broken_off(after, last=20):
+    """A training that was broken off, and gone on with; where it began again, and the weights at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        Training().run(after, folder)
+        again = Training()
+        return again.run(last, folder), float(again.slope), float(again.offset)
+
+
+TRAINING, QUEUE = Training(), tl.FIFOQueue(20 * BATCH, {"x": tl.float64, "y": tl.float64})
+for line in lines(0, 20):
+    QUEUE.enqueue(parsed(line))
+QUEUE.close()
+
+
+@tl.function
+def main(steps: tl.int64) -> tl.float64:
+    """The same as one program, which takes its batches itself from a queue that has 20; one more is a trap."""
+
+    def step(k, loss):
+        batch = QUEUE.dequeue_many(BATCH)
+        return k + 1, TRAINING.step(batch["x"], batch["y"])
+
+    return tl.while_loop(lambda k, loss: k < steps, step, 0, tl.inf)[1]
+
+
+EXPECTED = [{"run": ("main", 20), "result": 2.0680944644990777e-06, "size": "quick"}]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for after in (0, 4, 7, 19):
+        first, slope, offset = broken_off(after)
+        rows.append(f"| {after} | {first} | {slope!r} | {offset!r} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*table(), sep="\n")
