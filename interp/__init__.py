@@ -12,5 +12,6 @@ oracle        a program against itself, under several schedules; `explore` does 
 engine        which machine runs a program; the others are `fast`, which runs an `image`, and `compiled`
 queues        elements between threads, and between those and programs
 checkpoint    what variables hold, as files
+learning      optimizers, embeddings and sampled losses; `metrics` keeps what a training says of itself
 function      what `tl.function` makes
 """
