@@ -35,11 +35,32 @@ def lines(draw: Any) -> Case:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @given(data=st.data())
-def test_a_straight_line_to_the_bit(order: int, data: st.DataObject) -> None:
-    """Where a program is ops alone a tape adds in the order of the derivative: all bits are the same."""
+def test_a_straight_line(order: int, data: st.DataObject) -> None:
+    """Where a program is ops alone a tape adds in the order of the derivative: all bits of the first order are the
+    same."""
     case = data.draw(lines())
     assert is_straight(case)
     assert violations(case, order) == []
+
+
+def nested(function: Any, x: Any, order: int) -> Any:
+    """The derivative of some order, by as many tapes."""
+    if not order:
+        return function(x)
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = nested(function, x, order - 1)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("function", [tl.tanh, tl.atan, tl.sqrt, lambda x: x * x * tl.exp(x)])
+def test_nested_to_the_bit(function: Any) -> None:
+    """Nested tapes give the bits that nested `tl.grad` gives, of any order."""
+    derivative = tl.function(lambda x: function(x))
+    for order in (1, 2, 3):
+        derivative = tl.grad(derivative)
+        for x in (0.05, 0.3, 0.7, 1.25):
+            assert float(nested(function, tl.asarray(x), order)) == derivative(x)
 
 
 @pytest.mark.parametrize("order", [1, 2])
