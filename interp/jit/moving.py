@@ -17,7 +17,7 @@ from .inner import kernel
 from .memory import place
 from .state import ADD, COPY, LARGEST, SUM, TAKE
 
-_TILE = 16
+_SQUARE = 8
 
 
 def _accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
@@ -41,6 +41,40 @@ def _accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
     return load, store
 
 
+def _turner(kind: Any) -> Any:
+    """What turns rows of a square into columns: elements `t` and `s` apart, from two addresses on."""
+
+    @intrinsic
+    def turn(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            to, of, t, s = arguments
+            vector = ir.VectorType(kind, _SQUARE)
+
+            def at(base: Any, number: int, step: Any) -> Any:
+                begin = place(builder, kind, base, builder.mul(ir.IntType(64)(number), step))
+                return builder.bitcast(begin, vector.as_pointer())
+
+            align, half = kind.width // 8, _SQUARE // 2
+            found = [builder.load(at(of, number, s), align=align) for number in range(_SQUARE)]
+            masks = [
+                ir.Constant(
+                    ir.VectorType(ir.IntType(32), _SQUARE), [first + n // 2 + _SQUARE * (n % 2) for n in range(_SQUARE)]
+                )
+                for first in (0, half)
+            ]
+            for _ in range(_SQUARE.bit_length() - 1):  # each time, halves are dealt into each other
+                pairs = [(found[number], found[number + half]) for number in range(half)]
+                found = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
+            for number, each in enumerate(found):
+                builder.store(each, at(to, number, t), align=align)
+            return context.get_dummy_value()
+
+        return types.void(int64, int64, int64, int64), build
+
+    return turn
+
+
+_turn8, _turn32, _turn64 = map(_turner, (ir.IntType(8), ir.IntType(32), ir.IntType(64)))
 _load8, _store8 = _accessors(ir.IntType(8), types.int8)
 _load32, _store32 = _accessors(ir.IntType(32), types.int32)
 _load64, _store64 = _accessors(ir.IntType(64), int64)
@@ -48,7 +82,7 @@ _read32, _write32 = _accessors(ir.FloatType(), float32)
 _read64, _write64 = _accessors(ir.DoubleType(), float64)
 
 
-def _copier(load: Any, store: Any) -> Any:
+def _copier(load: Any, store: Any, square: Any, width: int) -> Any:
     @kernel
     def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
         for a in range(n0):
@@ -72,12 +106,14 @@ def _copier(load: Any, store: Any) -> Any:
 
     @kernel
     def turn(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
-        """Rows become columns, a tile at a time."""
-        for top in range(0, rows, _TILE):
-            for left in range(0, columns, _TILE):
-                for row in range(top, min(top + _TILE, rows)):
-                    for column in range(left, min(left + _TILE, columns)):
-                        store(to, at + row * t + column, load(of, begin + column * s + row))
+        """Rows become columns, a square at a time."""
+        high, wide = rows - rows % _SQUARE, columns - columns % _SQUARE
+        for top in range(0, high, _SQUARE):
+            for left in range(0, wide, _SQUARE):
+                square(to + width * (at + top * t + left), of + width * (begin + left * s + top), t, s)
+        for row in range(rows):
+            for column in range(wide if row < high else 0, columns):
+                store(to, at + row * t + column, load(of, begin + column * s + row))
 
     return copy
 
@@ -136,7 +172,9 @@ def _row_adder(load: Any, store: Any) -> Any:
     return add
 
 
-_copy8, _copy32, _copy64 = _copier(_load8, _store8), _copier(_load32, _store32), _copier(_load64, _store64)
+_copy8 = _copier(_load8, _store8, _turn8, 1)
+_copy32 = _copier(_load32, _store32, _turn32, 4)
+_copy64 = _copier(_load64, _store64, _turn64, 8)
 _sum32, _sum64 = _adder(_read32), _adder(_read64)
 _choose32, _choose64 = _chooser(_read32, _write32), _chooser(_read64, _write64)
 _add32, _add64 = _row_adder(_read32, _write32), _row_adder(_read64, _write64)
