@@ -20,7 +20,7 @@ from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.op import OPS, Attributes, Op
 from tagloom.core.types import Type
 from tagloom.interp.compiled.chains import Chain, by_numpy, planned
-from tagloom.interp.compiled.support import left_to_python
+from tagloom.interp.compiled.source import text_of
 from tagloom.interp.cuda.run import lacking as cuda_lacks
 from tagloom.interp.image import NODE
 from tagloom.interp.imaging import image
@@ -89,7 +89,7 @@ def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, 
     number = next(number for number, each in enumerate(made.graph.nodes) if each.op == op)
     is_left = made.nodes[number, NODE.CODE] == Code.LEAVE
     on_device = next(cuda_lacks(made), None) is None
-    if left_to_python(node):
+    if any("m.perform(" in line for line in text_of(program).lines):
         compiled = "Python calls NumPy"
     elif by_numpy(node) and not node.results[0].type.is_scalar:
         compiled = "NumPy's loop, in blocks of a chain"

@@ -21,8 +21,9 @@ from .inner import kernel
 
 LARGE = 2**24
 """From how many multiplications on a product is BLAS's, which sorts what it reads."""
-_SHARED = 2**18
-"""From how many on it is shared out: they take 5 us."""
+_SHARED = 2**20
+"""From how many on it is shared out: they take some 15 us. From 2**18 on a run was no shorter, and much longer where
+others were at work."""
 _WORD = ir.IntType(64)
 _IS_WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
 _BYTES, _ROWS = (64, 8) if _IS_WIDE else (32, 4)
