@@ -24,7 +24,7 @@ MORE = [
     *(Case("take", ((3, 4), at), {"axis": axis}) for at in (-1, [[0, 2], [-3, 1]]) for axis in (0, 1)),
     *(Case(op, ((2, 3, 2),), each) for op in ("max", "min", "sum") for each in KEPT),
     *(
-        Case(op, ([[0.0, -0.0], [float("nan"), 1.0], [-0.0, 0.0]],), {"axis": axis})
+        Case(op, ([[0.0, -0.0], [float("nan"), 1.0], [-0.0, 0.0]],), {"axis": axis, "keepdims": False})
         for op in ("max", "min")
         for axis in (0, 1)
     ),
