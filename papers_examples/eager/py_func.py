@@ -4,8 +4,9 @@
 run hands it: it decides by values, recurs, and lets `following`, a tl.function, compute each next number, so that graph
 and Python call each other. Callbacks happen one after another, in program order.
 
-`power` recurs in Python as well, and is differentiated: on a tape by what it has done; and as a callback, of which a
-tape sees nothing, by the gradient that `tl.custom_gradient` gives it, which is the same callback again.
+`power` recurs in Python as well, and is differentiated: on a tape by what it has done; and as a callback, of which
+neither tapes nor graphs see anything, by the gradient that `tl.custom_gradient` gives it. That is the same callback
+once more, made beforehand: where a graph goes back, nothing has effects.
 
     tagloom run papers_examples/eager/py_func.py 27
 
@@ -31,17 +32,22 @@ def main(n: tl.int64) -> tl.int64:
 
 
 def power(x, n):
-    return x if n == 1 else x * power(x, n - 1)
+    return 1.0 if n == 0 else x * power(x, n - 1)
 
 
 @tl.custom_gradient
 def called(x, n):
-    """The same by a callback, which gets numbers of Python's and leaves nothing on a tape."""
+    """The same by a callback, which gets numbers of Python's, and leaves nothing to go back through."""
+    steepness = tl.astype(n, tl.float64) * tl.callback(power, x, n - 1, returns=tl.float64)
+    return tl.callback(power, x, n, returns=tl.float64), lambda adjoint: (steepness * adjoint, None)
 
-    def pullback(adjoint):
-        return float(n) * tl.callback(power, x, n - 1, returns=tl.float64) * adjoint, None
 
-    return tl.callback(power, x, n, returns=tl.float64), pullback
+@tl.function
+def staged(x: tl.float64, n: tl.int64) -> tl.float64:
+    return called(x * x, n)
+
+
+staged_slope = tl.grad(staged)
 
 
 def slope(function, x, n):
@@ -55,6 +61,8 @@ EXPECTED = [
     {"run": ("main", 1), "result": 0, "size": "quick"},
     {"run": ("main", 6), "result": 8, "size": "quick"},
     {"run": ("main", 27), "result": 111, "size": "quick"},
+    {"run": ("staged", 2.0, 3), "result": 64.0, "size": "quick"},
+    {"run": ("staged_slope", 2.0, 3), "result": 192.0, "size": "quick"},
 ]
 AT_ONCE = [
     (lambda: slope(power, tl.asarray(2.0), 5), (32.0, 80.0)),
