@@ -31,6 +31,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py")
 """What a module's machine code may hold besides its own text."""
 _SUMS = "sums.json"
+_DEEP = 200_000
+"""Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
 _ONE_AT_A_TIME = threading.RLock()
 _loaded: dict[str, ModuleType] = {}
 
@@ -79,11 +81,23 @@ def _imported(called: str, path: Path, text: str) -> ModuleType:
     module.__file__ = str(path)
     sys.modules[called] = module
     try:
-        exec(compile(text, str(path), "exec"), module.__dict__)
+        with _deep():
+            exec(compile(text, str(path), "exec"), module.__dict__)
     except BaseException:
         del sys.modules[called]
         raise
     return module
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Python's stack is as deep as numba needs it, which goes through the blocks of a long function by recursion."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _is_complete(folder: Path) -> bool:

@@ -178,3 +178,10 @@ def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAGLOOM_PROGRESS", "off")
     assert told(monkeypatch, 0.1) == ""
     assert os.environ["TAGLOOM_PROGRESS"] == "off"
+
+
+def test_a_text_that_takes_a_deep_stack(kept: Path) -> None:
+    """numba goes through the blocks of a long function by recursion; the limit is back afterwards."""
+    limit = sys.getrecursionlimit()
+    text = f"def down(n):\n    return n and down(n - 1)\ndown({3 * limit})\nentry = 7\n"
+    assert (cache.load("deep", text).entry, sys.getrecursionlimit()) == (7, limit)
