@@ -92,4 +92,4 @@ EXPECTED = [
 
 
 if __name__ == "__main__":
-    print(*table(TreeLSTM(), "Sinf"), losses(TreeLSTM(), rate=0.3), sep="\n")
+    print(*table(TreeLSTM(), "Sinf"), losses(TreeLSTM()), sep="\n")

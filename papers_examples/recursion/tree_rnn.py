@@ -45,6 +45,7 @@ class TreeRNN:
             return tl.Variable(dice.uniform(-bound, bound, (rows, columns)), name=name)
 
         self.make(weights)
+        self.optimizer = tl.optimizers.Adam(0.01)
 
     def make(self, weights):
         self.words, self.w1 = weights(len(WORDS), WIDTH, "words"), weights(2 * WIDTH, WIDTH, "w1")
@@ -140,18 +141,17 @@ class TreeRNN:
         return tl.value_and_grad(getattr(self, form), self.variables)
 
     @tl.function
-    def step(self, trees: Trees, rate: tl.float64) -> tl.float64:
-        """The loss, and one step down it."""
+    def step(self, trees: Trees) -> tl.float64:
+        """The loss, and one step of Adam down it."""
         loss, slopes = tl.value_and_grad(self.recursion, self.variables)(trees)
-        for variable, slope in zip(self.variables, slopes, strict=True):
-            variable.assign_sub(rate * slope)
+        self.optimizer.apply(slopes, self.variables)
         return loss
 
 
-def trained(net, epochs, rate):
+def trained(net, epochs):
     """The mean loss of each epoch, of four batches of five trees."""
     trees = batches(seed=1, count=4)
-    return [float(np.mean([net.step(batch, rate) for batch in trees])) for _ in range(epochs)]
+    return [float(np.mean([net.step(batch) for batch in trees])) for _ in range(epochs)]
 
 
 NET = TreeRNN()
@@ -197,11 +197,11 @@ def table(net, *measures):
     return rows
 
 
-def losses(net, rate):
+def losses(net):
     """A row of the README's table of what is learnt."""
-    found = " | ".join(f"{loss:.2f}" for loss in trained(net, 5, rate))
+    found = " | ".join(f"{loss:.2f}" for loss in trained(net, 5))
     return f"| {type(net).__name__} | {found} |"
 
 
 if __name__ == "__main__":
-    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), losses(TreeRNN(), rate=0.1), sep="\n")
+    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), losses(TreeRNN()), sep="\n")

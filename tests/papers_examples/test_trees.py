@@ -18,7 +18,7 @@ sys.path.append(str(FOLDER))
 
 from sentiment_trees import balanced, batches, chain, main, trees_of, value  # type: ignore[import-not-found] # noqa: E402
 from tree_lstm import TreeLSTM  # type: ignore[import-not-found] # noqa: E402
-from tree_rnn import FORMS, TreeRNN, losses, trained  # type: ignore[import-not-found] # noqa: E402
+from tree_rnn import FORMS, TreeRNN, trained  # type: ignore[import-not-found] # noqa: E402
 
 NETS = [TreeRNN, TreeLSTM]
 
@@ -118,17 +118,16 @@ def test_one_graph_for_all_trees() -> None:
     assert [small == large for small, large in sizes] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(("net", "rate"), [(TreeRNN, 0.1), (TreeLSTM, 0.3)])
-def test_what_is_learnt(net: Callable[..., Any], rate: float) -> None:
+@pytest.mark.parametrize("net", NETS)
+def test_what_is_learnt(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""
-    found = trained(net(), 2, rate)
+    found = trained(net(), 2)
     assert found[1] < found[0]
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("name", "net", "rate"), [("tree_rnn", TreeRNN, 0.1), ("tree_lstm", TreeLSTM, 0.3)])
-def test_the_tables(name: str, net: Callable[..., Any], rate: float) -> None:
+@pytest.mark.parametrize("name", ["tree_rnn", "tree_lstm"])
+def test_the_tables(name: str) -> None:
     """What the files print stands in the README."""
     ran = subprocess.run([sys.executable, FOLDER / f"{name}.py"], capture_output=True, text=True, check=True)
     assert all(f"\n{line}\n" in README for line in ran.stdout.splitlines())
-    assert f"\n{losses(net(), rate)}\n" in README
