@@ -117,9 +117,7 @@ class Function(Drawn):
                 recorder.read(resource, value)
         outcome = self._run(traced, traced.given(leaves, beside), Options(account=False))
         result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
-        assigned = traced.made(outcome.results)
-        if held is None:
-            traced.assign(assigned)
+        assigned = (traced.assign if held is None else traced.made)(outcome.results)
         if recorders:
             nodes = (node for function in traced.program.functions for node in function.body.walk())
             draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
@@ -162,7 +160,7 @@ class Function(Drawn):
         options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
         outcome = self._run(traced, traced.given(leaves), options, engine)
         if outcome.error is None:
-            traced.assign(traced.made(outcome.results))
+            traced.assign(outcome.results)
         return outcome
 
     def history(

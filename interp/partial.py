@@ -42,7 +42,7 @@ class Whole(Protocol):
     def callbacks(self) -> Mapping[str, Callable[..., Any]]: ...
     @property
     def captured(self) -> Sequence[Resource]: ...
-    def assign(self, results: Sequence[Any]) -> None:
+    def assign(self, results: Sequence[Any]) -> Sequence[Any]:
         """Have variables hold what a run that returned has assigned them."""
 
 
@@ -124,7 +124,7 @@ class Partial:
         else:
             outcome = run(Subject(part.graph, self._nest or whole.structure, part.program), values, asked, engine)
         if part.fetches is None and outcome.error is None:
-            whole.assign(whole.made(outcome.results))
+            whole.assign(outcome.results)
         return outcome
 
     def type_of(self, name: str, *arguments: Any) -> Type:

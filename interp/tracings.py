@@ -57,11 +57,13 @@ class Traced:
         """What a run that returned has assigned, of which these are all results."""
         return [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
 
-    def assign(self, values: Sequence[Concrete]) -> None:
-        """Have variables hold what a run has assigned them."""
+    def assign(self, results: Sequence[Any]) -> list[Concrete]:
+        """Have variables hold what a run that returned has assigned them; that."""
+        values = self.made(results)
         with _ENDING:
             for variable, value in zip(self.assigned, values, strict=True):
                 variable.value = value
+        return values
 
 
 @dataclass(frozen=True, slots=True)
