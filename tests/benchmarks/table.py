@@ -93,13 +93,13 @@ def arrays(row: Row, systems: Mapping[str, Found]) -> str:
 def training(row: Row, systems: Mapping[str, Found]) -> str:
     """A row at all its sizes, in milliseconds a step."""
     header = ["system", *(f"batch {size_said(size)}, ms" for size in row.ladder), "first call, s"]
-    lines = []
-    for system, found in systems.items():
-        cells = [_milliseconds(found.at(size)) for size in row.ladder]
-        if not found.rungs:
-            cells[0] = found.unable or "no time"
-        lines.append([system, *cells, _compiling(found)])
-    return markdown(header, lines)
+    lines = [
+        [system, *(_milliseconds(found.at(size)) for size in row.ladder), _compiling(found)]
+        for system, found in systems.items()
+        if found.rungs
+    ]
+    others = [f"{system} ({found.unable or 'no time'})" for system, found in systems.items() if not found.rungs]
+    return markdown(header, lines) + (f"\n\nNot here: {', '.join(others)}." if others else "")
 
 
 def _milliseconds(rung: Rung | None) -> str:

@@ -131,7 +131,7 @@ def build(system: str, row: str, size: Size) -> Built:
     if missing:
         raise Unable(f"needs {', '.join(missing)}")
     if ROWS[row].group == "training" and system != "compiled":
-        raise Unable("made for looking at")
+        raise Unable("not measured")
     if (row, size) not in _kept:
         _kept[row, size] = _program(row, size)
     function, arguments = _kept[row, size]
