@@ -19,8 +19,8 @@ from numba.extending import intrinsic
 from . import crew, machine
 from .inner import kernel
 
-LARGE = 2**24
-"""From how many multiplications on a product is BLAS's, which sorts what it reads."""
+LARGE = 2**26
+"""From how many multiplications on a product is BLAS's, which sorts what it reads. Below, it took twice as long."""
 _SHARED = 2**20
 """From how many on it is shared out: they take some 15 us. From 2**18 on a run was no shorter, and much longer where
 others were at work."""
