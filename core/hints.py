@@ -76,7 +76,7 @@ def example(op: str) -> str:
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
     count = 2 if row.arity is None else row.arity
-    return f"as in `y = {op} {', '.join([*'abc'[:count], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
+    return f"as in `y = {op} {', '.join([*'abcd'[:count], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
 
 
 def meant(word: str, known: Collection[str], op: str = "") -> str | None:

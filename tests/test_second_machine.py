@@ -36,7 +36,7 @@ from tagloom.interp.reference import Limits, run_graph
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 857, 292
+RUN, LEFT_OUT = 857, 301
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 

@@ -26,11 +26,12 @@ class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate 
     Without a terminal there is no bar; NO_COLOR is honoured.
 
     >>> import tagloom as tl, tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = tl.progress(range(3), log=f"{folder}/run.jsonl")
     ...     for step in run:
     ...         run.log(loss=1.0 / (step + 1))
-    ...     print(open(f"{folder}/run.jsonl").read().splitlines()[1])
+    ...     print(Path(folder, "run.jsonl").read_text().splitlines()[1])
     {"step": 1, "loss": 0.5}
     """
 

@@ -65,4 +65,4 @@ AT_ONCE = [(thrice, (1, 2, 3)), (plainly, (1, 2, 3)), (lambda: (main(0), COUNT.v
 if __name__ == "__main__":
     for name, function in (("at once", plainly), ("by calls of a function", thrice)):
         print(f"| {name} | {', '.join(str(int(each)) for each in function())} |")
-    print(f"| by three calls in one graph | {', '.join(str(main(0)))} |")
+    print(f"| by three calls in one graph | {', '.join(str(int(main(0))))} |")

@@ -1777,6 +1777,21 @@ def dice(low: int, high: int) -> tuple[int, Any]:
 program("random_arrays", "order")(lambda n: permutation(draw("order.p"), n))
 
 
+def of_count(seed: int, count: int) -> int:
+    return splitmix64(splitmix64(seed % 2**64, 0), count % 2**64)
+
+
+@program("random_by_count", "drawn")
+def drawn_by_count(seed: int, count: int) -> tuple[float, int, bool, Any]:
+    key = of_count(seed, count)
+    near = sum(normal(key, i) for i in range(3)) < 100
+    return uniform(key), integer(key, -5, 5), near, permutation(key, 4)
+
+
+program("random_by_count", "bounds")(lambda low, high: integer(of_count(1, 0), low, high))
+program("random_by_count", "shuffled")(lambda n: permutation(of_count(1, 0), n))
+
+
 @program("graph_cells")
 def drawn(x: int) -> tuple[Any, float]:
     three = [integer(draw("drawn.three"), 0, x, i) for i in range(3)]

@@ -94,6 +94,7 @@ def test_threads_are_kept() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_child_has_threads_of_its_own() -> None:
     """A process that forks after a run can run in parent and child."""
     often.run(np.ones(3), 1, engine="compiled")
