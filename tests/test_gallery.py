@@ -20,7 +20,7 @@ def said(svg: bytes) -> list[str]:
     return sorted([*root.itertext(), *tips])
 
 
-LARGE = {"counter", "l2hmc", "net", "sentiment_trees", "tree_lstm", "tree_prod", "tree_rnn"}
+LARGE = {"counter", "l2hmc", "net", "sentiment_trees", "tree_lstm", "tree_rnn"}
 
 
 def test_page_and_folder_agree() -> None:
