@@ -81,7 +81,7 @@ def test_gradients_of_programs_with_acts(case: Case) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(smooth_cases())
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs(case: Case) -> None:
@@ -90,7 +90,7 @@ def test_gradients_of_many_smooth_programs(case: Case) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(cases(floats=True, arrays=True))
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_generated_programs(case: Case) -> None:

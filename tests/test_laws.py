@@ -27,7 +27,7 @@ def test_laws_hold_on_programs_of_arrays(case: Case) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=250)
+@settings(max_examples=200)
 @given(cases(arrays=True))
 @pytest.mark.timeout(1800)
 def test_laws_hold_on_many_generated_programs(case: Case) -> None:
@@ -52,8 +52,9 @@ def test_generated_programs_are_rich() -> None:
 
 @pytest.mark.heavy
 def test_every_op_is_drawn() -> None:
-    """Every op of the registry is drawn."""
-    assert distribution.distribution(3000, arrays=True)["ops drawn"] == len(OPS) + len(STRUCTURED)
+    """Every op of the registry is drawn, and all that has regions or calls but pullbacks, which derivation makes."""
+    drawn = {*OPS, *STRUCTURED} - {"pullback"}
+    assert distribution.distribution(3000, arrays=True)["ops drawn"] == len(drawn)
 
 
 def test_every_op_can_be_drawn() -> None:

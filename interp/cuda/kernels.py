@@ -28,7 +28,14 @@ HEADER = """\
 from math import inf, nan
 import numpy as np
 from numba import boolean, cuda, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+""" + "".join(
+    f"""\
+@cuda.jit(device=True)
+def k_wrapping_{name}(a, b):
+    return int64(uint64(a) {operator} uint64(b))
 """
+    for name, operator in (("add", "+"), ("sub", "-"), ("mul", "*"))
+)
 _TABLE = f"""\
 @cuda.jit
 def table(codes, casts, a, b, c, out, trapped):

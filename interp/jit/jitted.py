@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ...core.ops import guarded
-from . import opaque
+from . import opaque, wrapping
 from .inner import kernel
 from .kernels import functions
 
@@ -23,7 +23,9 @@ _FUNCTIONS = functions()
 
 
 def __getattr__(name: str) -> Any:
-    """What is compiled of a column."""
+    """What is compiled of a column, or one of `wrapping`."""
+    if name.startswith("wrapping_"):
+        return getattr(wrapping, name)
     if name not in _FUNCTIONS:
         raise AttributeError(name)
     return jitted(_FUNCTIONS[name])

@@ -25,7 +25,9 @@ from typing import Any
 
 from ...core import dtypes
 from ...core.dtypes import DType
+from ...core.mix import MASK
 from ...core.op import OPS, Attributes
+from ...core.ops.guarded import integer_power
 from ...core.types import Type
 from ...core.value import Value
 
@@ -60,6 +62,14 @@ _TEXTS: Mapping[Callable[..., Any], str] = {
     float: "float64({})",
 }
 """Columns that text says better than a call: these compile faster."""
+_WRAPPING: Mapping[Callable[..., Any], str] = {
+    operator.add: "k.wrapping_add({}, {})",
+    operator.sub: "k.wrapping_sub({}, {})",
+    operator.mul: "k.wrapping_mul({}, {})",
+    integer_power: f"int64(k.pow_uu(uint64({{}}), uint64({{}}), uint64(1), uint64({MASK})))",
+}
+"""Those of signed integers. An operator of Python's numba marks as one that never overflows (`nsw`), so that LLVM takes
+the square of a number, or the difference of a negative one and a positive one, for what has a known sign."""
 _LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
 """What `constant` makes of an integer in the lane of signed ones."""
 _OWN_WIDTH: Mapping[str, str] = {
@@ -114,7 +124,9 @@ def expression(
     if function is int:
         return cast(given[0], None, dtype)
     inlined = None if further else _inlined(function, given)
-    if function in _TEXTS:
+    if made == "i" and function in _WRAPPING:
+        text = _WRAPPING[function].format(*given)
+    elif function in _TEXTS:
         text = _TEXTS[function].format(*given)
     elif inlined is not None:
         text = inlined

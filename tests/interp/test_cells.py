@@ -129,6 +129,15 @@ def test_collect(n: int, schedule: str) -> None:
     assert len(fired(out, "collect")) == 1
 
 
+def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
+    """The shape of an element is known without one."""
+
+    def nothing(n):
+        return tl.collect(tl.cells(n, tl.Array[tl.float64, 3]))
+
+    assert tl.function(nothing).run(0, engine="reference").value.shape == (0, 3)
+
+
 def test_collect_parks_at_the_first_empty_cell() -> None:
     """S13: cells that are filled from the last to the first wake a collect once; from the first to the last it parks at
     each in its turn."""

@@ -63,7 +63,7 @@ def test_many_generated_programs(kind: str) -> None:
         by[check(case)] += 1
 
     compared()
-    assert by["reference"] >= COMPARED[kind] * by.total() and not by["nothing"]
+    assert by["reference"] >= COMPARED[kind] * by.total() / 2 and not by["nothing"]
 
 
 COMPARED = {

@@ -35,7 +35,7 @@ from tagloom.interp.compiled.text import Text
 from tagloom.interp.reference import Limits, admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
-    "operands change places": (r"\((\w+) - (\w+)\)", r"(\2 - \1)", looped, [3]),
+    "operands change places": (r"k\.wrapping_sub\((\w+), (\w+)\)", r"k.wrapping_sub(\2, \1)", looped, [3]),
     "one iteration too many": (r"while (\w+) < (\w+):", r"while \1 <= \2:", strips, [5, 11]),
     "strips leave one out": (r"(v\d+) = (v\d+) \+ 4096", r"\1 = \2 + 4096; \2 += 1", strips, [9000, 1]),
     "narrow integers do not wrap": (r"int64\(int8\((.*)\)\)$", r"int64(\1)", spread, [11, -5, 2.5]),

@@ -1,0 +1,55 @@
+"""Integers that overflow wrap, also where a compiler that took them for unbounded could say how a comparison ends."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from tagloom.interp.compiled import run
+from tagloom.interp.jit import kernels
+
+HIGHEST = 2**63 - 1
+NUMBERS = [0, 1, 3, 255, 2**32, 3037000500, HIGHEST - 1, HIGHEST, -1, -3, -(2**62) - 1, -HIGHEST - 1]
+
+
+@tl.function
+def signs(x: tl.int64):
+    """What is known of the operands says how each of these ends, but for what overflows."""
+    low, high = x & 255, x | 2**62
+    return (
+        x + 1 > x,
+        x - 1 < x,
+        x * x >= 0,
+        x**2 >= 0,
+        x * 3 > x,
+        -HIGHEST - 1 - low < 0,
+        low - (-HIGHEST - 1) > 0,
+        (low + HIGHEST) >= low,
+        (x & HIGHEST) + (low | 1) > 0,
+        (x & HIGHEST) * (low | 1) >= 0,
+        (high & HIGHEST) * 4 // 4 == (high & HIGHEST),
+        -low <= 0,
+        -(x | -HIGHEST - 1) > 0,
+        abs(x) >= 0,
+        x // -1 <= -low,
+        tl.sum(tl.stack([x & HIGHEST, low])) >= 0,
+    )
+
+
+def wrong() -> list[tuple[int, str]]:
+    """Where an engine says something else than the reference."""
+    meant = {x: signs.run(x, engine="reference").value for x in NUMBERS}
+    return [
+        (x, engine) for x in NUMBERS for engine in ("fast", "compiled") if signs.run(x, engine=engine).value != meant[x]
+    ]
+
+
+def test_what_overflows_has_no_known_sign() -> None:
+    """Engines say of all comparisons what the reference says."""
+    assert wrong() == []
+
+
+def test_operators_that_do_not_overflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operators of numba's own are other ones."""
+    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    monkeypatch.setattr(kernels, "_WRAPPING", {})
+    assert wrong()
