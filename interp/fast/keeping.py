@@ -45,9 +45,9 @@ class Keeper(ABC):
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """While this lasts Python looks for no cycles: events have none, and it looks at all of them again and again. An
-    event takes 5 us instead of 9."""
+def no_collection() -> Iterator[None]:
+    """While this lasts Python looks for no cycles: events and records have none, and it looks at all of them again and
+    again. An event takes 5 us instead of 9, a record 8 instead of 15."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -70,7 +70,7 @@ class _Reading(Keeper):
 
     def turn(self) -> None:
         words, said, dying = self._torn_off(self.store.journal)
-        with _no_collection():
+        with no_collection():
             for event in self._reader.events(Page(words.tolist(), said)):
                 self._see(event)
         self.store.release(dying)
@@ -176,7 +176,7 @@ class Window(Tupled[Event]):
         missing = self._length - len(self._made)
         if place < missing:
             begin = max(min(place, missing - len(self._made)), 0)
-            with _no_collection():
+            with no_collection():
                 self._made = (*self._before[begin:missing], *self._between(begin, missing), *self._made)
         if len(self._made) == self._length:
             self._pages = []

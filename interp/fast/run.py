@@ -35,8 +35,8 @@ from ..reference import (
 from ..script import seed_of
 from ..series import Series, Tupled
 from ..state import State
-from .handover import held_tokens, results, to_state, waiting
-from .keeping import Keeper, Last
+from .handover import held_tokens, results, to_meter, to_state, waiting
+from .keeping import Keeper, Last, no_collection
 from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
@@ -108,7 +108,17 @@ class Fast:
 
     def state(self) -> State:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
-        return to_state(self.store, self.outside, self.taken.fork())
+        with no_collection():
+            return to_state(self.store, self.outside, self.taken.fork())
+
+    @property
+    def steps(self) -> int:
+        """How many steps have been made."""
+        return int(self.store.registers[R.STEPS])
+
+    def meter(self, state: State) -> Meter:
+        """The measures so far, which go on with this state of the reference machine."""
+        return to_meter(self.store, state)
 
     def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if

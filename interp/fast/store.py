@@ -373,11 +373,12 @@ class Store:
 
     def frames(self) -> Iterator[int]:
         """The frames of the open activations, in the order of memory."""
-        frame, image = len(self.image.literals), self.image
+        frame, image, memory = len(self.image.literals), self.image, self.memory.data
+        sizes = image.scopes[image.sites[:, SITE.SCOPE], SCOPE.SIZE].tolist()
         while frame < self.registers[R.TOP]:
-            if self.memory[frame + Header.WHEN] >= 0:
+            if memory[frame + Header.WHEN] >= 0:
                 yield frame
-            frame += int(image.scopes[image.sites[self.site_of(frame), SITE.SCOPE], SCOPE.SIZE])
+            frame += sizes[memory[frame + Header.ABOVE] & ((1 << LOW_BITS) - 1)]
 
 
 def power(size: int) -> int:
