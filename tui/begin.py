@@ -24,6 +24,8 @@ class Options:
     seed: int = 0
     k: int | None = None
     unchecked: bool = False
+    whole: bool = False
+    """Whether every event is to be known, so that no machine goes ahead."""
 
 
 @dataclass(frozen=True, slots=True)

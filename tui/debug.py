@@ -14,6 +14,7 @@ from ..core.errors import Malformed, Usage
 from .begin import Start
 from .prompt import PROMPT, converse
 from .session.commands import new_session
+from .session.far import to_event
 from .session.reply import Reply
 from .session.session import Session
 
@@ -26,6 +27,7 @@ class Manner(NamedTuple):
     commands: Path | None = None
     as_json: bool = False
     watch: bool = False
+    at: int | None = None
 
 
 def debug(start: Start, manner: Manner) -> int:
@@ -33,7 +35,7 @@ def debug(start: Start, manner: Manner) -> int:
 
     Raises Usage where there is neither a terminal nor a wish to do without, and what the program's file raises.
     """
-    headless, plain, commands, as_json, watch = manner
+    headless, plain, commands, as_json, watch, at = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
@@ -42,6 +44,8 @@ def debug(start: Start, manner: Manner) -> int:
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
+            if at is not None:
+                to_event(session, at)
     if headless:
         return transcribe(session, _lines(commands), in_json if as_json else in_words)
     return converse(session) if plain else _on_screen(session, watch)

@@ -31,6 +31,10 @@ def debug(
     watch: Annotated[bool, typer.Option("--watch", help="Begin again when the program's file is edited.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="In a browser on this machine.")] = False,
     port: Annotated[int, typer.Option(help="Where --serve listens.")] = 8765,
+    at: Annotated[int | None, typer.Option(min=0, help="Begin where so many events have happened.")] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Know every event: the fast machine never goes ahead.")
+    ] = False,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
@@ -47,8 +51,8 @@ def debug(
     if serve:
         raise typer.Exit(_served(port))
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked))
-    manner = Manner(headless, plain, commands, as_json, watch)
+    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked, whole))
+    manner = Manner(headless, plain, commands, as_json, watch, at)
     raise typer.Exit(debugged(start, manner))
 
 

@@ -46,7 +46,7 @@ def static(subject: Program | Graph) -> View:
 def moment(history: History) -> View:
     """The graph, with the tokens where the history stands."""
     position = history.position
-    view = at_moment(history.state, history[position - 1] if position else None)
+    view = at_moment(history.state, history.last)
     is_over = position == len(history) and (history.stopped is not None or not history.state.flight)
     ended = f": {history.outcome().status}" if is_over else ""
     view.caption = f"{_called(history)} after {counted(position, 'event')}, {history.schedule}{ended}"

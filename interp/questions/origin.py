@@ -117,7 +117,25 @@ class Injected:
         return f"{shown(self.graph, self.token.value)}, injected at event {self.after}{_changed(self)}"
 
 
-Origin: TypeAlias = Firing | Argument | Injected
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Some firing, or argument, before the events that are known."""
+
+    since: int
+    """From which event on they are."""
+    changed: Value | None = field(default=None, compare=False)
+    """The value that the token was given in a what-if, instead of what was sent."""
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"somebody before event {self.since:,}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        return f"sent before event {self.since:,}, with which begins what is known{_changed(self)}"
+
+
+Origin: TypeAlias = Firing | Argument | Injected | Earlier
 
 
 def _changed(origin: Origin, form: str = ", {}") -> str:

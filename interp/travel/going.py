@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from math import inf
 
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
 from ...core.world import World
@@ -65,23 +66,25 @@ class Going(Walk):
         self.jump(self.position + 1)
         return event
 
-    def forward_to(self, wanted: Wanted = None) -> Event | None:
-        """On to after the next event that is wanted, in the state that it led to; None where the run ends before. What
-        is wanted is a condition, as `node == 'add' and value < 0`; a function of both; Breakpoints, whose `lines` get
-        what they log; or, without any, the program's own `tl.breakpoint`."""
+    def forward_to(self, wanted: Wanted = None, most: float = inf) -> Event | None:
+        """On to after the next event that is wanted, in the state that it led to; None where the run ends before, or at
+        position `most`. What is wanted is a condition, as `node == 'add' and value < 0`; a function of both;
+        Breakpoints, whose `lines` get what they log; or, without any, the program's own `tl.breakpoint`."""
         holds = wanted.stop if isinstance(wanted, Breakpoints) else test_of(wanted, self.state)
         self._show_past(wanted)
-        while self.position < len(self):
+        while self.position < min(len(self), most):
             event = self.forward()
             if event is not None and holds(self.state, event):
                 return event
+        if self.position >= most:
+            return None
         found = False
 
         def is_enough() -> bool:
             nonlocal found
             self.position += 1
             found = holds(self.state, events[-1])
-            return found
+            return found or self.position >= most
 
         events = self._lineage.last.events
         event = self._go_on(self._pick, is_enough)
@@ -189,6 +192,7 @@ class Going(Walk):
             engine="reference",
             structure=self.structure,
             kept=kept,
+            first_kept=self.base,
         )
         if outcome.error is not None:
             for position, change in self.edits:

@@ -26,6 +26,7 @@ from ..log import opened
 from ..measure import Meter
 from ..questions.ask import Ask
 from ..questions.index import Index
+from ..questions.late import Late
 from ..record import OutcomeRecord
 from ..reference import (
     Limits,
@@ -43,12 +44,12 @@ from ..script import Script
 from ..state import State
 from .beginning import Beginning, read_schedule
 from .edit import Edit, Named, Place, edit, injection, make
-from .going import Going
+from .far import Far
 from .moment import Moment, moment
 from .stretch import SPACING, Lineage
 
 
-class History(Going, Drawn, Played):
+class History(Far, Drawn, Played):
     """A run that can be gone over, that goes on at its end, and that has branches."""
 
     parent: History | None
@@ -99,6 +100,11 @@ class History(Going, Drawn, Played):
         self._children, self._branches = [], 0
 
     @property
+    def is_branch(self) -> bool:
+        """Whether it has a parent."""
+        return self.parent is not None
+
+    @property
     def children(self) -> tuple[History, ...]:
         """The branches of this history that somebody still holds, in the order in which they were made."""
         return tuple(child for child in [made() for made in self._children] if child is not None)
@@ -111,7 +117,12 @@ class History(Going, Drawn, Played):
     @cached_property
     def _index(self) -> Index:
         """What questions know of the events; where a run knows some, its branches know them too."""
-        return Index(self.graph, self.arguments)
+        if not self.base:
+            return Index(self.graph, self.arguments)
+        return Late(self.graph, self.arguments, self.first.state)
+
+    def _forget_index(self) -> None:
+        self.__dict__.pop("_index", None)
 
     # What if
 
@@ -215,16 +226,17 @@ class History(Going, Drawn, Played):
         """Write the log of all events that are known: the one that the run would have written itself.
 
         Raises Usage where a token was changed or injected, since no machine gives what follows, and where the path
-        cannot be written or does not end in .jsonl.
+        cannot be written or does not end in .jsonl, or not all events are known.
         """
         if self.edits:
             raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
         if self._by_hand is not None and self.state.clocked and self.state.bounds:
             raise Usage("a log cannot say of bounds on loops that a run by hand went by waves", hint='schedule="fifo"')
+        events = self.whole()
         target = log_path(os.fspath(path))
         assert target is not None
         with opened(target, self.graph, self.arguments, self._kept_schedule(), self.seed, self.bound) as log:
-            for event in self:
+            for event in events:
                 log.event(event)
             if self._recorded is not None:
                 log.recorded(self._recorded)

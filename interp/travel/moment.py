@@ -47,7 +47,7 @@ def moment(history: Going) -> Moment:
     tokens += [token for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked]
     tokens += [token for entries in state.held.values() for _, token in entries]
     return Moment(
-        "" if not history.position else _event(graph, history[history.position - 1]),
+        "" if history.last is None else _event(graph, history.last),
         tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
         tuple(token_said(graph, token) for token in state.flight),
         tuple(sorted(token_said(graph, token) for token in tokens)),

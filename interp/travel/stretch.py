@@ -12,6 +12,7 @@ from copy import copy
 from math import inf
 from typing import NamedTuple
 
+from ...core.errors import Usage
 from ..event import Event
 from ..measure import Meter
 from ..state import State
@@ -127,12 +128,19 @@ class Stretch:
 
 
 class Lineage:
-    """The stretches that one run is made of, from its beginning on. Each ends, in this run, where the next begins,
-    and may go on in another."""
+    """The stretches that one run is made of, from the first event that is known on. Each ends, in this run, where the
+    next begins, and may go on in another."""
 
     def __init__(self, stretches: tuple[Stretch, ...]) -> None:
         self.stretches = stretches
         self.last = stretches[-1]
+        self.base = stretches[0].start
+        """How many events had happened before the first that is known."""
+
+    @property
+    def first(self) -> Keyframe:
+        """The state there, which nobody changes."""
+        return self.stretches[0].keyframes[0]
 
     def __len__(self) -> int:
         return self.last.end
@@ -163,9 +171,16 @@ class Lineage:
         return list(zip(self.stretches, ends, strict=True))
 
     def stretch(self, position: int) -> Stretch:
-        """The stretch that a position is in; where one ends and one begins, the latter."""
+        """The stretch that a position is in; where one ends and one begins, the latter. Raises Usage where
+        nothing is known of it."""
         if position >= self.last.start:
             return self.last
+        if position < self.base:
+            raise Usage(
+                f"event {position:,} is before what is known",
+                required=f"{self.base:,} or later",
+                hint=f"`goto {position}` of the debugger, or history.reveal({position}), makes it known",
+            )
         return self.stretches[bisect_right(self.stretches, position, key=lambda stretch: stretch.start) - 1]
 
     def branch(self, stretch: Stretch) -> Lineage:

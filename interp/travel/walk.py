@@ -13,7 +13,7 @@ from ..breakpoints.breakpoint import Breakpoints, in_programs
 from ..breakpoints.expression import compile_condition
 from ..event import Event
 from ..state import State
-from .stretch import Lineage
+from .stretch import Keyframe, Lineage
 
 Test: TypeAlias = Callable[[State, Event], bool]
 Wanted: TypeAlias = str | Test | Breakpoints | None
@@ -37,7 +37,7 @@ def test_of(wanted: Wanted, state: State) -> Test:
 
 
 class Walk:
-    """`position` events have happened in `state`, of `len(walk)` that are known.
+    """`position` events have happened in `state`; `len(walk)` is the last position that is known, and `base` the first.
 
     The state is the walk's own, and changes as it moves; `at` gives others to keep.
     """
@@ -48,8 +48,23 @@ class Walk:
         self.position = position
 
     def __len__(self) -> int:
-        """How many events are known."""
+        """How many events have happened at the end of what is known."""
         return len(self._lineage)
+
+    @property
+    def base(self) -> int:
+        """How many events had happened before the first that is known: 0, but where the fast machine went ahead."""
+        return self._lineage.base
+
+    @property
+    def first(self) -> Keyframe:
+        """The state where what is known begins, and the measures; nobody changes them."""
+        return self._lineage.first
+
+    @property
+    def last(self) -> Event | None:
+        """The event that led to where one stands; None where what is known begins."""
+        return self[self.position - 1] if self.position > self.base else None
 
     @overload
     def __getitem__(self, number: int) -> Event: ...
@@ -78,7 +93,13 @@ class Walk:
     @property
     def choices(self) -> tuple[int, ...]:
         """Which position of the flight each event took: with the edits, all that is needed to do it again."""
-        return tuple(event.position for event in self)
+        return tuple(event.position for event in self.whole())
+
+    def whole(self) -> Iterator[Event]:
+        """All events, from the first of the run on; raises Usage where it is not known."""
+        if self.base:
+            raise Usage("the events of this run are not all known", got=f"those from {self.base:,} on")
+        return iter(self)
 
     def jump(self, position: int) -> State:
         """Go to where so many events have happened. Where a branch begins, its edit has been made."""
@@ -101,6 +122,7 @@ class Walk:
     def _check(self, position: int) -> None:
         if not 0 <= position <= len(self):
             raise Usage(f"no position {position} in a history of {counted(len(self), 'event')}")
+        self._lineage.stretch(position)
 
     def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
         """The known events from one position to another, each with the state that it led to, which is changed by the
@@ -111,18 +133,19 @@ class Walk:
             yield past.state, past[position]
 
     def back(self) -> Event | None:
-        """One event back, which is returned; None at the beginning."""
-        if not self.position:
+        """One event back, which is returned; None where what is known begins."""
+        if self.position == self.base:
             return None
         self.jump(self.position - 1)
         return self[self.position]
 
     def back_to(self, wanted: Wanted = None) -> Event | None:
-        """Back to before the last event that is wanted, in the state that it led to; None at the beginning."""
+        """Back to before the last event that is wanted, in the state that it led to; None, where what is known
+        begins."""
         holds = test_of(wanted, self.state)
         self._show_past(wanted)
-        while self.position:
-            state, event = self.state, self[self.position - 1]
+        while (event := self.last) is not None:
+            state = self.state
             found = holds(state, event)
             self.back()
             if found:
@@ -133,5 +156,5 @@ class Walk:
         """Show breakpoints what they have not seen of the past, where they are to ignore some of it."""
         if not isinstance(wanted, Breakpoints) or wanted.looked >= self.position:
             return
-        for state, event in self.events(int(wanted.looked), self.position):
+        for state, event in self.events(max(int(wanted.looked), self.base), self.position):
             wanted.catch_up(state, event)

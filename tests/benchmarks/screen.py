@@ -144,7 +144,7 @@ async def stopped(screen: Screen, clock: Clock) -> None:
 
 def main(number: str) -> None:
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
-    shown(script, str(ROOT / "papers_examples/recursion/fib.py"), number)
+    shown(script, str(ROOT / "papers_examples/recursion/fib.py"), number, whole=True)
 
 
 if __name__ == "__main__":

@@ -327,7 +327,8 @@ class Debugger(App[int]):
         seconds, at = time.monotonic() - self._began, ""
         if self.session.situation.current is not None:
             history = self.session.history
-            at = f", at {history.position:,} of {len(history):,} events"
+            reached = history.reached
+            at = f", at {reached:,} of {max(reached, len(history)):,} events"
         said = f" … {self._doing}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
 

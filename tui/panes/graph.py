@@ -124,8 +124,7 @@ def _drawn(view: View, paper: Paper) -> Drawing:
 def picture(draft: Draft, session: Session) -> Picture:
     """The graph with its tokens."""
     history, paper = session.history, draft.paper
-    last = history[history.position - 1] if history.position else None
-    moment = on_view(draft.plain, history.state, last, top=only_tag(session), among=MANY)
+    moment = on_view(draft.plain, history.state, history.last, top=only_tag(session), among=MANY)
     view = collapsed(moment, draft.folded) if draft.folded else moment
     drawing = redrawn(draft.drawing, view, draft.places)
     boxes = view.boxes

@@ -89,6 +89,8 @@ def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
             said = (show(literal.value), "")
         elif last is not None and port < len(last):
             said = (f"{SIGNS['fired'].sign} {shown(history.graph, last[port])}", GREY)
+        elif record is not None and number in record.fired:
+            said = (f"{SIGNS['fired'].sign} before what is known", GREY)
         elif port in held:
             said = (f"{SIGNS['waits'].sign} {shown(history.graph, held[port])}", SKY)
         else:
@@ -110,7 +112,7 @@ def _last_under(session: Session, number: int, tag: Tag) -> tuple[Value, ...] | 
 def _firings(session: Session, number: int) -> Iterator[Row]:
     history, graph = session.history, session.history.graph
     numbers = session.run.firings(number)
-    yield row((counted(len(numbers), "firing"), GREY))
+    yield row((counted(history.state.counts[number], "firing"), GREY))
     values = [history[at].outputs[0][1] for at in numbers[-VALUES:] if history[at].outputs]
     spark = sparkline(values)
     if spark:

@@ -68,6 +68,8 @@ def happened(session: Session, reply: Reply | None = None) -> Row:
         return row("")
     history = session.history
     event = last_event(history)
+    if event is None and history.base:
+        return row((" what is known begins here: S goes further back, s steps on", GREY))
     if event is None:
         return row((" at the beginning: s steps, S steps back, ? asks why not, F1 explains", GREY))
     data = {} if reply is None else reply.data

@@ -27,18 +27,19 @@ class Timeline(NamedTuple):
 def timeline(session: Session, width: int, height: int) -> Timeline:
     """The timeline in so many columns, with bars that are `height` rows high."""
     history = session.history
-    width, known = max(width, 1), max(len(history), 1)
-    ends = [round((column + 1) * known / width) for column in range(width)]
+    width, base, known = max(width, 1), history.base, max(len(history), 1)
+    ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
     at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
     heights = _heights(session.run.known, ends)
     top = max(max(heights), 1)
     rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
     rows.append(_axis(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
-    waves = f"{counted(len(session.run.known.wave_ends), 'wave')}, at most {counted(top, 'firing')} in one"
-    said = (
-        f"{history.position:,} of {counted(len(history), 'event')} · {waves}" if history else "nothing has happened yet"
-    )
+    count = history.first.waves + len(session.run.known.wave_ends)
+    waves = f"{counted(count, 'wave')}, at most {counted(top, 'firing')} in one"
+    since = f"known from {base:,} on · " if base else ""
+    said = f"{since}{history.position:,} of {counted(len(history), 'event')} · {waves}"
+    said = said if history else "nothing has happened yet"
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 
@@ -65,10 +66,12 @@ def _axis(session: Session, ends: list[int], at: int) -> Row:
     if not len(session.history):
         line = [Span("─", PALE)] * len(ends)
     last = len(ends) - 1
+    if session.history.base:
+        line[0] = Span("┆", ORANGE, True)
     for number in session.run.known.traps[:200]:
         line[min(bisect_left(ends, number + 1), last)] = Span("✗", VERMILLION, True)
     for mark in session.situation.bookmarks:
-        if mark.run == session.run.name:
+        if mark.run == session.run.name and session.history.base <= mark.position <= len(session.history):
             line[min(bisect_left(ends, mark.position), last)] = Span("⚑", GREEN, True)
-    line[at if session.history.position else 0] = Span("◆", ORANGE, True)
+    line[at if session.history.position > session.history.base else 0] = Span("◆", ORANGE, True)
     return Row(tuple(line))

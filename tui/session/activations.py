@@ -15,8 +15,9 @@ from ...interp.state import State
 from ...interp.travel.history import History
 from ...interp.travel.walk import Test
 from .command import Group
+from .far import look_back, on_to
 from .known import Known
-from .moving import on_to, stand
+from .moving import stand
 from .reply import Said
 from .session import MOVING, Session
 from .words import Words
@@ -60,7 +61,7 @@ def frame(tag: Tag) -> Frame:
 def standing(session: Session) -> Frame:
     """The innermost activation around the last event that is open."""
     history = session.history
-    last = history[history.position - 1].token.tag if history.position else ROOT
+    last = history.last.token.tag if history.last is not None else ROOT
     around = map(frame, last.steps())
     return next((each for each in around if each.is_open(history.state)), frame(ROOT))
 
@@ -89,14 +90,14 @@ def _on(history: History, is_there: Test, here: Frame) -> None:
 
 def over_back(history: History, known: Known, here: Frame) -> None:
     """Back to the last firing in an activation, or to what opened it."""
-    opened = here.opened(known)
+    opened = max(here.opened(known), history.base)
     events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.behind(), 1, None))
     history.jump(next((number + 1 for number, event in events if here.fires(event)), opened))
 
 
 def out_back(history: History, known: Known, here: Frame) -> None:
     """Back to before an activation opened."""
-    history.jump(max(here.opened(known) - 1, 0))
+    history.jump(max(here.opened(known) - 1, history.base))
 
 
 @around.row(
@@ -114,10 +115,11 @@ def over_(session: Session, words: Words) -> Said:
 def over_back_(session: Session, words: Words) -> Said:
     times = words.count()
     words.done()
+    look_back(session)
     history = session.history
     for _ in range(times):
-        if history.position:
-            over_back(history, _known(session), frame(history[history.position - 1].token.tag))
+        if history.last is not None:
+            over_back(history, _known(session), frame(history.last.token.tag))
     return stand(session)
 
 
@@ -131,6 +133,7 @@ def out_(session: Session, words: Words) -> Said:
 @around.row("out-back", key="F", help="back to before this activation opened", reverse="out")
 def out_back_(session: Session, words: Words) -> Said:
     words.done()
+    look_back(session)
     out_back(session.history, _known(session), standing(session))
     return stand(session)
 

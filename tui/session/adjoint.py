@@ -10,7 +10,8 @@ from ...interp.event import Event
 from ...interp.questions.adjoints import nearest
 from .asking import place
 from .command import Group
-from .moving import on_to, stand
+from .far import on_to
+from .moving import stand
 from .reply import Said, cut
 from .said import MOST
 from .session import MOVING, Session

@@ -11,8 +11,8 @@ from ...interp.questions.difference import Difference, first_difference
 from ..begin import Start
 from ..load import split_target
 from .command import Group
+from .far import on_to
 from .forking import columns
-from .moving import on_to
 from .reply import Said
 from .run import Run
 from .said import place_data, place_said
@@ -31,7 +31,9 @@ comparing = Group("comparing")
 )
 def compare(session: Session, words: Words) -> Said:
     run = session.run
+    run.history.whole()
     other = _other(session, words)
+    other.history.whole()
     places = [run.history.position, other.history.position]
     found = _compared(run, other)
     for each, place in zip((run, other), places, strict=True):
@@ -118,7 +120,7 @@ def difference(session: Session, words: Words) -> Said:
         raise Usage("no two runs were compared that differ", hint="compare NAME")
     pair = (session.named(apart.first), session.named(apart.second))
     for run, position in zip(pair, apart.places, strict=True):
-        run.history.jump(position)
+        run.reach(position)
     session.change(current=apart.first)
     one, two = (place_said(run.name, run.history) for run in pair)
     return Said(list(columns(one, two)), {"sides": [place_data(run.name, run.history) for run in pair]})

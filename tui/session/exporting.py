@@ -12,6 +12,7 @@ from ...viz.pictures import PICTURES, drawn
 from ...viz.pictures import picture as picture_of
 from ..begin import Start
 from .command import Group
+from .far import towards
 from .keeping import test_of
 from .looking import ended
 from .moving import stand
@@ -41,8 +42,8 @@ def reload(session: Session, words: Words) -> Said:
     if run.start is None:
         raise Usage("this run was made from no file", hint="load FILE[:NAME] ARGS")
     position = run.history.position
-    made = session.load(run.start)
-    made.history.forward_to(lambda state, event: state.steps >= position) if position else None
+    session.load(run.start)
+    towards(session, position)
     return stand(session)
 
 

@@ -142,7 +142,10 @@ def _way(history: History) -> Iterator[str]:
     """Statements that go to where the history stands."""
     position = history.position
     if not _is_chosen(history):
-        if position:
+        if history.base:
+            yield f"    run = run.far({position})"
+            yield f"    run.forward_to(lambda state, event: state.steps == {position})"
+        elif position:
             yield f"    for _ in range({position}):"
             yield "        run.forward()"
         return

@@ -19,6 +19,7 @@ from ...interp.alarm import interruptible
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.event import Event, Token
 from ...interp.questions.ask import tag_of
+from ...interp.state import State
 from ...interp.travel.collector import LONG, set_aside
 from ...interp.travel.history import History
 from ...viz.tags import Gates
@@ -30,11 +31,20 @@ Numbers = Sequence[int]
 
 
 class Part:
-    """What is known of the events from `start` on."""
+    """What is known of the events from `start` on. Where nothing is known of those before the first part, `before` is
+    the state there."""
 
-    def __init__(self, gates: Gates, start: int = 0, past: Sequence[tuple[Part, int]] = (), in_wave: int = 0) -> None:
+    def __init__(
+        self,
+        gates: Gates,
+        start: int = 0,
+        past: Sequence[tuple[Part, int]] = (),
+        in_wave: int = 0,
+        before: State | None = None,
+    ) -> None:
         self.gates = gates
         self.start = self.looked = start
+        self.before = before
         self.past = tuple(past)
         """The parts before, each with where it ends for this one."""
         self.fired: dict[int, list[int]] = {}
@@ -43,7 +53,7 @@ class Part:
         self.wave_ends, self.wave_sizes = array("q"), array("q")
         """The numbers of the events that end a wave, and how many nodes fired in each of these waves."""
         self.traps: list[int] = []
-        self.in_wave = in_wave
+        self.in_wave = self.began_in_wave = in_wave
         """How many have fired in the wave that goes on."""
 
     def see(self, graph: Graph, event: Event) -> None:
@@ -82,6 +92,8 @@ class Part:
 
     def _is_new(self, tag: Tag) -> bool:
         """Whether it opened in no part before."""
+        if self.before is not None and tag in self.before.records:
+            return False
         found = ((part.activations.get(tag), end) for part, end in self.past)
         return not any(each is not None and each.opened is not None and each.opened <= end for each, end in found)
 
@@ -91,8 +103,11 @@ class Part:
 
 
 def _first(history: History) -> Part:
-    """What is known before the first event: the arguments."""
-    made, visible = Part(Gates(history.graph)), history.graph.arguments[history.graph.hidden :]
+    """What is known before the first event: the arguments; where the fast machine has been there, what it left."""
+    state, meter, _ = history.first
+    in_wave = state.firings - meter.firings_before if state.clocked else 0
+    made = Part(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
+    visible = history.graph.arguments[history.graph.hidden :]
     pairs = zip(visible, history.arguments, strict=False)
     made.activations[ROOT] = Activation(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
     return made
@@ -109,7 +124,7 @@ class Known:
         """What is known of a branch of this run: up to where it begins, the same."""
         since = history.branched_at
         past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start < (since or 1))
-        return Known(history, Part(self.gates, since, past, self._fired_in_wave(since)))
+        return Known(history, Part(self.gates, since, past, self._fired_in_wave(since), self._last.before))
 
     def catch_up(self, history: History) -> None:
         """Look at the events that are new. Where it is interrupted, it goes on from there the next time."""
@@ -166,25 +181,35 @@ class Known:
         """How many have fired by then in the wave that goes on there."""
         ends = self.wave_ends
         over = bisect_left(ends, position)
-        began = ends[over - 1] + 1 if over else 0
+        first, _ = next(self._last.parts())
+        began = ends[over - 1] + 1 if over else first.start
         nodes = {node for part, _ in self._last.parts() for node in part.fired}
-        return sum(bisect_left(each, position) - bisect_left(each, began) for each in map(self.fired, nodes))
+        fired = sum(bisect_left(each, position) - bisect_left(each, began) for each in map(self.fired, nodes))
+        return fired if over else fired + first.began_in_wave
 
     def activation(self, tag: Tag) -> Activation:
         """What is known of an activation."""
-        found = []
+        found = [before] if (before := self._before(tag)) is not None else []
         for part, end in self._last.parts():
             if (each := part.activations.get(tag)) is not None:
                 found.append(each if part is self._last else each.until(end))
         return merged(found or [Activation(tag)])
 
+    def _before(self, tag: Tag) -> Activation | None:
+        """What is known of an activation that was open where what is known begins."""
+        state = self._last.before
+        record = None if state is None else state.records.get(tag)
+        if state is None or record is None:
+            return None
+        return Activation(tag, None, below=[(state.steps, below) for below in record.children.values()])
+
     def matching(self, history: History, focus: Focus) -> Numbers:
         """The numbers of the known events that a focus lists."""
         if not focus.events and focus.only is None:
-            return range(len(history))
+            return range(history.base, len(history))
         key, found, looked = self._matching
         if key != (focus.events, focus.only):
-            key, found, looked = (focus.events, focus.only), [], 0
+            key, found, looked = (focus.events, focus.only), [], history.base
         del found[bisect_left(found, looked) :]  # what was found when somebody interrupted
         for begin in range(looked, len(history), LONG):
             end = min(begin + LONG, len(history))

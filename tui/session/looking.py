@@ -117,7 +117,7 @@ def inspect(session: Session, words: Words) -> Said:
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
         f"  under {tag}: {_held(session, number, held, has_fired)}",
-        f"  {counted(len(numbers), 'firing')}",
+        f"  {counted(history.state.counts[number], 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
     ]
     data = {
@@ -125,7 +125,7 @@ def inspect(session: Session, words: Words) -> Said:
         "op": node.op,
         "tag": str(tag),
         "held": {str(port): shown(graph, value) for port, value in held.items()},
-        "firings": len(numbers),
+        "firings": history.state.counts[number],
         "fired_here": has_fired,
     }
     return Said(lines, data)

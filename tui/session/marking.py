@@ -53,7 +53,7 @@ def search(session: Session, words: Words) -> Said:
     history = session.history
     condition = compile_condition(words.text, history.graph)
     found, more = list[int](), 0
-    for state, event in history.events(0, len(history)):
+    for state, event in history.events(history.base, len(history)):
         if condition.holds(state, event):
             if len(found) < FOUND:
                 found.append(state.steps - 1)
@@ -62,4 +62,5 @@ def search(session: Session, words: Words) -> Said:
     lines = [event_said(history.graph, number, history[number]) for number in found]
     lines += [f"and {more:,} more"] if more else []
     rows = [event_data(history.graph, number, history[number]) for number in found]
-    return Said(lines or [f"none of the {counted(len(history), 'event')} known"], {"events": rows, "more": more})
+    known = counted(len(history) - history.base, "event")
+    return Said(lines or [f"none of the {known} known"], {"events": rows, "more": more})

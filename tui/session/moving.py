@@ -13,15 +13,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
-from ...core.errors import Exhausted, Usage, counted
+from ...core.errors import Usage
 from ...interp.event import Event
 from ...interp.questions.ask import tag_of
 from ...interp.travel.history import History
-from ...interp.travel.walk import Wanted
 from .command import Group
+from .far import look_back, on_to, to_end, to_event, to_hit, towards
 from .known import Known
 from .reply import Said
-from .said import place_data, place_said, why_stopped
+from .said import place_data, place_said
 from .session import MOVING, Session
 from .watching import watched
 from .words import Words, number
@@ -52,25 +52,15 @@ def ahead(history: History, kind: Kind, places: Sequence[int] | None = None) -> 
     return on_to(history, lambda state, event: kind(event))
 
 
-def on_to(history: History, wanted: Wanted) -> bool:
-    """On to the next event that is wanted, which is there, or to the end; raises KeyboardInterrupt, where one has come
-    to, if somebody pressed Ctrl-C."""
-    event = history.forward_to(wanted)
-    stopped = history.stopped
-    if event is None and isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
-        raise KeyboardInterrupt
-    return event is not None
-
-
 def behind(history: History, kind: Kind, places: Sequence[int] | None = None) -> bool:
-    """To the last stop before, which is there, or to the beginning."""
+    """To the last stop before, which is there, or to where what is known begins."""
     before: int | None
     if places is None:
         before = next((at for at, event in islice(history.behind(), 1, None) if kind(event)), None)
     else:
         count = bisect_left(places, history.position - 1)
         before = places[count - 1] if count else None
-    history.jump(0 if before is None else before + 1)
+    history.jump(history.base if before is None else before + 1)
     return before is not None
 
 
@@ -83,6 +73,8 @@ def stand(session: Session) -> Said:
 
 def go(session: Session, way: Way, kind: Kind, times: int = 1, places: Places | None = None) -> Said:
     """Some stops on, or back. Where their places are known, the events between are not looked at."""
+    if way is behind:
+        look_back(session)
     known = session.run.known
     if places is not None:
         known.catch_up(session.history)
@@ -182,29 +174,14 @@ def goto(session: Session, words: Words) -> Said:
     words.done()
     match where:
         case "start":
-            session.history.jump(0)
+            towards(session, 0)
         case "end":
-            to_end(session.history)
+            to_end(session)
         case _ if where.startswith("@"):
             _to_bookmark(session, where[1:])
         case _:
-            _to_event(session.history, number(where, 0, words.usage))
+            to_event(session, number(where, 0, words.usage))
     return stand(session)
-
-
-def to_end(history: History) -> None:
-    """To the end of the run, which goes on until it is over."""
-    history.jump(len(history))
-    on_to(history, lambda state, event: False)
-
-
-def _to_event(history: History, position: int) -> None:
-    history.jump(min(position, len(history)))
-    if position > len(history):
-        on_to(history, lambda state, event: state.steps >= position)
-    if history.position < position:
-        got = why_stopped(history) or f"the run is over after {counted(history.position, 'event')}"
-        raise Usage(f"event {position:,} is never reached", got=got)
 
 
 def _to_bookmark(session: Session, name: str) -> None:
@@ -213,20 +190,20 @@ def _to_bookmark(session: Session, name: str) -> None:
         known = ", ".join(f"@{mark.name}" for mark in session.situation.bookmarks)
         raise Usage(f"there is no bookmark {name!r}", required=known or None, hint="`bookmark NAME` makes one")
     session.change(current=session.named(found.run).name)
-    session.history.jump(found.position)
+    session.run.reach(found.position)
 
 
 @moving.row("run", key="$", help="on to the end of the run", reverse="start")
 def run(session: Session, words: Words) -> Said:
     words.done()
-    to_end(session.history)
+    to_end(session)
     return stand(session)
 
 
 @moving.row("start", key="^", help="back to the beginning", reverse="run")
 def start(session: Session, words: Words) -> Said:
     words.done()
-    session.history.jump(0)
+    towards(session, 0)
     return stand(session)
 
 
@@ -235,10 +212,9 @@ def start(session: Session, words: Words) -> Said:
 )
 def go_on(session: Session, words: Words) -> Said:
     words.done()
-    stops = session.run.stops.of(session.situation.points)
-    stops.lines.clear()
-    on_to(session.history, stops)
-    said, logged = stand(session), [line.text for line in stops.lines]
+    to_hit(session)
+    said, stops = stand(session), session.run.stops.of(session.situation.points)
+    logged = [line.text for line in stops.lines]
     hits = _hit(session)
     return replace(said, text=[*logged, *said.text, *hits], data={**said.data, "logged": logged, "hits": hits})
 
@@ -246,6 +222,7 @@ def go_on(session: Session, words: Words) -> Said:
 @moving.row("reverse", key="C", help="back to the last hit of a breakpoint", reverse="continue")
 def reverse(session: Session, words: Words) -> Said:
     words.done()
+    look_back(session)
     stops, history = session.run.stops.of(session.situation.points), session.history
     if history.back() is not None and history.back_to(stops) is not None:
         history.forward()
@@ -256,7 +233,7 @@ def reverse(session: Session, words: Words) -> Said:
 def _hit(session: Session) -> list[str]:
     """The breakpoints that stop where one is."""
     history, points = session.history, session.situation.points
-    if not history.position:
+    if history.last is None:
         return []
-    seen = session.run.stops.of(points).see(history.state, history[history.position - 1])
+    seen = session.run.stops.of(points).see(history.state, history.last)
     return [f"  breakpoint {point}" for point in points if point.number in seen.stops]

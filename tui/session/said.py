@@ -55,7 +55,7 @@ def token_data(graph: Graph, token: Token) -> dict[str, Any]:
 
 def last_event(history: History) -> Event | None:
     """The event that led to where a history stands."""
-    return history[history.position - 1] if history.position else None
+    return history.last
 
 
 def place_said(name: str, history: History) -> list[str]:
@@ -63,6 +63,8 @@ def place_said(name: str, history: History) -> list[str]:
     known = f" of {len(history):,} known" if len(history) > history.position else ""
     head = f"{name}: after {counted(history.position, 'event')}{known}, {counted(history.state.firings, 'firing')}"
     event = last_event(history)
+    if event is None and history.base:
+        return [f"{head}; what is known begins here"]
     if event is None:
         return [f"{name}: at the beginning, {counted(len(history.state.flight), 'token')} in flight{_over(history)}"]
     return [f"{head}{_over(history)}", f"  {event_said(history.graph, history.position - 1, event)}"]
@@ -75,6 +77,7 @@ def place_data(name: str, history: History) -> dict[str, Any]:
         "run": name,
         "position": history.position,
         "known": len(history),
+        "base": history.base,
         "firings": history.state.firings,
         "flight": len(history.state.flight),
         "over": is_over(history),

@@ -43,6 +43,8 @@ class Session:
         """Whether somebody wants to leave."""
         self.printed: list[str] = []
         """What the programs printed in the last command."""
+        self._notes: list[str] = []
+        """What is said besides of the last command."""
         self.world = World(self.printed.append)
         self.focus = Focus()
         self._now = Situation()
@@ -54,6 +56,7 @@ class Session:
     def do(self, line: str) -> Reply:
         """Do what a line says. What is wrong with it, or comes to nothing, is a reply too; nothing is raised."""
         self.printed.clear()
+        self._notes.clear()
         before = self.situation
         name, command, is_done = line.strip(), None, True
         try:
@@ -70,7 +73,8 @@ class Session:
         if name not in TIME and self.situation != before:
             self._past.append((line.strip(), before))
             self._future.clear()
-        return Reply(line.strip(), is_done, (*self.printed, *said.text), {**said.data, "printed": list(self.printed)})
+        text = (*self.printed, *said.text, *self._notes)
+        return Reply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed)})
 
     def _read(self, line: str) -> tuple[Command, Words]:
         if len(line) > LONGEST:
@@ -96,10 +100,14 @@ class Session:
         """Change what stands."""
         self._now = replace(self._now, **changed)
 
+    def note(self, line: str) -> None:
+        """Say a line more of the command that is being done."""
+        self._notes.append(line)
+
     def _return(self, situation: Situation) -> None:
         for run, position in zip(situation.runs, situation.positions, strict=True):
             if run.history.position != position:
-                run.history.jump(position)
+                run.reach(position)
         self._now = situation
 
     def undo(self) -> str:
@@ -183,7 +191,7 @@ class Session:
     def tag(self) -> Tag:
         """The activation where one stands: that of the last event, or the innermost around it that is still open."""
         history = self.history
-        tag: Tag | None = history[history.position - 1].token.tag if history.position else ROOT
+        tag: Tag | None = history.last.token.tag if history.last is not None else ROOT
         while tag is not None and tag not in history.state.records:
             tag = tag.parent
         return tag or ROOT
@@ -204,6 +212,6 @@ class Session:
         """The node where one stands: to which the last token came; at the beginning, to which the first will; None
         where nothing ever happens."""
         history = self.history
-        if history.position:
-            return history[history.position - 1].token.node
+        if history.last is not None:
+            return history.last.token.node
         return history.state.flight[0].node if history.state.flight else None

@@ -1,0 +1,211 @@
+"""Going far in a session, as a person does: what is said, what is known, and what goes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from far_laws import near
+from onscreen import Screen, shown
+from pytest import MonkeyPatch
+from tagloom.core.errors import Usage
+from tagloom.interp.travel.history import History
+from tagloom.tui.begin import Options, Start
+from tagloom.tui.panes.timeline import timeline
+from tagloom.tui.session import far
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.session import Session
+
+FIB = str(Path(__file__).resolve().parents[2] / "papers_examples/recursion/fib.py")
+
+
+def begun(number: str, target: str = FIB, **options: Any) -> Session:
+    session = new_session(Options(**options))
+    session.load(Start(target, (number,), session.options))
+    return session
+
+
+def said(session: Session, line: str) -> str:
+    reply = session.do(line)
+    assert reply.ok, reply.text
+    return "\n".join(reply.text)
+
+
+def test_a_place_far_ahead() -> None:
+    """One stands there, the events before it are known, and no others; steps lead on and back as ever; what was before
+    is come back to by undo, by a number, and by the reverse of a motion."""
+    session = begun("22", schedule="lifo")
+    assert "the fast machine was there first: known is what follows event 380,000" in said(session, "goto 400000")
+    history = session.history
+    assert (history.base, history.position, history.state.steps) == (380_000, 400_000, 400_000)
+    first = history.state.snapshot()
+    assert "400,001 events" in said(session, "event") and "400,000 events" in said(session, "event-back")
+    assert "known from 380,000 on" in timeline(session, 80, 2).said
+    assert "381,000" in said(session, "goto 381000") and session.history is history
+    said(session, "event-back")
+    assert history.base == 360_000 and "380,999" in said(session, "where")
+    said(session, "goto 300000")
+    assert history.base == 280_000 and session.history is history and len(history) == 400_001
+    said(session, "start")
+    assert session.history.base == 0 and len(session.history) == 0
+    for _ in range(4):
+        said(session, "undo")
+    assert session.history.position == 400_000 and session.history.state.snapshot() == first
+
+
+def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
+    """`run` goes to the end, with the outcome and the measures of the run; `continue` to the first hit, or says why
+    every event was stepped."""
+    near(monkeypatch)
+    session, ordinary = begun("7"), begun("7", whole=True)
+    for each in (session, ordinary):
+        assert "it is over" in said(each, "run")
+    assert session.history.base > 0 == ordinary.history.base
+    assert session.do("stats").data == ordinary.do("stats").data
+    assert session.do("outcome").text == ordinary.do("outcome").text
+    assert "the events of this run are not all known" in session.do("compare --schedule lifo").text[0]
+    session = begun("7")
+    said(session, "break trap")
+    assert "it is over" in said(session, "continue") and session.history.base > 0
+    session = begun("7")
+    said(session, "break value == -1")
+    assert "every event was stepped: breakpoint 1 looks at more than which node fires" in said(session, "continue")
+    assert session.history.base == 0
+
+
+def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:
+    """The hit that the fast machine stops at is the one that stepping finds."""
+    near(monkeypatch)
+    places = []
+    for whole in (False, True):
+        session = begun("7", schedule="lifo", whole=whole)
+        said(session, "break op == 'add' and fired and function == 'fib'")
+        reply = session.do("continue")
+        places.append((session.history.position, session.history.last, reply.data["hits"]))
+    assert places[0] == places[1] and places[0][0] > 40
+
+
+def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
+    """A `why` ends where what is known begins; what cannot be answered, says so; what is counted, is counted by the
+    run."""
+    near(monkeypatch)
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250")
+    assert session.history.base == 242
+    assert "sent before event 242" in said(session, "why cond")
+    assert said(session, "inspect add").splitlines()[2].split()[0] == str(
+        session.history.state.counts[session.find("add")]
+    )
+    for line in ("export it.jsonl", "schedule it.json", "picture it.svg tags", "why subtract main"):
+        reply = session.do(line)
+        assert not reply.ok and "known" in reply.text[0], reply.text
+    assert session.do("why-not add main").ok
+
+
+def test_who_cannot_go_far(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """Effects, choices and forks are stepped; the reply says why."""
+    near(monkeypatch)
+    file = tmp_path / "loud.py"
+    file.write_text(
+        "import tagloom as tl\n\n@tl.function\ndef loud(n: tl.int64) -> tl.int64:\n    tl.print(n)\n"
+        "    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]\n"
+    )
+    loud = begun("50", str(file))
+    assert "every event was stepped: the program has effects" in said(loud, "goto 200")
+    assert loud.history.base == 0
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250")
+    said(session, "fork other")
+    assert "every event was stepped: it is a fork" in said(session, "run")
+    said(session, "goto 245")
+    reply = session.do("goto 20")
+    assert not reply.ok and "far before what is known of other" in reply.text[0]
+    said(session, "switch fib")
+    said(session, "goto 20")
+    said(session, "fork")
+    assert session.run.parent == "fib"
+
+
+def test_a_test_of_a_moment_far_ahead(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """It goes there as the session did."""
+    session = begun("22", schedule="lifo")
+    said(session, "goto 400000")
+    said(session, f"pytest {tmp_path / 'test_it.py'}")
+    text = (tmp_path / "test_it.py").read_text()
+    assert "run = run.far(400000)" in text
+    known: dict[str, Callable[[], None]] = {}
+    exec(compile(text, str(tmp_path / "test_it.py"), "exec"), {"__file__": str(tmp_path / "test_it.py")}, known)
+
+
+def test_the_command_line(tagloom: Any) -> None:
+    """`--at` begins far ahead, `--whole` knows every event; what is never reached is an error."""
+    ran = tagloom("debug", FIB, "20", "--at", "230000", "--headless", "--json", "--commands", "where.txt")
+    assert ran.code == 2
+    Path("where.txt").write_text("where\n")
+    for words, base in (((), 210_000), (("--whole",), 0)):
+        ran = tagloom("debug", FIB, "20", "--at", "230000", *words, "--headless", "--json", "--commands", "where.txt")
+        data = json.loads(ran.out)["data"]
+        assert (data["position"], data["base"]) == (230_000, base)
+    ran = tagloom("debug", FIB, "3", "--at", "230000", "--headless")
+    assert ran.code == 2 and "event 230,000 is never reached" in ran.err
+
+
+def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> None:
+    """It stands where it has come to, which is then where what is known begins, and goes on from there, and back."""
+    session = begun("27", schedule="lifo")
+    go_ahead = History._go_ahead
+
+    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
+        go_ahead(self, run, 1_000_000, stops)
+        return far_interrupt(self)
+
+    monkeypatch.setattr(History, "_go_ahead", pressed)
+    reply = session.do("goto 3000000")
+    monkeypatch.undo()
+    assert not reply.ok and "interrupted: it stands after 1,000,000 events" in reply.text[0]
+    assert session.history.base == session.history.position == 1_000_000
+    assert "what is known begins here" in said(session, "where")
+    assert "1,000,001 events" in said(session, "event")
+    said(session, "event-back 2")
+    assert session.history.position == 999_999
+    said(session, "undo"), said(session, "undo"), said(session, "undo")
+    assert session.history.position == 0
+
+
+def far_interrupt(history: History) -> Any:
+    from tagloom.interp.reference import rung
+
+    return rung("interrupt", history.limits)
+
+
+def test_python_goes_far_too() -> None:
+    """Histories do it without a session, and say what cannot be done."""
+    history = begun("20").history
+    late = history.far(100_000)
+    assert (late.base, late.position, history.base, len(history)) == (80_000, 80_000, 0, 0)
+    with pytest.raises(Usage, match="event 5 is before what is known"):
+        late.jump(5)
+    with pytest.raises(Usage, match="not all known"):
+        late.script()
+    branch = late.branch()
+    with pytest.raises(Usage, match="the fast machine cannot go ahead"):
+        branch.far(100_000)
+    late.reveal(79_990)
+    assert late.base == 79_990 and late.jump(79_995).steps == 79_995
+
+
+def test_on_screen() -> None:
+    """The status says where one is, and the border of the timeline where what is known begins."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 400000")
+        assert "400,000/400,000 events" in screen.line("status")
+        assert "known from 380,000 on" in str(screen.app.panes()["timeline"].border_subtitle or "") + screen.whole()
+        await screen.do("event-back 3")
+        assert "399,997/400,000" in screen.line("status")
+
+    shown(script, FIB, "22", schedule="lifo")
+    assert far.FAR == 200_000
