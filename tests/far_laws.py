@@ -13,6 +13,7 @@ from tagloom.core.errors import Usage
 from tagloom.core.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
+from tagloom.interp.questions.causes import Elsewhere
 from tagloom.interp.questions.origin import Firing
 from tagloom.interp.record import record
 from tagloom.interp.reference import Limits
@@ -128,7 +129,13 @@ def _why_not(history: History, node: str, tag: Tag, base: int) -> Any:
     answer = history.ask.why_not(node, tag)
     if answer.verdict == "fired":
         return None if answer.firing is not None and answer.firing.number < base else str(answer)
-    return answer.verdict, answer.activation, sorted((root.port, type(root.reason).__name__) for root in answer.roots)
+    return answer.verdict, answer.activation, sorted(_reason(root.reason, base) for root in answer.roots)
+
+
+def _reason(reason: Any, base: int) -> str:
+    if isinstance(reason, Elsewhere) and reason.firing.number < base:
+        return "Gone"
+    return type(reason).__name__
 
 
 def _behind(history: History, node: str, tag: Tag, base: int) -> Any:

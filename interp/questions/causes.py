@@ -118,6 +118,16 @@ class Elsewhere(NamedTuple):
         return f"it took the other way at {self.firing}; {held} came from {self.predicate.short}"
 
 
+class Gone(NamedTuple):
+    """The node that should have sent the token fired before the events that are known, and sent on another way."""
+
+    node: int
+    tag: Tag
+
+    def said(self, graph: Graph) -> str:
+        return f"{graph.nodes[self.node]} took the other way before what is known"
+
+
 class Unfed(NamedTuple):
     """Nothing ever sends to this port under this tag; `sources` feed it, under other tags."""
 
@@ -155,7 +165,7 @@ class Unopened(NamedTuple):
 Place: TypeAlias = Unfired | Unopened | Parked | HeldBack
 """What waits in turn, for what comes before it."""
 
-Reason: TypeAlias = InFlight | Trapped | Elsewhere | Unfed | Unfilled | EndOfWave | Place
+Reason: TypeAlias = InFlight | Trapped | Elsewhere | Gone | Unfed | Unfilled | EndOfWave | Place
 
 
 class Missing(NamedTuple):

@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-from .causes import Elsewhere, Held, Missing, Place, Reason, Root, Trapped, Unfed, Unfilled
+from .causes import Elsewhere, Gone, Held, Missing, Place, Reason, Root, Trapped, Unfed, Unfilled
 
 Needs: TypeAlias = tuple[Held | Missing, ...]
 Lives: TypeAlias = Callable[[Reason], bool]
@@ -94,7 +94,7 @@ def _faulty(search: Search, places: Sequence[Place], needs: Sequence[Needs], liv
         for _, reason in _deciding(search, needs[at], False, where, living) if not living[at] else ():
             if isinstance(reason, Place):
                 users[where[reason]].append(at)
-            elif not isinstance(reason, Elsewhere | Unfed if search.takes_any(place) else Elsewhere):
+            elif not isinstance(reason, Elsewhere | Gone | Unfed if search.takes_any(place) else Elsewhere | Gone):
                 found.append(at)
     faulty = set(found)
     while found:
@@ -138,4 +138,6 @@ def _lives(search: Search, reason: Reason, where: dict[Place, int], living: Sequ
 
 def _key(at: int, port: int, reason: Reason) -> object:
     """One firing is one root, however many wait for it."""
+    if isinstance(reason, Gone):
+        return reason
     return reason.firing.number if isinstance(reason, Trapped | Elsewhere) else (at, port)

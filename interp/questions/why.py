@@ -33,6 +33,7 @@ from .causes import (
     Answer,
     Elsewhere,
     EndOfWave,
+    Gone,
     Held,
     HeldBack,
     InFlight,
@@ -300,7 +301,7 @@ class _Search:
         """Whether what feeds this exit sent on another way in this iteration."""
         sources = self.index.sources.get(Edge(node, 0), ())
         return self.index.sender(node, 0, tag) is None and any(
-            isinstance(self.absent(source.node, tag), Elsewhere) for source in sources if source.node >= 0
+            isinstance(self.absent(source.node, tag), Elsewhere | Gone) for source in sources if source.node >= 0
         )
 
     def absent(self, node: int, tag: Tag) -> Reason:
@@ -308,6 +309,8 @@ class _Search:
         number = self.index.fired(node, tag)
         if number is None:
             return Unfired(node, self.index.opened(tag) or tag)
+        if number < 0 and not any(each.token[:3:2] == (node, tag) for each in self.state.traps):
+            return Gone(node, tag)
         firing = self.firing(number)
         if firing.event.trap is not None:
             return Trapped(firing)

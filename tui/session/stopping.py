@@ -108,7 +108,8 @@ def breaks(session: Session, words: Words) -> Said:
     points, run = session.situation.points, session.run
     for point in points:
         hits = run.stops.hits(points, point.number, run.history)
-        said = f"means nothing in {run.name}" if hits is None else counted(hits, "hit")
+        since = f" since event {run.history.base:,}" if run.history.base else ""
+        said = f"means nothing in {run.name}" if hits is None else f"{counted(hits, 'hit')}{since}"
         lines.append(f"  {point}: {said}")
         rows.append({**_data(point), "hits": hits})
     return Said(lines or ["there are no breakpoints"], {"breakpoints": rows})

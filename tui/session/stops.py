@@ -54,12 +54,12 @@ class Stops:
             return None
 
     def hits(self, points: tuple[Point, ...], number: int, history: History) -> int | None:
-        """How often one has been hit up to where the run stands; None where it means nothing for its graph. What it
-        has not seen yet it looks at now."""
+        """How often one has been hit up to where the run stands, in events that are known; None where it means nothing
+        for its graph. What it has not seen yet it looks at now."""
         stops = self.of(points)
         if all(number != other for other, _ in stops):
             return None
-        start = stops.looked_at(number)
+        start = max(stops.looked_at(number), history.base)
         if start < history.position:
             for state, event in history.events(start, history.position):
                 stops.catch_up(state, event)

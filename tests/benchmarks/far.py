@@ -1,0 +1,72 @@
+"""How far one may go: `python tests/benchmarks/far.py`, from `goto` to what the session answers, without a screen.
+
+Each row is a process of its own: the memory that it has at the end is that of one place, and of what was known before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tagloom.interp.alarm import resident
+from tagloom.interp.fast.load import machine
+from tagloom.tui.begin import Options, Start
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+FIB = "papers_examples/recursion/fib.py"
+ROWS = (
+    (FIB, "28", "lifo", 5_900_000),
+    (FIB, "28", "fifo", 5_900_000),
+    (FIB, "28", "waves", 5_900_000),
+    (FIB, "33", "lifo", 100_000_000),
+)
+"""A program, its argument, the schedule, and the event to go to."""
+STEPS = 20
+
+
+def took(session: Session, line: str) -> float:
+    """The milliseconds of the processor that a command takes, which is what one waits where nobody else is at work."""
+    begun = time.process_time()
+    reply = session.do(line)
+    assert reply.ok, reply.text
+    return (time.process_time() - begun) * 1e3
+
+
+def measured(target: str, argument: str, schedule: str, place: int) -> str:
+    """A row of the table."""
+    session = new_session(Options(schedule=schedule))
+    session.load(Start(str(ROOT / target), (argument,), session.options))
+    machine()  # which may have to be compiled
+    before = resident()
+    there = took(session, f"goto {place}")
+    memory = (resident() - before) / 1e6
+    steps = max(took(session, "step") for _ in range(STEPS))
+    back = max(took(session, "back") for _ in range(STEPS))
+    opened = len(session.history.state.records)
+    session.do(f"goto {session.history.base + 100}")
+    further = took(session, "event-back")
+    name = f"{Path(target).stem}({argument})"
+    return (
+        f"| {name}, `{schedule}` | {place:,} | {opened:,} | {there / 1e3:.1f} s | {steps:.1f} ms | {back:.1f} ms |"
+        f" {further / 1e3:.1f} s | {memory:,.0f} MB |"
+    )
+
+
+def main() -> None:
+    print("| run | event | open activations | `goto` | worst `step` | worst `back` | back before the base | memory |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in ROWS:
+        command = [sys.executable, __file__, *map(str, row)]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        target, argument, schedule, place = sys.argv[1:]
+        print(measured(target, argument, schedule, int(place)))
+    else:
+        main()
