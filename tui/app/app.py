@@ -328,7 +328,8 @@ class Debugger(App[int]):
         if self.session.situation.current is not None:
             history = self.session.history
             reached = history.reached
-            at = f", at {reached:,} of {max(reached, len(history)):,} events"
+            known = f" of {len(history):,}" if reached <= len(history) else ""
+            at = f", at {reached:,}{known} events"
         said = f" … {self._doing}: {seconds:.0f} s{at}; Esc stops it"
         self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
 

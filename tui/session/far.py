@@ -124,7 +124,7 @@ def _ahead(session: Session, position: int | None = None, stops: Stops | None = 
     if made is not run.history:
         run.know(made)
         if made.base:
-            session.note(f"  the fast machine was there first: known is what follows event {made.base:,}")
+            session.note(f"  the fast machine went ahead: known are the events from {made.base:,} on")
     _check_interrupt(made)
     return made.stopped is None
 
