@@ -113,6 +113,7 @@ from .core.frontend.functions import (
 from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
 from .core.frontend.operators import Operators as _Operators
+from .core.frontend.rows import Rows
 from .core.frontend.standard import linalg
 from .core.frontend.standard.clipping import clip_by_global_norm, clip_by_norm
 from .core.frontend.standard.creation import (
@@ -233,7 +234,6 @@ from .interp.function import Function, function
 from .interp.gradient import grad, jvp, value_and_grad, vjp
 from .interp.learning import optimizers
 from .interp.learning.embedding import Embedding
-from .interp.learning.rows import Rows
 from .interp.learning.sampling import Candidates, log_uniform_candidates, sampled_softmax
 from .interp.metrics import read_metrics
 from .interp.outcome import Outcome

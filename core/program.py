@@ -42,6 +42,9 @@ PULLED = "of"
 AGAIN = "again"
 """An attribute of pullbacks under trace: their call stands there for nothing else, and computes something again."""
 
+BY_ROWS = "by_rows"
+"""An attribute of pullbacks under trace: which parameters have an adjoint by rows, which is two values."""
+
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 

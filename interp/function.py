@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import RLock
@@ -50,8 +50,8 @@ class Function(Drawn):
     `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
-    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any], Sequence[Any]]]
-    """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results."""
+    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any, Collection[int]], Sequence[Any]]]
+    """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results; some by rows."""
 
     def __init__(
         self,

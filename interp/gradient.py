@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import CodeType
@@ -13,12 +13,12 @@ from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
 from ..core.frontend.calling import call
-from ..core.frontend.gradients import by_argument, is_float, traced_gradient, traced_pullback, traced_vjp
+from ..core.frontend.gradients import Place, by_argument, is_float, traced_gradient, traced_pullback, traced_vjp
 from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import Form, flatten, leaves_as, opened, unflatten
+from ..core.frontend.structure import Form, Structure, flatten, leaves_as, opened, unflatten
 from ..core.frontend.symbol import Symbol
 from ..core.frontend.tracing import NoTypeYet, current
 from ..core.frontend.variable import Variable
@@ -48,12 +48,15 @@ def _code(code: CodeType, file: str, name: str) -> CodeType:
     return code.replace(co_name=name, co_filename=file)
 
 
-def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
+def grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()) -> Function:
     """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a variable; a
     tuple, by several, and a dict of variables gives a dict. The gradient nests as the argument does.
 
     What it makes is a program as every other is: it is called, run on any engine, drawn, debugged, and differentiated
     again. Arguments by which it differentiates are floats, of any shape.
+
+    Those of `argnums` that `rows` names, too, are tables of which the function takes rows alone; the gradient by one is
+    `tl.Rows`, as many as it takes. Raises Invalid (D6) where it uses one otherwise.
 
     >>> import tagloom as tl
     >>> @tl.function
@@ -64,12 +67,12 @@ def grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
     """
 
     def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
-        return by.nested(traced_gradient(_region(), source, arguments, by.leaves)[1])
+        return by.nested(traced_gradient(_region(), source, arguments, by.leaves, by.rows)[1])
 
-    return _derived("grad", function, argnums, traced)
+    return _derived("grad", function, argnums, rows, traced)
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Places = 0) -> Function:
+def value_and_grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()) -> Function:
     """As `grad`, with the value before: the function that gives both.
 
     >>> import tagloom as tl
@@ -78,10 +81,10 @@ def value_and_grad(function: Callable[..., Any], argnums: Places = 0) -> Functio
     """
 
     def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
-        value, gradients = traced_gradient(_region(), source, arguments, by.leaves)
+        value, gradients = traced_gradient(_region(), source, arguments, by.leaves, by.rows)
         return value, by.nested(gradients)
 
-    return _derived("value_and_grad", function, argnums, traced)
+    return _derived("value_and_grad", function, argnums, rows, traced)
 
 
 def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -124,7 +127,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         value = unflatten(called.structure, map(Symbol, called.values))
         given = (*primals, _zeros(value))
         _, _, pullback = traced_pullback(region, back.source, given, called.captured)
-        return value, by_argument(back.source, given, *pullback(moved, ()))[-1]
+        return value, by_argument(back.source, given, *pullback(moved, (), ()))[-1]
     _check_again(inner, primals)
     held, settled = inner.trace(*primals).held(), inner.settled(primals)
     value = inner(*primals)
@@ -176,12 +179,19 @@ def _pulled_back(
     return by_argument(function.source, arguments, pulled[:count], dict(zip(held, pulled[count:], strict=True)))
 
 
-def pulled_back(function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any) -> list[Any]:
+def pulled_back(
+    function: Function,
+    arguments: Sequence[Any],
+    held: Mapping[Resource, Any],
+    adjoint: Any,
+    rows: Collection[int] = (),
+) -> list[Any]:
     """The adjoints of the leaves of concrete arguments, and of what was captured, by those of the result and of what
-    was assigned, if there are any; None is that of what is no float."""
-    captured = tuple(held)
-    leaves = iter(_pullback_of(function, captured).called((*arguments, _without_others(adjoint)), held))
+    was assigned, if there are any; None is that of what is no float. `rows` says which of them are `Rows`."""
     types = [type_ for form in function.forms(*arguments) for type_ in form.types]
+    captured = tuple(held)
+    places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
+    leaves = iter(_pullback_of(function, captured, places).called((*arguments, _without_others(adjoint)), held))
     return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held))]
 
 
@@ -191,9 +201,12 @@ def _without_others(adjoint: Any) -> Any:
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
 
-def _pullback_of(function: Function, held: tuple[Resource, ...] | None = None) -> Function:
-    """The function of arguments and an adjoint that gives the adjoints of those that are floats. With `held`, which is
-    all that it captures, the adjoint is that of the results and of what is assigned, and those of `held` follow."""
+def _pullback_of(
+    function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[Place] = frozenset()
+) -> Function:
+    """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
+    places. With `held`, which is all that it captures, the adjoint is that of the results and of what is assigned, and
+    those of `held` follow."""
 
     def python(*given: Any) -> Any:
         _, called, pullback = traced_pullback(_region(), source, given[:-1])
@@ -201,7 +214,7 @@ def _pullback_of(function: Function, held: tuple[Resource, ...] | None = None) -
         known = held is None or (set(held) == set(called.captured) and len(of_assigned) in (0, len(called.assigned)))
         if not known:
             raise NoTypeYet  # it is not known yet what it captures and assigns
-        made, captured = pullback(of_results, of_assigned)
+        made, captured = pullback(of_results, of_assigned, rows)
         beside = [captured[each] for each in held or ()]
         return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
 
@@ -210,7 +223,7 @@ def _pullback_of(function: Function, held: tuple[Resource, ...] | None = None) -
         return Function(named, _with_adjoint(source, source.results if held is None else None))
 
     source = function.source
-    return function.derived_as(("vjp", held), derived)
+    return function.derived_as(("vjp", held, rows), derived)
 
 
 Function.pulled = staticmethod(pulled_back)
@@ -234,18 +247,17 @@ def _region() -> Any:
 
 
 class _By:
-    """By what a gradient is: numbers of arguments and variables, and how they nest."""
+    """By what a gradient is: numbers of arguments and variables, and how they nest; and by which of them it is by
+    rows."""
 
-    def __init__(self, kind: str, argnums: Any, function: Function) -> None:
-        given = tuple(argnums) if isinstance(argnums, list) else argnums
-        self.leaves, self.structure = flatten(given, keep=True)
-        self.leaves = [
-            leaf if isinstance(leaf, Variable) else self._number(kind, leaf, argnums) for leaf in self.leaves
-        ]
-        self.key = (kind, self.structure, *(id(leaf) if isinstance(leaf, Variable) else leaf for leaf in self.leaves))
+    def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
+        self.leaves, self.structure = self._places(kind, "argnums", argnums)
+        self.rows = self._places(kind, "rows", rows)[0]
+        self.key = (kind, self.structure, *map(_identity, self.leaves), "rows", *map(_identity, self.rows))
         count = len(function.source.arguments)
         places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
-        if not self.leaves or not all(0 <= at < count for at in places) or len(set(self.key)) < len(self.key):
+        known = set(map(_identity, self.leaves))
+        if not known or not all(0 <= at < count for at in places) or len(known) < len(self.leaves):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
                 where=here(),
@@ -253,28 +265,45 @@ class _By:
                 got=argnums,
                 hint=f"{function.name} takes {counted(count, 'argument')}; variables are named by themselves",
             )
+        if not known.issuperset(map(_identity, self.rows)):
+            said = f"rows of {kind} names what the gradient is not by"
+            raise Usage(said, where=here(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)")
+
+    def _places(self, kind: str, word: str, given: Any) -> tuple[list[int | Variable], Structure]:
+        leaves, structure = flatten(tuple(given) if isinstance(given, list) else given, keep=True)
+        found = [leaf if isinstance(leaf, Variable) else self._number(kind, word, leaf, given) for leaf in leaves]
+        return found, structure
 
     @staticmethod
-    def _number(kind: str, leaf: Any, argnums: Any) -> int:
+    def _number(kind: str, word: str, leaf: Any, given: Any) -> int:
         try:
             if not isinstance(leaf, bool):
                 return operator.index(leaf)
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"
-        raise Usage(f"argnums of {kind} are no integers", where=here(), required=required, got=argnums)
+        raise Usage(f"{word} of {kind} are no integers", where=here(), required=required, got=given)
 
     def nested(self, gradients: Sequence[Any]) -> Any:
         """What was found for each, nested as they are."""
         return unflatten(self.structure, gradients)
 
 
+def _identity(place: int | Variable) -> Any:
+    """What tells one from another."""
+    return id(place) if isinstance(place, Variable) else (place,)
+
+
 def _derived(
-    kind: str, function: Callable[..., Any], argnums: Places, traced: Callable[[Source, Sequence[Any], _By], Any]
+    kind: str,
+    function: Callable[..., Any],
+    argnums: Places,
+    rows: Places,
+    traced: Callable[[Source, Sequence[Any], _By], Any],
 ) -> Function:
     """The function that is traced by this."""
     inner = _function(function)
-    by = _By(kind, argnums, inner)
+    by = _By(kind, argnums, rows, inner)
 
     def python(*arguments: Any) -> Any:
         return traced(inner.source, arguments, by)

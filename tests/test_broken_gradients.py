@@ -199,7 +199,7 @@ def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> 
 
     def broken(patch: pytest.MonkeyPatch) -> None:
         def record(by: Any, made: Any, pull: Any) -> None:
-            right(by, made, lambda given, wanted: wrong(pull([1.0] * len(given) if ones else given, wanted)))
+            right(by, made, lambda given, *more: wrong(pull([1.0] * len(given) if ones else given, *more)))
 
         right = custom.record
         patch.setattr(custom, "record", record)

@@ -30,6 +30,8 @@ class Area:
     """By the same name, which phase the node begins."""
     members: dict[str, list[Node]] = field(default_factory=dict)
     """By the name of a first phase's node, the nodes of all phases, in their order."""
+    rows: set[str] = field(default_factory=set)
+    """The parameters whose adjoints are by rows."""
 
     def is_active(self, operand: Operand) -> bool:
         return isinstance(operand, str) and operand in self.varied and operand in self.useful

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..act import ACTS
 from ..errors import Invalid
-from ..program import AGAIN, PULLED, Function, Node, Operand, Program, Region, Var
+from ..program import AGAIN, BY_ROWS, PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import literal
-from .activity import Activity, is_float
+from .activity import Activity
 from .reverse import Reverser, Writer
+from .rows import ByRows, dense, no_rows, row_types, spread
 from .ruled import without_rules
 from .threads import unthreaded
 
@@ -68,12 +69,36 @@ def _reached(program: Program, name: str) -> tuple[Function, ...]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """One pullback: of which call, and at which positions something is wanted of parameters, or given of results."""
+    """One pullback, of a call: what it gives, by the positions of parameters, and takes, by those of results."""
 
     call: Node
     node: Node
+    adjoints: Mapping[int, list[Var]]
+    """Two of a parameter by rows."""
+    given: Mapping[int, Operand]
+    rows: frozenset[int]
+    """The parameters whose adjoints are by rows."""
     parameters: tuple[int, ...]
-    results: tuple[int, ...]
+    """Of which something is wanted."""
+
+    @classmethod
+    def of(cls, callee: Function, call: Node, node: Node, used: set[str]) -> _Asked:
+        """`used` are the names of what is wanted at all."""
+        rows, rest = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
+        adjoints = {
+            at: [next(rest) for _ in range(2 if at in rows else 1)]
+            for at, variable in enumerate(callee.body.parameters)
+            if variable.type.dtype.kind == "f"
+        }
+        made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
+        given = dict(zip(made, node.inputs, strict=True))
+        wanted = tuple(at for at, each in adjoints.items() if any(variable.name in used for variable in each))
+        return cls(call, node, adjoints, given, rows, wanted)
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Of which an adjoint is given that is not 0."""
+        return tuple(at for at, value in self.given.items() if not _is_zero(value))
 
 
 def _resolved(program: Program, asking: list[str]) -> Program:
@@ -84,13 +109,11 @@ def _resolved(program: Program, asking: list[str]) -> Program:
         for call, node in _asked(program, program[name].body):
             callee = program[call.attribute("function")]
             _check_again(program, callee.name, node)
-            floats = [at for at, var in enumerate(callee.body.parameters) if is_float(var)]
-            made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
-            wanted = tuple(at for at, var in zip(floats, node.results, strict=True) if var.name in used)
-            given = tuple(at for at, value in zip(made, node.inputs, strict=True) if not _is_zero(value))
-            found[name, call.name] = _Asked(call, node, wanted, given)
-            activity.want(callee.name, wanted, given)
+            asked = found[name, call.name] = _Asked.of(callee, call, node, used)
+            activity.want(callee.name, asked.parameters, asked.results)
     activity.settle()
+    callees = [(asked, asked.call.attribute("function")) for asked in found.values()]
+    spread(activity, [(name, asked.rows & activity.parameters[name]) for asked, name in callees])
     for name in activity.areas:
         for problem in unthreaded(program, program[name]):
             raise problem
@@ -200,20 +223,39 @@ class _Site:
 
     def pullback(self, asked: _Asked) -> list[Node]:
         """The pullback with what is active; the other adjoints are zero."""
-        callee = self.activity.program[asked.call.attribute("function")]
-        taken, given = self.positions(asked.call)
-        floats = [at for at, var in enumerate(callee.body.parameters) if is_float(var)]
-        made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
-        inputs = dict(zip(made, asked.node.inputs, strict=True))
-        results = dict(zip(floats, asked.node.results, strict=True))
-        nodes = []
-        if taken and given:
-            wanted = tuple(results[at] for at in taken)
+        callee, (taken, given) = asked.call.attribute("function"), self.positions(asked.call)
+        taken = taken if given else []
+        parameters, rows = self.activity.program[callee].body.parameters, self.activity.areas[callee].rows
+        wanted, nodes = list[Var](), list[Node]()
+        for at in taken:
+            results = asked.adjoints[at]
+            if parameters[at].name in rows and at not in asked.rows:
+                results = self.pair(parameters[at].type, results[0].name)
+                whole = dense(self.writer, ByRows(*(each.name for each in results)), asked.call.inputs[at])
+                nodes += self.written(asked, at, [whole])
+            wanted += results
+        if taken:
             of = tuple(pair for pair in asked.node.attributes if pair[0] == PULLED)
-            nodes = [replace(asked.node, inputs=tuple(inputs[at] for at in given), results=wanted, attributes=of)]
-        for at in set(asked.parameters) - set(taken if given else ()):
-            nodes.append(_zero(results[at], asked.call.inputs[at], asked.node))
+            operands = tuple(asked.given[at] for at in given)
+            nodes = [replace(asked.node, inputs=operands, results=tuple(wanted), attributes=of), *nodes]
+        for at in set(asked.parameters) - set(taken):
+            if at in asked.rows:
+                nodes += self.written(asked, at, no_rows(self.writer, asked.call.inputs[at]))
+            else:
+                nodes.append(_zero(asked.adjoints[at][0], asked.call.inputs[at], asked.node))
         return nodes
+
+    def pair(self, table: Type, of: str) -> list[Var]:
+        """The adjoint of a table by rows."""
+        made = [Var(self.writer.adjoint(of), type_) for type_ in row_types(table)]
+        self.writer.know(made)
+        return made
+
+    def written(self, asked: _Asked, at: int, values: Sequence[Operand]) -> list[Node]:
+        """What has been written, such that these values are what is asked for."""
+        made, self.writer.nodes = self.writer.nodes, []
+        pairs = zip(values, asked.adjoints[at], strict=True)
+        return [*made, *(Node("identity", (value,), (each,), (), (), asked.node.location) for value, each in pairs)]
 
 
 def _zero(result: Var, like: Operand, node: Node) -> Node:

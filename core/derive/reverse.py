@@ -23,6 +23,7 @@ from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import HandleType, Type
 from ..value import Literal, literal
 from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, is_float, operands_of
+from .rows import ByRows, adjoint_types, dense, joined, no_rows, opened, otherwise, taken_rows
 from .ruled import parts_of
 
 Contributions: TypeAlias = list[tuple[Operand, Operand]]
@@ -127,6 +128,8 @@ class Reversal:
     """Of the regions of conds and loops, by the name of the node."""
     phases: list[Region] = field(default_factory=list)
     adjoints: dict[str, Operand] = field(default_factory=dict)
+    rows: dict[str, ByRows] = field(default_factory=dict)
+    """By the name of a table, its adjoint by rows so far."""
     before: dict[str, str] = field(default_factory=dict)
     """By the name of a call's, cond's or loop's node, that of the node that began its last phase so far."""
     ruled: Function | None = None
@@ -150,6 +153,7 @@ class Reverser:
         returned = [function.returns(phase) for phase in range(len(area.phases))]
         of = Reversal(area, parameters, results, returned, ruled=function if function.rule else None)
         made = self.region(of, Writer(taken))
+        of.left[0] = opened(area, [body.parameters[at] for at in parameters], of.left[0])
         returned += [tuple(of.left[phase]) for phase in reversed(range(len(area.phases)))]
         return replace(function, name=self.split(function.name), body=made, pullbacks=tuple(returned[1:]))
 
@@ -239,7 +243,7 @@ class Reverser:
             self.node(of, node, writer)
         chosen = phase.parameters if number else [phase.parameters[at] for at in of.parameters]
         writer.location = None
-        results = tuple(self.fitting(self.adjoint(of, var.name, writer), var, writer) for var in chosen)
+        results = tuple(each for var in chosen for each in self.adjoints(of, var, writer))
         of.left[number] = list(map(writer.type, results))
         made, writer.nodes = writer.nodes, outer
         return Region(tuple(variables), tuple(made), results)
@@ -259,20 +263,35 @@ class Reverser:
     def contribute(self, of: Reversal, operand: Operand, adjoint: Operand, writer: Writer) -> None:
         """Add to the adjoint of a value, where it has one."""
         if isinstance(operand, str) and of.area.is_active(operand):
+            if operand in of.area.rows:
+                raise otherwise(operand, writer.going[1] or "the result", writer.location)
             known = of.adjoints.get(operand)
             with writer.toward(operand):
                 of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
 
+    def contribute_rows(self, of: Reversal, table: str, adjoint: ByRows, writer: Writer) -> None:
+        """Add to the adjoint of a table by rows."""
+        known = of.rows.get(table)
+        with writer.toward(table):
+            of.rows[table] = adjoint if known is None else joined(writer, known, adjoint)
+
     def adjoint(self, of: Reversal, name: str, writer: Writer) -> Operand:
         """The adjoint of a value, all uses having been met; zero where there are none."""
         return of.adjoints[name] if name in of.adjoints else self.zero(name, writer)
+
+    def adjoints(self, of: Reversal, variable: Var, writer: Writer) -> tuple[Operand, ...]:
+        """The adjoint of a parameter, as it leaves: one value, or by rows two."""
+        if variable.name not in of.area.rows:
+            return (self.fitting(self.adjoint(of, variable.name, writer), variable, writer),)
+        with writer.toward(variable.name):
+            return tuple(of.rows.get(variable.name) or no_rows(writer, variable.name))
 
     def zero(self, name: str, writer: Writer) -> Operand:
         type_ = writer.type(name)
         if isinstance(type_.dtype, HandleType):
             with writer.toward(name):
                 return writer("cell_zeros", name)
-        zero = literal(0.0, Type(type_.dtype))
+        zero = literal(0.0 if is_float(Var(name, type_)) else 0, Type(type_.dtype))
         if type_.is_scalar:
             return zero
         with writer.toward(name):
@@ -309,6 +328,9 @@ class Reverser:
             )
         for at, operand in enumerate(node.inputs):
             if of.area.is_active(operand):
+                if operand in of.area.rows and (taken := taken_rows(writer, node, of.adjoints[node.name])):
+                    self.contribute_rows(of, str(operand), taken, writer)
+                    continue
                 given = of.adjoints[node.name], node.name, *node.inputs
                 made = rule(writer, at, *given, **dict(node.attributes))
                 if made is not None:
@@ -328,24 +350,37 @@ class Reverser:
         taken, given = self.masks(of.area, root, number)
         operands = operands_of(node)
         inputs = tuple(self.adjoint(of, node.results[at].name, writer) for at in given)
-        types = self.made(of, root, number, taken)
+        types, area = self.made(of, root, number, taken), self.below(of, root)
         results = tuple(Var(writer.fresh(BACK, node.name), type_) for type_ in types)
         writer.add(Node("pullback", inputs, results, (), ((PULLED, of.before[root.name]),), node.location))
         of.before[root.name] = results[0].name
-        for at, result in zip(taken, results, strict=True):
-            self.contribute(of, operands[at], result.name, writer)
+        rest = iter(results)
+        for at in taken:
+            if area.phases[number].parameters[at].name in area.rows:
+                self.hand_back(of, operands[at], ByRows(next(rest).name, next(rest).name), writer)
+            else:
+                self.contribute(of, operands[at], next(rest).name, writer)
+
+    def hand_back(self, of: Reversal, operand: Operand, adjoint: ByRows, writer: Writer) -> None:
+        """Add what a call or branch gives by rows to the adjoint of what it was given."""
+        if operand in of.area.rows:
+            self.contribute_rows(of, str(operand), adjoint, writer)
+        elif of.area.is_active(operand):
+            self.contribute(of, operand, dense(writer, adjoint, operand), writer)
+
+    def below(self, of: Reversal, root: Node) -> Area:
+        """What a call, cond or loop runs; of two branches the first."""
+        if root.op == "call":
+            return self.activity.areas[root.attribute("function")]
+        return of.area.inner[root.name][0]
 
     def made(self, of: Reversal, root: Node, number: int, taken: Sequence[int]) -> list[Type]:
         """The types of the adjoints of the operands of a phase."""
         if root.op == "cond":
             one, other = (inner.left[number] for inner in of.inner[root.name])
             return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=True)]
-        if root.op == "call":
-            region = list(self.activity.program[root.attribute("function")].body.phases())[number]
-        else:
-            region = of.area.inner[root.name][0].phases[number]
-        types = [region.parameters[at].type for at in taken]
-        return [adjoint_type(type_) or type_ for type_ in types]
+        area = self.below(of, root)
+        return [type_ for at in taken for type_ in adjoint_types(area, area.phases[number].parameters[at])]
 
 
 def _parameters(region: Region) -> set[str]:

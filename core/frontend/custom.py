@@ -7,7 +7,7 @@ a function whose rule is the pullback (`derive.ruled`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..errors import Invalid, Usage
@@ -112,7 +112,7 @@ def _at_once(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any
     fresh = [Concrete(leaf._tagloom_literal if isinstance(leaf, Concrete) else literal(leaf)) for leaf in results]
     by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, fresh))
 
-    def pull(adjoints: Sequence[Any], wanted: Sequence[int]) -> list[Any]:
+    def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         given = iter(adjoints)
         filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in fresh]
         found = _adjoints(arguments, pullback(unflatten(structure, filled)))

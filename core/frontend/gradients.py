@@ -5,13 +5,14 @@ Owns writing `d... = pullback c a...` behind a call of a plain function, of whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .. import dtypes
+from ..derive.rows import row_types
 from ..errors import Invalid, Usage
 from ..op import Attributes
-from ..program import AGAIN, PULLED
+from ..program import AGAIN, BY_ROWS, PULLED
 from ..types import Type
 from ..value import Literal
 from .annotation import Source
@@ -20,6 +21,7 @@ from .concrete import Concrete
 from .fixed import Fixed
 from .inference import at
 from .resource import Held, Resource
+from .rows import Rows, no_rows
 from .source import here
 from .standard.creation import zeros_like
 from .structure import flatten, leaf_names, leaves_as, opened, unflatten
@@ -29,6 +31,8 @@ from .variable import Variable
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
 """Those of the leaves of the arguments, and those of what a call captured; None is that of what is no float."""
+Place: TypeAlias = int | Resource
+"""What a call takes: the leaf of its arguments with this number, or what it captures."""
 
 
 def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
@@ -38,7 +42,7 @@ def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) ->
     A pullback is taken once, where the call stands. What is pulled back again, or elsewhere, is computed again there.
     """
     value, _, pullback = traced_pullback(region, source, arguments)
-    return value, lambda adjoint: by_argument(source, arguments, *pullback(adjoint, ()))
+    return value, lambda adjoint: by_argument(source, arguments, *pullback(adjoint, (), ()))
 
 
 def by_argument(
@@ -62,22 +66,23 @@ def traced_pullback(
     source: Source,
     arguments: Sequence[Any],
     held: Mapping[Resource, Value | Literal] | None = None,
-) -> tuple[Any, Called, Callable[[Any, Sequence[Any]], Adjoints]]:
+) -> tuple[Any, Called, Callable[[Any, Sequence[Any], Collection[Place]], Adjoints]]:
     """As `traced_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
-    are assigned as well; where there are none, they are 0. A call that is made again is given what resources held."""
+    are assigned as well; where there are none, they are 0. And it takes the places whose adjoints are `Rows`. A call
+    that is made again is given what resources held."""
     called = call(region, source, arguments, held)
     pulled = False
 
-    def pullback(adjoint: Any, assigned: Sequence[Any]) -> Adjoints:
+    def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[Place]) -> Adjoints:
         nonlocal pulled
         present = current()
         if present is None:
             raise Usage("a pullback is used after its function was traced", where=here(), hint="pull back in it")
         if present is not region or pulled:
             again = call(present, source, arguments, called.captured)
-            return _pulled(present, source, arguments, again, adjoint, assigned, ((AGAIN, True),))
+            return _pulled(present, source, arguments, again, adjoint, assigned, rows, ((AGAIN, True),))
         pulled = True
-        return _pulled(region, source, arguments, called, adjoint, assigned)
+        return _pulled(region, source, arguments, called, adjoint, assigned, rows)
 
     return unflatten(called.structure, map(Symbol, called.values)), called, pullback
 
@@ -89,6 +94,7 @@ def _pulled(
     called: Called,
     adjoint: Any,
     assigned: Sequence[Any],
+    rows: Collection[Place],
     marked: Attributes = (),
 ) -> Adjoints:
     zeros = [zeros_like(Symbol(value)) if is_float(value.type) else 0 for value in called.assigned.values()]
@@ -109,20 +115,38 @@ def _pulled(
     ]
     operands = [*(to_operand(leaf) for leaves, _ in taken for leaf in leaves), *called.captured.values()]
     names += [resource.name for resource in called.captured]
-    floats = [(name, operand) for name, operand in zip(names, operands, strict=True) if is_float(operand.type)]
-    if not (inputs and floats):
+    if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
             f"{source.name} has no {'float among its arguments' if inputs else 'float among its results'}",
             rule="D3",
             where=here(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
-    fresh = [region.names.fresh(f"d_{name}") for name, _ in floats]
-    types = [operand.type for _, operand in floats]
-    made = iter(region.node("pullback", inputs, types, fresh, attributes=((PULLED, results[0].name), *marked)))
-    leaves = iter([Symbol(next(made)) if is_float(operand.type) else None for operand in operands])
+    places: list[Place] = [*range(len(operands) - len(called.captured)), *called.captured]
+    by_rows = tuple(at for at, place in enumerate(places) if place in rows)
+    fresh, types = list[str](), list[Type]()
+    for number, (name, operand) in enumerate(zip(names, operands, strict=True)):
+        if number in by_rows:
+            fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
+            types += row_types(_table(name, operand.type))
+        elif is_float(operand.type):
+            fresh.append(region.names.fresh(f"d_{name}"))
+            types.append(operand.type)
+    attributes = ((PULLED, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
+    rest = map(Symbol, region.node("pullback", inputs, types, fresh, attributes=attributes))
+    leaves = iter(
+        Rows(next(rest), next(rest)) if number in by_rows else next(rest) if is_float(operand.type) else None
+        for number, operand in enumerate(operands)
+    )
     flat = [next(leaves) for found, _ in taken for _ in found]
     return flat, dict(zip(called.captured, leaves, strict=True))
+
+
+def _table(name: str, type_: Type) -> Type:
+    """The type of what has rows; raises Invalid (D6) for any other."""
+    if type_.is_scalar or not is_float(type_):
+        raise Invalid(f"{name} has no rows", rule="D6", where=here(), required="floats, with axes", got=type_)
+    return type_
 
 
 def is_float(type_: Type) -> bool:
@@ -130,9 +154,14 @@ def is_float(type_: Type) -> bool:
 
 
 def traced_gradient(
-    region: RegionTrace, source: Source, arguments: Sequence[Any], by: Sequence[int | Variable]
+    region: RegionTrace,
+    source: Source,
+    arguments: Sequence[Any],
+    by: Sequence[int | Variable],
+    rows: Sequence[int | Variable] = (),
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The one float that a call returns, and its gradient by the arguments at these places, or by variables."""
+    """The one float that a call returns, and its gradient by the arguments at these places, or by variables: by those
+    among `rows` as `Rows`."""
     held = {each: region.held(each._resource) for each in by if isinstance(each, Variable)}
     value, _, pullback = traced_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
@@ -150,18 +179,37 @@ def traced_gradient(
             if not is_float(type_):
                 said = f"{name} is no float, and has no gradient"
                 raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=type_)
-    adjoints, captured = pullback(1.0, ())
+    adjoints, captured = pullback(1.0, (), _places(source, arguments, rows))
     pulled = by_argument(source, arguments, adjoints, captured)
+    empty = [each._resource for each in rows if isinstance(each, Variable)]
     return value, tuple(
-        pulled[each] if not isinstance(each, Variable) else _gradient_by(each, captured, held[each]) for each in by
+        pulled[each] if not isinstance(each, Variable) else _gradient_by(each, captured, held[each], empty)
+        for each in by
     )
 
 
-def _gradient_by(variable: Variable, captured: Mapping[Resource, Any], held: Value | Literal) -> Any:
+def _places(source: Source, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[Place]:
+    """What the arguments with these numbers, and these variables, are to a call."""
+    numbers = {each for each in rows if isinstance(each, int)}
+    found: set[Place] = {each._resource for each in rows if isinstance(each, Variable)}
+    count = 0
+    for number, (leaves, structure) in enumerate(source.taken_apart(arguments, Invalid)):
+        if number in numbers:
+            found.update(range(count, count + len(leaves)))
+            fixed = [part.value for part in opened(structure)[1] if part is not None]
+            found.update(value._resource for value in fixed if isinstance(value, Held))
+        count += len(leaves)
+    return found
+
+
+def _gradient_by(
+    variable: Variable, captured: Mapping[Resource, Any], held: Value | Literal, rows: Sequence[Resource]
+) -> Any:
     """The gradient by a variable: 0 where it is not used."""
     if variable._resource in captured:
         return captured[variable._resource]
-    return zeros_like(Symbol(held) if isinstance(held, Value) else Concrete(held))
+    table = Symbol(held) if isinstance(held, Value) else Concrete(held)
+    return no_rows(table) if variable._resource in rows else zeros_like(table)
 
 
 def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:

@@ -6,26 +6,29 @@ refuses to know how a tape goes through its records, which is `tape`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from ..derive.rows import otherwise
 from ..errors import Invalid, Usage
 from ..op import lookup
+from ..ops.gradients.index import by_rows
 from ..types import Type
 from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
 from .resource import Resource
+from .rows import Rows
 from .source import here
 from .structure import flatten, unflatten
 from .tracing import to_operand
 
-Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int]], Sequence[Any]]
+Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
-or of an operand that has none."""
+or of an operand that has none. Those at the places in the last are `Rows`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +92,7 @@ def _pulled_through(
     result: Concrete,
     adjoints: Sequence[Any],
     wanted: Sequence[int],
+    rows: Collection[int],
 ) -> list[Any]:
     """What the rule of an op says, summed to the shape of the operand where the op broadcasts."""
     row, do = lookup(op), AtOnce()
@@ -97,8 +101,13 @@ def _pulled_through(
         raise Invalid(f"{op} cannot be differentiated", rule="D1", where=here(), hint=hint)
     pulled = []
     for at in wanted:
+        if at in rows and (taken := by_rows(do, op, adjoints[0], operands, attributes)):
+            pulled.append(Rows(*taken))
+            continue
         made = row.gradient(do, at, adjoints[0], result, *operands, **attributes)
         is_wider = made is not None and row.scalar is not None and do.type(made).shape != operands[at].shape
+        if at in rows and made is not None:
+            raise otherwise("a source", op, here())
         pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
     return pulled
 
@@ -108,13 +117,13 @@ def record_call(
     given: Sequence[Any],
     result: Any,
     assigned: Sequence[Concrete],
-    pullback: Callable[[Any], Sequence[Any]],
+    pullback: Callable[[Any, Collection[int]], Sequence[Any]],
     *,
     draws: bool = False,
 ) -> None:
     """Tell them of a call of a traced function: one step, whose pullback takes an adjoint nested as the result, and
-    those of what variables were assigned, to those of all that was given to the program. `draws` says that it draws
-    random numbers, which the run of a pullback would draw anew.
+    those of what variables were assigned, to those of all that was given to the program, in some places as `Rows`.
+    `draws` says that it draws random numbers, which the run of a pullback would draw anew.
 
     Raises Usage where what is watched goes into such a draw: the gradient would be wrong.
     """
@@ -126,10 +135,10 @@ def record_call(
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
         raise Usage(said, where=here(), hint=hint)
 
-    def pull(adjoints: Sequence[Any], wanted: Sequence[int]) -> list[Any]:
+    def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         found = iter(adjoints)
         filled = [filled_adjoint(next(found), leaf) if is_float_array(leaf) else 0 for leaf in results]
-        pulled = pullback(unflatten(form, filled))
+        pulled = pullback(unflatten(form, filled), [places[at] for at in rows])
         return [pulled[places[at]] for at in wanted]
 
     record(operands, made, pull)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from ..derive.rows import otherwise
 from ..errors import Invalid, Usage, counted
 from ..types import Type
 from ..value import literal
@@ -14,6 +15,7 @@ from .concrete import Concrete
 from .operators import Operators
 from .recording import RECORDERS, Record, filled_adjoint, is_float_array
 from .resource import Resource, read
+from .rows import Rows, dense, joined, no_rows
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, unflatten
 from .tracing import current, to_operand
@@ -100,13 +102,15 @@ class Tape:
             if isinstance(variable, Variable):
                 self._read.setdefault(variable._resource, leaf)
 
-    def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
+    def gradient(self, target: Any, sources: Any, adjoints: Any = None, *, rows: Any = ()) -> Any:
         """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
 
         `target` may nest, and `adjoints` nest as it does. A source that the target does not depend on has zeros.
+        Sources that `rows` names, too, are tables of which only rows were taken: the adjoint of one is `tl.Rows`.
 
         Raises Usage for a source that the tape does not know, since it was not watched or is another object, and for a
-        target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule.
+        target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule,
+        (D6) where more was taken of a table than rows.
         """
         if current() is not None:
             raise Usage("a tape's gradient is not traced", where=here(), hint="call it outside of the tl.function")
@@ -117,13 +121,28 @@ class Tape:
         given_sources, structure = flatten(sources, keep=True)
         wanted = [self._held(leaf) for leaf in given_sources]
         self._check_known(leaf_names(structure, "source"), wanted)
+        tables = self._tables(rows, wanted)
         records = list(self._records)
         if not self.persistent:
             self._end()
             self.reset()
             self._spent = True
-        found = self._pulled_back(records, results, given, wanted)
-        return unflatten(structure, [filled_adjoint(found.get(self._key(leaf)), leaf) for leaf in wanted])
+        found = self._pulled_back(records, results, given, wanted, tables)
+        return unflatten(structure, [self._filled(found, leaf, tables) for leaf in wanted])
+
+    def _tables(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
+        """What the sources are known by whose adjoints are by rows."""
+        leaves, structure = flatten(rows, keep=True)
+        tables, known = list(map(self._held, leaves)), set(map(self._key, sources))
+        for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
+            if self._key(table) not in known:
+                raise Usage(f"{name} is no source", where=here(), required="some of the sources", got=repr(table)[:80])
+        return set(map(self._key, tables))
+
+    def _filled(self, found: dict[Any, Any], source: Concrete, tables: Collection[Any]) -> Any:
+        """The adjoint of a source, where nothing has contributed to it, too."""
+        key = self._key(source)
+        return no_rows(source) if key in tables and key not in found else filled_adjoint(found.get(key), source)
 
     def _held(self, source: Any) -> Any:
         """What a variable held when it was first read under this tape; any other source as it is."""
@@ -182,7 +201,7 @@ class Tape:
 
     def _add(self, known: Any, more: Any) -> Any:
         """Two contributions to one adjoint."""
-        return Operators.apply("add", known, more)
+        return joined(known, more) if isinstance(known, Rows) else Operators.apply("add", known, more)
 
     def _given(self, target: Any, adjoints: Any) -> tuple[list[Concrete], list[Any]]:
         """The floats that are differentiated, and their adjoints."""
@@ -216,7 +235,12 @@ class Tape:
                 raise Usage(f"the tape does not know {name}", where=here(), got=repr(leaf)[:80], hint=hint)
 
     def _pulled_back(
-        self, records: Sequence[Record], results: Iterable[Concrete], given: Iterable[Any], wanted: Sequence[Concrete]
+        self,
+        records: Sequence[Record],
+        results: Iterable[Concrete],
+        given: Iterable[Any],
+        wanted: Sequence[Concrete],
+        tables: Collection[Any],
     ) -> dict[Any, Any]:
         """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
         sources = {self._key(leaf) for leaf in wanted}
@@ -229,21 +253,29 @@ class Tape:
         def contribute(value: Concrete, adjoint: Any) -> None:
             key = self._key(value)
             if adjoint is not None and key in concerned:
+                if (key in tables) is not isinstance(adjoint, Rows):
+                    raise otherwise("a source", "what was recorded", here())
                 found[key] = self._add(found[key], adjoint) if key in found else adjoint
 
         for result, adjoint in zip(results, given, strict=True):
             contribute(result, adjoint)
         for record in reversed(records):
             take: Callable[..., Any] = found.get if sources.intersection(map(self._key, record.results)) else found.pop
-            adjoints = [take(self._key(result), None) for result in record.results]
+            adjoints = [_whole(take(self._key(result), None), result) for result in record.results]
             places = [at for at, each in enumerate(record.operands) if self._is_to_have(each, concerned)]
             if any(adjoint is not None for adjoint in adjoints) and places:
-                for at, made in zip(places, record.pull(adjoints, places), strict=True):
+                by_rows = [at for at in places if self._key(record.operands[at]) in tables]
+                for at, made in zip(places, record.pull(adjoints, places, by_rows), strict=True):
                     contribute(record.operands[at], made)
         return found
 
     def _is_to_have(self, operand: Concrete, concerned: set[Any]) -> bool:
         return is_float_array(operand) and self._key(operand) in concerned
+
+
+def _whole(adjoint: Any, of: Concrete) -> Any:
+    """An adjoint that goes on: of a table by rows, an array of its shape."""
+    return dense(adjoint, of) if isinstance(adjoint, Rows) else adjoint
 
 
 def fitting_adjoint(adjoint: Any, of: Concrete) -> Any:

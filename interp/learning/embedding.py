@@ -12,21 +12,22 @@ from ...core.frontend.standard.common import elements
 from ...core.frontend.standard.creation import arange, zeros
 from ...core.frontend.standard.indexing import boolean_mask, scatter, take
 from ...core.frontend.variable import Variable, init_scope
-from .rows import Rows
 
 
 class Embedding:
     """A table of vectors, the rows of `values`, in n shards, which are variables: row i is in shard i % n, at i // n.
 
     `table(ids)` parts the ids by shard, gathers from each shard, and stitches the rows together (Abadi and others, OSDI
-    2016, section 4.2). The gradient by the rows is as small as they are; `by_shard` parts it in the same way:
+    2016, section 4.2). `rows=table.shards` has the gradient be of the rows that were looked up:
 
     >>> import tagloom as tl
-    >>> table = Embedding([[1.0], [2.0], [3.0]], shards=2)
-    >>> rows = table([2, 0, 2])
-    >>> rows.shape, [float(each) for each in rows[:, 0]]
-    ((3, 1), [3.0, 1.0, 3.0])
-    >>> tl.optimizers.SGD(rate=1.0).apply(table.by_shard([2, 0, 2], tl.ones_like(rows)), table.shards)
+    >>> table, sgd = Embedding([[1.0], [2.0], [3.0]], shards=2), tl.optimizers.SGD(rate=1.0)
+    >>> [float(each) for each in table([2, 0, 2])[:, 0]]
+    [3.0, 1.0, 3.0]
+    >>> slopes = tl.grad(lambda: tl.sum(table([2, 0, 2])), table.shards, rows=table.shards)()
+    >>> [[int(row) for row in slope.indices] for slope in slopes]
+    [[1, 0, 1], []]
+    >>> sgd.apply(slopes, table.shards)
     >>> [float(each) for each in table([0, 1, 2])[:, 0]]
     [0.0, 2.0, 1.0]
     """
@@ -46,21 +47,16 @@ class Embedding:
         """The vectors of ids, integers of shape (n,): of shape (n, ...). An id that is not there traps."""
         blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
         found = take(blank, multiply(ids, 0), axis=0)
-        for shard, (part, _, places) in zip(self.shards, self._parts(ids), strict=True):
+        for shard, (part, places) in zip(self.shards, self._parts(ids), strict=True):
             found = scatter(found, take(shard, part, axis=0), places)
         return found
 
-    def by_shard(self, ids: Any, gradients: Any) -> tuple[Rows, ...]:
-        """The gradient by the vectors of ids, of shape (n, ...), as those by the rows of each shard: what an optimizer
-        takes together with `shards`."""
-        return tuple(Rows(part, boolean_mask(gradients, mask)) for part, mask, _ in self._parts(ids))
-
-    def _parts(self, ids: Any) -> Iterator[tuple[Any, Any, Any]]:
-        """For each shard its rows, which of the ids they are, and the places of those."""
+    def _parts(self, ids: Any) -> Iterator[tuple[Any, Any]]:
+        """For each shard the rows of it that are asked for, and where they go."""
         count = len(self.shards)
         owners = remainder(ids, count)
         rows = where(less(ids, 0), self.count, floor_divide(ids, count))
         places = arange(elements(ids))
         for shard in range(count):
             mask = equal(owners, shard)
-            yield boolean_mask(rows, mask), mask, boolean_mask(places, mask)
+            yield boolean_mask(rows, mask), boolean_mask(places, mask)

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ...core.errors import Invalid, Usage
+from ...core.frontend.rows import Rows
 from ...core.frontend.source import here
 from ...core.frontend.standard.common import type_of
 from ...core.frontend.variable import Variable, init_scope
 from ...core.types import Type
-from .rows import Rows, gathered, scattered, summed
+from .rows import gathered, scattered, summed
 
 Slots: TypeAlias = Mapping[str, Any]
 """What is kept for a variable from one step to the next, by name."""

@@ -1,22 +1,13 @@
-"""Gradients by some rows of a variable: what a look-up in a table has for one."""
+"""Steps by some rows of a variable: what a look-up in a table has for a gradient is of these alone."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...core.frontend.rows import Rows
 from ...core.frontend.standard.creation import zeros_like
 from ...core.frontend.standard.indexing import scatter, scatter_add, take
 from ...core.frontend.standard.searching import inverse_indices
-
-
-class Rows(NamedTuple):
-    """The gradient by an array of which only some rows matter: `values[k]` is that of row `indices[k]`. That of a row
-    which comes more than once is the sum."""
-
-    indices: Any
-    """Integers from 0, of shape (n,)."""
-    values: Any
-    """Floats, of shape (n, ...)."""
 
 
 def summed(rows: Rows) -> Rows:

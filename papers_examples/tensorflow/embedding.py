@@ -2,8 +2,8 @@
 
 A table of 1,000 vectors lies in three shards, row i in shard i % 3. A look-up parts the ids by shard, gathers from each
 those that it has, and stitches them together in the order of the ids: on machines with a shard each, no shard ever
-moves. The gradient by the rows that were looked up is as small as they are; a step of Adagrad reads and writes these
-rows of the table and of its slots, and no others, and a word that comes twice has the sum of both.
+moves. The gradient is asked for by rows, and is as small as what was looked up; a step of Adagrad reads and writes
+these rows of the table and of its slots, and no others, and a word that comes twice has the sum of both.
 
 The loss pulls the vectors of neighbours in a sentence together.
 
@@ -29,17 +29,17 @@ words = tl.Embedding(first(), shards=3, name="words")
 optimizer = tl.optimizers.Adagrad(rate=0.5)
 
 
-def apart(rows):
-    """How far vectors are from the next ones, squared."""
+def apart(sentence):
+    """How far the vectors of words are from those of the next ones, squared."""
+    rows = words(sentence)
     return tl.sum((rows[1:, :] - rows[:-1, :]) ** 2)
 
 
 @tl.function
 def main(sentence: Ids) -> tl.float64:
     """One step; gives the loss before it."""
-    rows = words(sentence)
-    loss, gradient = tl.value_and_grad(apart)(rows)
-    optimizer.apply(words.by_shard(sentence, gradient), words.shards)
+    loss, gradients = tl.value_and_grad(apart, words.shards, rows=words.shards)(sentence)
+    optimizer.apply(gradients, words.shards)
     return loss
 
 

@@ -5,11 +5,11 @@ An op that only moves elements, whichever it is, moves their numbers alike; `mov
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import dtypes
-from ...op import Gradient
+from ...op import Doing, Gradient
 from ..axes import axis_of
 from .term import Term, adjoints, counted, zero
 
@@ -39,6 +39,24 @@ def _scattered(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
     numbers = counted(taken.size(axis=None)).reshape_like(taken)
     last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
     return last.equal(numbers).where(taken, 0.0).sum_like(values)
+
+
+def by_rows(
+    do: Doing, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
+) -> tuple[Any, Any] | None:
+    """The adjoint of what an op takes rows of, by these: their numbers from 0, in a row, and the adjoint of each. None
+    where it takes something else of its first operand."""
+    if op not in ("take", "gather") or len(operands) != 2:
+        return None
+    x, indices, g = (Term(do, each) for each in (*operands, adjoint))
+    if op == "take" and axis_of(attributes["axis"], x.type) != 0:
+        return None
+    places = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
+    shape = indices.type.shape
+    if shape is None or len(shape) != 1:
+        places = places.reshape(shape=(-1,))
+        g = g.reshape_like(x.take(places, axis=0))
+    return places.less(0).where(places + x.size(axis=0), places).value, g.value
 
 
 RULES: Mapping[str, Gradient] = {

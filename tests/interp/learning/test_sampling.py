@@ -87,7 +87,7 @@ def test_a_sample_is_corrected() -> None:
 
 
 def test_a_table_of_classes() -> None:
-    """Weights may be a table in shards; what is sampled then has a gradient by few of its rows."""
+    """Weights may be a table in shards; what is sampled then has a gradient by few of its rows, and of biases, too."""
     candidates = tl.Candidates(np.array([1, 6]), np.ones(CLASSES))
     table = tl.Embedding(WEIGHTS, shards=2)
     made = tl.sampled_softmax(X, LABELS, table, BIASES, candidates)
@@ -95,6 +95,14 @@ def test_a_table_of_classes() -> None:
     slopes = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, BIASES, candidates), table.shards)()
     moved = {2 * row + k for k, each in enumerate(slopes) for row in np.flatnonzero(np.any(np.asarray(each) != 0, 1))}
     assert moved == {0, 1, 3, 6, 8}
+    rows = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, BIASES, candidates), table.shards, rows=table.shards)()
+    assert [sorted(map(int, each.indices)) for each in rows] == [[0, 3, 4], [0, 1, 1]]
+    for shard, dense, each in zip(table.shards, slopes, rows, strict=True):
+        made = tl.scatter_add(tl.zeros_like(shard), each.values, each.indices)
+        np.testing.assert_allclose(np.asarray(made), np.asarray(dense), rtol=1e-12)
+    biases = tl.Variable(BIASES, name="biases")
+    found = tl.grad(lambda: tl.sampled_softmax(X, LABELS, table, biases, candidates), biases, rows=biases)()
+    assert sorted(map(int, found.indices)) == [0, 1, 3, 3, 6, 8]
 
 
 def test_what_is_refused() -> None:

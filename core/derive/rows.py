@@ -1,0 +1,110 @@
+"""Adjoints by rows: of a table that is only gathered, the numbers of the rows that were taken and an adjoint of each,
+instead of an array of its shape.
+
+Owns which parameters have such adjoints, and how these are added. In a program each is two values. Calls and branches
+hand them back; a loop would have more of them after each trip, and hands back none (D6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import Invalid
+from ..op import Doing
+from ..ops.gradients.index import by_rows
+from ..program import Location, Node, Operand, Var
+from ..types import Type
+from ..value import literal
+from .activity import Activity, Area, adjoint_type, operands_of
+
+
+class ByRows(NamedTuple):
+    """An adjoint: `values[k]` is that of row `indices[k]`, counted from 0. That of a row which comes more than once is
+    the sum."""
+
+    indices: Operand
+    values: Operand
+
+
+def row_types(table: Type) -> tuple[Type, Type]:
+    """The types of the adjoint of a table by rows, of which the run decides how many there are."""
+    rest = None if table.shape is None else (None, *table.shape[1:])
+    return Type(dtypes.int64, (None,)), Type(table.dtype, rest)
+
+
+def adjoint_types(area: Area, variable: Var) -> tuple[Type, ...]:
+    """The types of what leaves as the adjoint of a parameter."""
+    return row_types(variable.type) if variable.name in area.rows else (adjoint_type(variable.type) or variable.type,)
+
+
+def opened(area: Area, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
+    """What a function says that it gives as the adjoints of parameters: by rows, as many as a run may find."""
+    rest = iter(left)
+    return [
+        wide if variable.name in area.rows else found
+        for variable in variables
+        for wide, found in zip(adjoint_types(area, variable), rest, strict=False)
+    ]
+
+
+def taken_rows(do: Doing, node: Node, adjoint: Operand) -> ByRows | None:
+    """The adjoint of what a node takes rows of; None where it takes something else."""
+    found = by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
+    return found and ByRows(*found)
+
+
+def spread(activity: Activity, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
+    """Have parameters of functions, at these positions, adjoints by rows; and so those of functions and branches that
+    they are handed to."""
+    waiting = list(asked)
+    for name, positions in waiting:  # grows while it is walked
+        parameters = activity.program[name].body.parameters
+        waiting += _marked(activity, activity.areas[name], {parameters[at].name for at in positions})
+
+
+def _marked(activity: Activity, area: Area, names: set[str]) -> Iterator[tuple[str, Iterable[int]]]:
+    """Mark parameters of a region; the functions that it hands them to, and in which places."""
+    if names <= area.rows:
+        return
+    area.rows |= names
+    for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond")):
+        places = [at for at, each in enumerate(operands_of(node)) if isinstance(each, str) and each in area.rows]
+        if node.op == "cond":
+            for inner in area.inner[node.name]:
+                yield from _marked(activity, inner, {inner.phases[0].parameters[at].name for at in places})
+        else:
+            callee = node.attribute("function")
+            if callee in activity.areas and activity.program[callee].rule is None:
+                yield callee, activity.parameters[callee].intersection(places)
+
+
+def no_rows(do: Doing, table: Operand) -> ByRows:
+    """The adjoint of a table of which no row is taken."""
+    indices = do("boolean_mask", literal(np.zeros(1, np.int64)), literal(np.zeros(1, np.bool_)))
+    return ByRows(indices, do("take", table, indices, axis=0))
+
+
+def joined(do: Doing, one: ByRows, other: ByRows) -> ByRows:
+    """The sum of two adjoints by rows: the rows of both."""
+    return ByRows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
+
+
+def dense(do: Doing, adjoint: ByRows, table: Operand) -> Operand:
+    """The same adjoint as an array of the shape of the table."""
+    made: Operand = do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
+    return made
+
+
+def otherwise(table: str, what: str, where: Location | None) -> Invalid:
+    """The error where a table that is differentiated by rows is used in another way."""
+    return Invalid(
+        f"{table} is differentiated by rows, and {what} takes something else of it",
+        rule="D6",
+        where=where or table,
+        required="tl.take(x, i, axis=0), or x[i], outside of loops",
+        hint="take the rows before the loop, or leave it out of `rows`: then its gradient is an array of its shape",
+    )
