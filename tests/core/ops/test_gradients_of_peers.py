@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import zlib
 from typing import Any
 
@@ -14,7 +15,7 @@ from tagloom.core.value import admit
 from tape import Known, Tape, pullback
 
 MISSING = {"unique_values"}
-"""What neither peer differentiates."""
+"""What the peers do not differentiate where a run decides how many values there are."""
 BOTH = [case for case in CASES if case.op not in MISSING and all(0 not in np.shape(each) for each in case.operands)]
 SELECTED = [case for number, case in enumerate(BOTH) if case.op != BOTH[number - 1].op or number % 7 == 0]
 """Of each op the first case, and some of the others."""
@@ -95,3 +96,23 @@ EDGES = [
 def test_edges_as_peers(peer: Peer, case: Case, values: list[Any]) -> None:
     """Where a choice is made both make the same: ties, zeros among factors, bases of 0, places taken twice."""
     compare(peer, case, [np.asarray(value)[()] for value in values], 1)
+
+
+def test_unique_values_beside_peers() -> None:
+    """JAX says the same where it is told how many there are, and else zeros; PyTorch refuses."""
+    values, weights = [3.0, 1.0, 3.0, 2.0], [1.0, 10.0, 100.0]
+    tape, x = Tape(), Known(admit(values))
+    (mine,) = pullback(tape, [tape("unique_values", x)], [Known(admit(weights))], [x])
+    assert mine.value.tolist() == [100.0, 1.0, 0.0, 10.0]
+    if importlib.util.find_spec("jax"):
+        import jax
+
+        given = jax.numpy.array(values)
+        sized = jax.grad(lambda x: jax.numpy.sum(jax.numpy.unique(x, size=3) * jax.numpy.array(weights)))(given)
+        assert sized.tolist() == mine.value.tolist()
+        assert jax.grad(lambda x: jax.numpy.sum(jax.numpy.unique(x)))(given).tolist() == [0.0] * 4
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        with pytest.raises(NotImplementedError, match="unique"):
+            torch.sum(torch.unique(torch.tensor(values, requires_grad=True))).backward()
