@@ -15,10 +15,10 @@ from ..core.derive.resolve import resolve
 from ..core.display import Drawn
 from ..core.errors import Crash, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
-from ..core.frontend.calling import call
 from ..core.frontend.concrete import all_like
+from ..core.frontend.gradients import traced_pullback
 from ..core.frontend.inference import Trace
-from ..core.frontend.recording import RECORDERS, record_call
+from ..core.frontend.recording import hearing, record_call
 from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.structure import Form, leaf_names, unflatten
@@ -103,14 +103,13 @@ class Function(Drawn):
         self._check_unnamed(named)
         region = current()
         if region is not None:
-            called = call(region, self.source, arguments)
-            return unflatten(called.structure, map(Symbol, called.values))
+            return traced_pullback(region, self.source, arguments)[0]
         return self.called(arguments)
 
     def called(self, arguments: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> Any:
         """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. A call that is
         made again is given what resources held then, by `held`, and assigns nothing."""
-        (traced, leaves), recorders = self._taken("call", arguments), RECORDERS.get()
+        (traced, leaves), recorders = self._taken("call", arguments), hearing()
         beside = traced.held() if held is None else {each: held[each] for each in traced.captured}
         for recorder in recorders if held is None else ():
             for resource, value in beside.items():

@@ -5,47 +5,32 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from types import CodeType
 from typing import Any, TypeAlias
 
 from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
-from ..core.frontend.calling import call
-from ..core.frontend.gradients import Place, by_argument, is_float, traced_gradient, traced_pullback, traced_vjp
+from ..core.frontend.derived import Derived
+from ..core.frontend.gradients import (
+    Place,
+    by_argument,
+    is_float,
+    pullback_source,
+    traced_gradient,
+    traced_pullback,
+    traced_vjp,
+)
 from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.standard.common import type_of
 from ..core.frontend.standard.creation import zeros_like
-from ..core.frontend.structure import Form, Structure, flatten, leaves_as, opened, unflatten
-from ..core.frontend.symbol import Symbol
-from ..core.frontend.tracing import NoTypeYet, current
+from ..core.frontend.structure import Structure, flatten, leaves_as, opened, unflatten
+from ..core.frontend.tracing import current
 from ..core.frontend.variable import Variable
 from .function import Function
 
 Places: TypeAlias = Any
 """What a gradient is by: the number of an argument, or a variable, or a tuple, list or dict of these."""
-
-
-class _Derived:
-    """What is traced instead of a Python function, under another name and in its place."""
-
-    def __init__(self, name: str, source: Source, traced: Callable[..., Any]) -> None:
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = source.python.__doc__
-        self.__code__ = _code(source.python.__code__, source.python.__code__.co_filename, name)
-        self.traced = traced
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.traced(*arguments)
-
-
-@cache
-def _code(code: CodeType, file: str, name: str) -> CodeType:
-    """The code of a function under another name: what tells a derived function from its own. Of two files with the same
-    function the code is equal, so that the file is a key."""
-    return code.replace(co_name=name, co_filename=file)
 
 
 def grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()) -> Function:
@@ -123,8 +108,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     inner.source.check_count(len(tangents))
     moved, back = tuple(_moved(inner.source, primals, tangents)), _pullback_of(inner)
     if region is not None:
-        called = call(region, inner.source, primals)
-        value = unflatten(called.structure, map(Symbol, called.values))
+        value, called, _ = traced_pullback(region, inner.source, primals)
         given = (*primals, _zeros(value))
         _, _, pullback = traced_pullback(region, back.source, given, called.captured)
         return value, by_argument(back.source, given, *pullback(moved, (), ()))[-1]
@@ -208,32 +192,14 @@ def _pullback_of(
     places. With `held`, which is all that it captures, the adjoint is that of the results and of what is assigned, and
     those of `held` follow."""
 
-    def python(*given: Any) -> Any:
-        _, called, pullback = traced_pullback(_region(), source, given[:-1])
-        of_results, of_assigned = (given[-1], ()) if held is None else given[-1]
-        known = held is None or (set(held) == set(called.captured) and len(of_assigned) in (0, len(called.assigned)))
-        if not known:
-            raise NoTypeYet  # it is not known yet what it captures and assigns
-        made, captured = pullback(of_results, of_assigned, rows)
-        beside = [captured[each] for each in held or ()]
-        return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
-
     def derived() -> Function:
-        named = _Derived(f"vjp_{source.identifier}", source, python)
-        return Function(named, _with_adjoint(source, source.results if held is None else None))
+        source = pullback_source(function.source, held, rows)
+        return Function(source.python, lambda _: source)
 
-    source = function.source
     return function.derived_as(("vjp", held, rows), derived)
 
 
 Function.pulled = staticmethod(pulled_back)
-
-
-def _with_adjoint(source: Source, form: Form | None) -> Callable[[_Derived], Source]:
-    def made(python: _Derived) -> Source:
-        return Source(python, (*source.arguments, ("adjoint", form)), None, source.static)
-
-    return made
 
 
 def _function(function: Callable[..., Any]) -> Function:
@@ -309,7 +275,7 @@ def _derived(
         return traced(inner.source, arguments, by)
 
     def derived() -> Function:
-        named = _Derived(f"{kind}_{inner.source.identifier}", inner.source, python)
+        named = Derived(f"{kind}_{inner.source.identifier}", inner.source.python, python)
         return Function(named, lambda made: replace(inner.source, python=made, results=None))
 
     return inner.derived_as(by.key, derived)

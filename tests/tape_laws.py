@@ -1,35 +1,55 @@
-"""The laws of tapes: on a program that runs at once, a tape says what the derivative of the program does.
+"""The laws of tapes: on a program that runs at once, or is traced, a tape says what the derivative of the program does.
 
 `violations` takes the class of the tape, so that wrong ones can be tried.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tagloom as tl
 from at_once import MOST_STEPS, AtOnce, TooLong
 from generator import Case
 from gradient_programs import differentiated
+from in_trace import InTrace, as_function
 from tagloom.core.evaluate import evaluate
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.concrete import Concrete
 from tagloom.core.types import Type
 from tagloom.core.value import literal, same
 
+Way: TypeAlias = Callable[[Case, int, type[tl.Tape]], list[Any]]
+"""What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
+again of all that, for a higher order: by nested tapes of a class."""
 
-def by_tape(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[Any]:
-    """What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
-    again of all that, for a higher order: by nested tapes."""
-    arguments = [Concrete(literal(value)) for value in case.arguments]
+
+def at_once(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
+    """Op by op."""
+    return _plain(_taped(AtOnce(case.program), [Concrete(literal(value)) for value in case.arguments], order, tape))
+
+
+def in_trace(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
+    """As a part of a program, that the reference runs."""
+
+    def python(*arguments: Any) -> Any:
+        return tuple(_taped(InTrace(case.program), arguments, order, tape))
+
+    outcome = as_function(case.program.main, python).run(*case.arguments, engine="reference")
+    if outcome.error is not None:
+        raise outcome.error
+    return list(outcome.value)
+
+
+def _taped(run: Callable[..., list[Any]], arguments: Sequence[Any], order: int, tape: type[tl.Tape]) -> list[Any]:
     sources = tuple(each for each in arguments if each.dtype.kind == "f")
     with ExitStack() as stack:
         tapes = [stack.enter_context(tape()) for _ in range(order)]
         for each in tapes:
             each.watch(sources)
-        results = AtOnce(case.program)(*arguments)
+        results = run(*arguments)
         for each in reversed(tapes):
             floats = [result for result in results if result.dtype.kind == "f"]
             weights = [_filled(0.5 + nth, result) for nth, result in enumerate(floats)]
@@ -37,11 +57,15 @@ def by_tape(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[Any]:
     return results
 
 
+def _plain(results: Sequence[Any]) -> list[Any]:
+    return [each._tagloom_literal.value for each in results]
+
+
 def _filled(weight: float, like: Any) -> Any:
     return apply("broadcast_like", Concrete(literal(weight, Type(like.dtype))), like)
 
 
-def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[str]:
+def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = at_once) -> list[str]:
     """How a tape differs from the derivative of a program that returns: to the bit where that is a straight line, else
     but for the order of additions. Of a higher order adjoints of results are pulled back beside those of adjoints, and
     a tape adds these first, too."""
@@ -50,16 +74,15 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape) -> list[st
     if wanted is None:
         return []
     try:
-        found = by_tape(case, order, tape)
+        found = way(case, order, tape)
     except (TooLong, RecursionError):
         return []
     except tl.TagloomError as error:
         return [f"the derivative of the program returns, and the tape raises {error}"]
-    plain = [each._tagloom_literal.value for each in found]
     alike = same if order == 1 and is_straight(case) else _is_near
     return [
         f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
-        for at, (mine, theirs) in enumerate(zip(plain, wanted, strict=True))
+        for at, (mine, theirs) in enumerate(zip(found, wanted, strict=True))
         if not alike(mine, theirs)
     ]
 

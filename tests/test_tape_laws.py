@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tagloom.core.frontend.recording import RECORDERS, Record
 from tagloom.core.frontend.structure import leaf
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.value import fingerprint
-from tape_laws import is_straight, violations
+from tape_laws import Way, at_once, in_trace, is_straight, violations
 
 
 class Line(Writer):
@@ -37,10 +38,11 @@ def lines(draw: Any) -> Case:
 @given(data=st.data())
 def test_a_straight_line(order: int, data: st.DataObject) -> None:
     """Where a program is ops alone a tape adds in the order of the derivative: all bits of the first order are the
-    same."""
+    same, at once and in a trace."""
     case = data.draw(lines())
     assert is_straight(case)
     assert violations(case, order) == []
+    assert violations(case, order, way=in_trace) == []
 
 
 def nested(function: Any, x: Any, order: int) -> Any:
@@ -71,6 +73,14 @@ def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
     assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order) == []
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_tape_in_a_trace_is_the_derivative(order: int, data: st.DataObject) -> None:
+    """So it is in a trace, where branches, loops and calls are steps."""
+    assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order, way=in_trace) == []
+
+
 @given(data=st.data())
 def test_a_tape_on_arrays(data: st.DataObject) -> None:
     """So it does with all ops of arrays."""
@@ -85,10 +95,10 @@ class Forgetful(tl.Tape):
 
 
 class ByValue(tl.Tape):
-    """Arrays that hold the same are one."""
+    """Arrays that hold the same are one; in a trace those of one type."""
 
     def _key(self, value: Any) -> Any:
-        return fingerprint(value._tagloom_literal.value)
+        return value._type if isinstance(value, Symbol) else fingerprint(value._tagloom_literal.value)
 
 
 class Alone(tl.Tape):
@@ -119,22 +129,40 @@ class Shortsighted(tl.Tape):
         self._known = known if self._records else self._known
 
 
+CALM = settings(
+    max_examples=2_000,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
 """Tapes that are wrong, and the order at which that shows."""
 
 
+@pytest.mark.parametrize("way", [at_once, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
-def test_broken_tapes_are_found(twin: type[tl.Tape]) -> None:
+def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
     """Some straight line tells each of them from the derivative."""
 
     def breaks(case: Case) -> bool:
-        return bool(violations(case, TWINS[twin], twin))
+        return bool(violations(case, TWINS[twin], twin, way))
 
-    calm = settings(
-        max_examples=2_000,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    find(lines(), breaks, settings=calm)
+    find(lines(), breaks, settings=CALM)
+
+
+class OpsAlone(tl.Tape):
+    """Calls are not recorded, and in a trace no branches and loops."""
+
+    def record(self, record: Record) -> None:
+        if isinstance(record.pull, partial):
+            super().record(record)
+
+
+def test_a_tape_of_ops_alone_is_found() -> None:
+    """Some program with calls, branches and loops tells it from the derivative, in a trace."""
+
+    def breaks(case: Case) -> bool:
+        return not violations(case, 1, way=in_trace) and bool(violations(case, 1, OpsAlone, in_trace))
+
+    find(smooth_cases(), breaks, settings=CALM)

@@ -16,6 +16,8 @@ from ..ops.effect import formatted
 from ..types import HandleType, Type, admit_element, as_type
 from ..value import admit
 from .generator import shape_of_draw, shared
+from .recording import hearing, no_cells, record_without_rule
+from .resource import read
 from .source import here
 from .symbol import Symbol
 from .tracing import RegionTrace, apply, current, number_of, to_operand, weakly
@@ -86,7 +88,9 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     region.instance.callbacks.append(function)
     place = str(len(region.instance.callbacks) - 1)
     given = [to_operand(number_of(operand)) for operand in operands]
-    return _act(region, "callback", given, function=place, returns=type_)
+    made = _act(region, "callback", given, function=place, returns=type_)
+    record_without_rule("callback", list(map(read, operands)), made)
+    return made
 
 
 def breakpoint(when: Any = True, /) -> None:
@@ -134,6 +138,8 @@ def _region(word: str) -> RegionTrace:
     region = current()
     if region is None:
         raise Usage(f"{word} belongs to a run", where=here(), hint="use it in a tl.function, and call that or run it")
+    if hearing():
+        raise no_cells()
     return region
 
 

@@ -18,10 +18,11 @@ from ..types import Type, type_of
 from ..value import Literal, Value, admit
 from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
+from .gradients import called_once
 from .inference import at
 from .looping import following_of, traced_loop
 from .operators import Operators
-from .recording import RECORDERS, record_op
+from .recording import RECORDERS, hearing, record_op
 from .resource import in_order, read
 from .source import here
 from .structure import Structure, compared, flatten, settled, unflatten
@@ -44,7 +45,10 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     if region is not None:
         result = apply_traced(region, op, adapted, tuple(attributes.items()))
         result.weak = _weak_result(op, operands, result.type)
-        return Symbol(result)
+        symbol = Symbol(result)
+        if RECORDERS.get():
+            record_op(op, operands, adapted, attributes, symbol)
+        return symbol
     if any(isinstance(operand, Traced) for operand in adapted):
         raise Invalid(
             "a symbolic value is used after its function was traced",
@@ -121,6 +125,8 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     region = current()
     if region is None:
         return settled(then() if _concrete_bool(pred) else otherwise())
+    if hearing():
+        return called_once("cond", then, lambda: cond(pred, then, otherwise))
     chosen = predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = subregion(region), subregion(region)
@@ -171,6 +177,9 @@ def while_loop(
     region = current()
     if region is None:
         return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
+    if hearing():
+        again = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
+        return called_once("loop", body, again)  # type: ignore[no-any-return]
     return traced_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
 
 

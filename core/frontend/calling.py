@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import Invalid
+from ..types import Type
 from ..value import Literal
 from .annotation import Source
 from .inference import at
@@ -22,6 +23,8 @@ class Called(NamedTuple):
     structure: Structure
     captured: dict[Resource, Value | Literal]
     assigned: dict[Resource, Value]
+    parameters: list[Type]
+    """The types that the function has for what it takes, which may leave sizes open."""
 
 
 def call(
@@ -64,4 +67,5 @@ def call(
     assigned = dict(zip(known.assigned, results[count:], strict=True))
     if captured is None:
         region.store.update(assigned)
-    return Called(results[:count], known.form.structure, beside, assigned)
+    parameters = [type_ for form in callee.forms for type_ in form.types] + [each.type for each in beside]
+    return Called(results[:count], known.form.structure, beside, assigned, parameters)

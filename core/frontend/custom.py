@@ -17,7 +17,7 @@ from ..value import Literal, literal
 from .api import apply
 from .branch import subregion
 from .concrete import Concrete
-from .recording import filled_adjoint, is_float_array, record
+from .recording import Array, filled_adjoint, is_float_array, record
 from .source import here
 from .structure import Structure, flatten, leaves_as, settled, unflatten
 from .symbol import Symbol
@@ -110,17 +110,25 @@ def _at_once(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any
     if not any(isinstance(leaf, Concrete) for leaf in leaves):
         return value
     fresh = [Concrete(leaf._tagloom_literal if isinstance(leaf, Concrete) else literal(leaf)) for leaf in results]
-    by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, fresh))
+    _tell(arguments, fresh, structure, pullback)
+    return unflatten(structure, fresh)
+
+
+def _tell(
+    arguments: Sequence[Any], results: Sequence[Array], structure: Structure, pullback: Callable[[Any], Any]
+) -> None:
+    """Tell the tapes under way of the value, as one step."""
+    leaves = flatten(tuple(arguments))[0]
+    by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
 
     def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         given = iter(adjoints)
-        filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in fresh]
+        filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
         found = _adjoints(arguments, pullback(unflatten(structure, filled)))
         pulled = [adjoint for adjoint, leaf in zip(found, leaves, strict=True) if is_float_array(leaf)]
         return [None if pulled[at] is None else _fitting(pulled[at], by[at]) for at in wanted]
 
     record(by, made, pull)
-    return unflatten(structure, fresh)
 
 
 def _traced(
@@ -147,7 +155,9 @@ def _traced(
     instance.made += [handing_on, rule]
     inputs, called = [region.operand(operand) for operand in operands], (("function", handing_on.name),)
     fresh = region.names.several(region.names.fresh(name), len(made))
-    return unflatten(structure, map(Symbol, region.node("call", inputs, types, fresh, attributes=called)))
+    left = list(map(Symbol, region.node("call", inputs, types, fresh, attributes=called)))
+    _tell(arguments, left, structure, pullback)
+    return unflatten(structure, left)
 
 
 def _rule(

@@ -1,6 +1,7 @@
 """Gradients in a trace: calls whose pullbacks are taken.
 
-Owns writing `d... = pullback c a...` behind a call of a plain function, of which `derive.resolve` makes a split one.
+Owns writing `d... = pullback c a...` behind a call of a plain function, of which `derive.resolve` makes a split one,
+and what tapes that record in a trace are told of calls.
 """
 
 from __future__ import annotations
@@ -14,25 +15,29 @@ from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..program import AGAIN, BY_ROWS, PULLED
 from ..types import Type
-from ..value import Literal
+from ..value import Literal, literal
 from .annotation import Source
 from .calling import Called, call
 from .concrete import Concrete
+from .derived import Derived
 from .fixed import Fixed
 from .inference import at
+from .recording import array_of, filled_adjoint, hearing, record_call
 from .resource import Held, Resource
 from .rows import Rows, no_rows
 from .source import here
-from .standard.creation import zeros_like
 from .structure import flatten, leaf_names, leaves_as, opened, unflatten
 from .symbol import Symbol
-from .tracing import RegionTrace, Value, current, to_operand
+from .tracing import NoTypeYet, RegionTrace, Value, current, to_operand
 from .variable import Variable
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
 """Those of the leaves of the arguments, and those of what a call captured; None is that of what is no float."""
 Place: TypeAlias = int | Resource
 """What a call takes: the leaf of its arguments with this number, or what it captures."""
+Pullback: TypeAlias = Callable[[Any, Sequence[Any], Collection[Place]], Adjoints]
+"""Of the adjoint of a result, those of what is assigned, and the places whose adjoints are by rows."""
+_AGAIN: Attributes = ((AGAIN, True),)
 
 
 def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
@@ -66,10 +71,14 @@ def traced_pullback(
     source: Source,
     arguments: Sequence[Any],
     held: Mapping[Resource, Value | Literal] | None = None,
-) -> tuple[Any, Called, Callable[[Any, Sequence[Any], Collection[Place]], Adjoints]]:
+    marked: Attributes = (),
+) -> tuple[Any, Called, Pullback]:
     """As `traced_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
     are assigned as well; where there are none, they are 0. And it takes the places whose adjoints are `Rows`. A call
-    that is made again is given what resources held."""
+    that is made again is given what resources held; `marked` says that it is there for its pullback alone.
+
+    Tapes under way are told of the call, and of the pullback: to them that is a call, too, of a function of its own,
+    which computes again."""
     called = call(region, source, arguments, held)
     pulled = False
 
@@ -78,13 +87,110 @@ def traced_pullback(
         present = current()
         if present is None:
             raise Usage("a pullback is used after its function was traced", where=here(), hint="pull back in it")
+        if hearing():
+            return _as_call(present, source, arguments, called, adjoint, assigned, rows)
         if present is not region or pulled:
             again = call(present, source, arguments, called.captured)
-            return _pulled(present, source, arguments, again, adjoint, assigned, rows, ((AGAIN, True),))
+            return _pulled(present, source, arguments, again, adjoint, assigned, rows, _AGAIN)
         pulled = True
-        return _pulled(region, source, arguments, called, adjoint, assigned, rows)
+        return _pulled(region, source, arguments, called, adjoint, assigned, rows, marked)
 
-    return unflatten(called.structure, map(Symbol, called.values)), called, pullback
+    value = unflatten(called.structure, map(Symbol, called.values))
+    if hearing():
+        _tell(region, source, arguments, called, value, pullback)
+    return value, called, pullback
+
+
+def called_once(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
+    """What a function of nothing returns, by a call of it: so tapes take down a branch, or a loop, as one step. It
+    stands where `of` is defined, if that is a function of Python's."""
+    region = current()
+    assert region is not None, "outside of a trace there is nothing to call"
+    placed = of if hasattr(of, "__code__") else called_once
+    return traced_pullback(region, Source(Derived(name, placed, python), (), None), ())[0]
+
+
+def pullback_source(
+    source: Source, held: tuple[Resource, ...] | None, rows: Collection[Place], marked: Attributes = ()
+) -> Source:
+    """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
+    places. With `held`, which is all that the function captures, the adjoint is that of the results and of what is
+    assigned, and those of `held` follow."""
+
+    def python(*given: Any) -> Any:
+        region = current()
+        assert region is not None, "what is derived is only traced"
+        _, called, pullback = traced_pullback(region, source, given[:-1], marked=marked)
+        of_results, of_assigned = (given[-1], ()) if held is None else given[-1]
+        known = held is None or (set(held) == set(called.captured) and len(of_assigned) in (0, len(called.assigned)))
+        if not known:
+            raise NoTypeYet  # it is not known yet what it captures and assigns
+        made, captured = pullback(of_results, of_assigned, rows)
+        beside = [captured[each] for each in held or ()]
+        return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
+
+    derived = Derived(f"vjp_{source.identifier}", source.python, python)
+    form = source.results if held is None else None
+    return Source(derived, (*source.arguments, ("adjoint", form)), None, source.static)
+
+
+def _as_call(
+    region: RegionTrace,
+    source: Source,
+    arguments: Sequence[Any],
+    called: Called,
+    adjoint: Any,
+    assigned: Sequence[Any],
+    rows: Collection[Place],
+) -> Adjoints:
+    """The adjoints by a call of the pullback, of which tapes are told."""
+    given = leaves_as(called.structure, adjoint, "an adjoint")
+    fitting = unflatten(called.structure, map(_number_as, given, called.values))
+    back = pullback_source(source, tuple(called.captured), rows, _AGAIN)
+    found, _, _ = traced_pullback(region, back, (*arguments, (fitting, tuple(assigned))), called.captured)
+    rest = iter(found)
+    leaves = [next(rest) if is_float(to_operand(leaf).type) else None for leaf in _leaves(source, arguments)]
+    captured = called.captured.items()
+    return leaves, {each: next(rest) if is_float(operand.type) else None for each, operand in captured}
+
+
+def _number_as(adjoint: Any, of: Value) -> Any:
+    """An adjoint; a number of the dtype of its result, where it is Python's, and any where the result has none."""
+    if not is_float(of.type):
+        return 0
+    return Concrete(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
+
+
+def _leaves(source: Source, arguments: Sequence[Any]) -> list[Any]:
+    return [leaf for leaves, _ in source.taken_apart(arguments, Invalid) for leaf in leaves]
+
+
+def _tell(
+    region: RegionTrace, source: Source, arguments: Sequence[Any], called: Called, value: Any, pullback: Pullback
+) -> None:
+    """Tell the tapes under way of a call."""
+    leaves = _leaves(source, arguments)
+    beside = {each: _as_used(region, each, held) for each, held in called.captured.items()}
+    for resource, used in beside.items():
+        for recorder in hearing():
+            recorder.read(resource, used)
+    places: list[Place] = [*range(len(leaves)), *called.captured]
+
+    def pulled(adjoint: Any, rows: Collection[int]) -> list[Any]:
+        of_results, of_assigned = adjoint
+        made, captured = pullback(of_results, of_assigned, {places[at] for at in rows})
+        return [*made, *captured.values()]
+
+    given = [*leaves, *beside.values()]
+    record_call(source.name, given, value, [Symbol(each) for each in called.assigned.values()], pulled)
+
+
+def _as_used(region: RegionTrace, resource: Resource, held: Value | Literal) -> Any:
+    """What a resource is known by where it is used: a symbolic value of a function around, or a concrete array."""
+    if resource.made_by is not None:
+        return Symbol(resource.held)
+    is_array = getattr(resource.held, "_tagloom_resource", None) is resource
+    return resource.held if is_array else array_of(region, held)
 
 
 def _pulled(
@@ -95,9 +201,9 @@ def _pulled(
     adjoint: Any,
     assigned: Sequence[Any],
     rows: Collection[Place],
-    marked: Attributes = (),
+    marked: Attributes,
 ) -> Adjoints:
-    zeros = [zeros_like(Symbol(value)) if is_float(value.type) else 0 for value in called.assigned.values()]
+    zeros = [filled_adjoint(None, Symbol(value)) if is_float(value.type) else 0 for value in called.assigned.values()]
     given = [*leaves_as(called.structure, adjoint, "an adjoint"), *(assigned or zeros)]
     results = [*called.values, *called.assigned.values()]
     inputs = []
@@ -128,18 +234,25 @@ def _pulled(
     for number, (name, operand) in enumerate(zip(names, operands, strict=True)):
         if number in by_rows:
             fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
-            types += row_types(_table(name, operand.type))
+            types += row_types(_table(name, called.parameters[number]))
         elif is_float(operand.type):
             fresh.append(region.names.fresh(f"d_{name}"))
-            types.append(operand.type)
+            types.append(called.parameters[number])
     attributes = ((PULLED, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
     rest = map(Symbol, region.node("pullback", inputs, types, fresh, attributes=attributes))
-    leaves = iter(
-        Rows(next(rest), next(rest)) if number in by_rows else next(rest) if is_float(operand.type) else None
-        for number, operand in enumerate(operands)
-    )
-    flat = [next(leaves) for found, _ in taken for _ in found]
-    return flat, dict(zip(called.captured, leaves, strict=True))
+    leaves: list[Any] = []
+    for number, operand in enumerate(operands):
+        if number in by_rows:
+            leaves.append(Rows(next(rest), next(rest)))
+        else:
+            leaves.append(_fitting(region, next(rest), operand) if is_float(operand.type) else None)
+    count = len(operands) - len(called.captured)
+    return leaves[:count], dict(zip(called.captured, leaves[count:], strict=True))
+
+
+def _fitting(region: RegionTrace, adjoint: Symbol, of: Value | Literal) -> Any:
+    """An adjoint with the sizes of its value, where the function leaves them open."""
+    return filled_adjoint(adjoint, array_of(region, of))
 
 
 def _table(name: str, type_: Type) -> Type:
@@ -209,7 +322,7 @@ def _gradient_by(
     if variable._resource in captured:
         return captured[variable._resource]
     table = Symbol(held) if isinstance(held, Value) else Concrete(held)
-    return no_rows(table) if variable._resource in rows else zeros_like(table)
+    return no_rows(table) if variable._resource in rows else filled_adjoint(None, table)
 
 
 def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:

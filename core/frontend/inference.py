@@ -148,7 +148,8 @@ class Trace:
         self.symbols: dict[tuple[Instance, str, Type], Resource] = {}
         """The symbolic values that functions close over."""
         self.made: dict[int, Any] = {}
-        """The concrete arrays that were made meanwhile, by identity: they are literals."""
+        """The concrete arrays that were made meanwhile, by identity: they are literals. One that stands for a literal
+        which a variable holds is there by that of the literal, too."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 

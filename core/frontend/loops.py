@@ -13,6 +13,8 @@ from ..errors import Invalid, Usage
 from .acts import cells, collect, put
 from .api import apply, while_loop
 from .branch import subregion
+from .gradients import called_once
+from .recording import hearing
 from .source import here
 from .standard.common import elements, shape_of, type_of
 from .standard.manipulation import stack
@@ -88,6 +90,8 @@ def _over(step: Step, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tupl
     count, region = _count(leaves), current()
     if region is None:
         return _at_once(step, initial, [_element(leaves, structure, k) for k in range(count)])
+    if hearing():
+        return called_once("map", _over, lambda: _over(step, initial, arrays))  # type: ignore[no-any-return]
     with entered(
         subregion(region)
     ):  # which comes to nothing: the types of what there is of each are all that is wanted

@@ -1,7 +1,10 @@
-"""Recording: what runs at once tells the tapes under way what it did.
+"""Recording: what runs, or is traced, tells the tapes under way what it did.
 
 Owns which tapes those are, and what a record is: values by identity, and what pulls adjoints back through one step. It
 refuses to know how a tape goes through its records, which is `tape`'s.
+
+A tape hears what is done where it began: at once, or in one region under trace. What branches, loops and functions do
+inside of that is their own; to the tape each is one step.
 """
 
 from __future__ import annotations
@@ -16,16 +19,19 @@ from ..derive.rows import otherwise
 from ..errors import Invalid, Usage
 from ..op import lookup
 from ..ops.gradients.index import by_rows
-from ..types import Type
-from ..value import literal
+from ..types import HandleType, Type
+from ..value import Literal, literal
 from .concrete import Concrete
 from .operators import Operators
 from .resource import Resource
 from .rows import Rows
 from .source import here
 from .structure import flatten, unflatten
-from .tracing import to_operand
+from .symbol import Symbol
+from .tracing import RegionTrace, Value, current, to_operand
 
+Array: TypeAlias = Concrete | Symbol
+"""What tapes know: arrays that ops run on at once, and those of a trace."""
 Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
 or of an operand that has none. Those at the places in the last are `Rows`."""
@@ -35,21 +41,24 @@ or of an operand that has none. Those at the places in the last are `Rows`."""
 class Record:
     """One step: an op or a call, with the very objects that went in and came out."""
 
-    operands: tuple[Concrete, ...]
-    results: tuple[Concrete, ...]
+    operands: tuple[Array, ...]
+    results: tuple[Array, ...]
     pull: Pull
 
 
 class Recorder(Protocol):
     """What records: a tape."""
 
+    region: RegionTrace | None
+    """Where it began: the region under trace; None outside of traces."""
+
     def record(self, record: Record) -> None:
         """Take a step down, if it concerns what is watched."""
 
-    def knows(self, value: Concrete) -> bool:
+    def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
 
-    def read(self, variable: Resource, held: Concrete) -> None:
+    def read(self, variable: Resource, held: Array) -> None:
         """Watch what a variable holds, if that is the first that is seen of it."""
 
 
@@ -57,8 +66,17 @@ RECORDERS: ContextVar[tuple[Recorder, ...]] = ContextVar("recorders", default=()
 """The tapes under way, the outermost first."""
 
 
+def hearing() -> tuple[Recorder, ...]:
+    """Those of them that take down what is done here."""
+    recorders = RECORDERS.get()
+    if not recorders:
+        return ()
+    region = current()
+    return tuple(each for each in recorders if each.region is region)
+
+
 class AtOnce:
-    """What gradient rules call ops with here: ops that run at once, and are recorded as any others."""
+    """What gradient rules call ops with here: ops as everybody calls them, which are recorded as any others."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
         return Operators.apply(op, *operands, **attributes)
@@ -67,29 +85,47 @@ class AtOnce:
         return to_operand(operand).type
 
 
-def record(operands: Sequence[Concrete], results: Sequence[Concrete], pull: Pull) -> None:
+def record(operands: Sequence[Array], results: Sequence[Array], pull: Pull) -> None:
     """Tell all tapes under way of a step."""
     made = Record(tuple(operands), tuple(results), pull)
-    for recorder in RECORDERS.get():
+    for recorder in hearing():
         recorder.record(made)
 
 
 def record_op(
-    op: str, operands: Sequence[Any], literals: Sequence[Any], attributes: Mapping[str, Any], result: Concrete
+    op: str,
+    operands: Sequence[Any],
+    taken: Sequence[Value | Literal],
+    attributes: Mapping[str, Any],
+    result: Array,
 ) -> None:
     """Tell them of an op. An operand that is no array of ours is a constant: the literal that it was taken for."""
     given = [
-        operand if isinstance(operand, Concrete) else Concrete(taken)
-        for operand, taken in zip(operands, literals, strict=True)
+        operand if isinstance(operand, Concrete | Symbol) else array_of(current(), each)
+        for operand, each in zip(operands, taken, strict=True)
     ]
     record(given, [result], partial(_pulled_through, op, given, attributes, result))
 
 
+def record_without_rule(op: str, operands: Sequence[Any], result: Array) -> None:
+    """Tell them of what cannot be differentiated."""
+
+    def pull(*_: Any) -> list[Any]:
+        raise _without_rule(op)
+
+    record([each for each in operands if isinstance(each, Concrete | Symbol)], [result], pull)
+
+
+def _without_rule(op: str) -> Invalid:
+    hint = "tl.stop_gradient(x) takes a value for a constant"
+    return Invalid(f"{op} cannot be differentiated", rule="D1", where=here(), hint=hint)
+
+
 def _pulled_through(
     op: str,
-    operands: Sequence[Concrete],
+    operands: Sequence[Array],
     attributes: Mapping[str, Any],
-    result: Concrete,
+    result: Array,
     adjoints: Sequence[Any],
     wanted: Sequence[int],
     rows: Collection[int],
@@ -97,26 +133,30 @@ def _pulled_through(
     """What the rule of an op says, summed to the shape of the operand where the op broadcasts."""
     row, do = lookup(op), AtOnce()
     if row.gradient is None:
-        hint = "tl.stop_gradient(x) takes a value for a constant"
-        raise Invalid(f"{op} cannot be differentiated", rule="D1", where=here(), hint=hint)
+        raise _without_rule(op)
     pulled = []
     for at in wanted:
         if at in rows and (taken := by_rows(do, op, adjoints[0], operands, attributes)):
             pulled.append(Rows(*taken))
             continue
         made = row.gradient(do, at, adjoints[0], result, *operands, **attributes)
-        is_wider = made is not None and row.scalar is not None and do.type(made).shape != operands[at].shape
         if at in rows and made is not None:
             raise otherwise("a source", op, here())
+        is_wider = made is not None and row.scalar is not None and not _is_same(do.type(made), operands[at]._type)
         pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
     return pulled
+
+
+def _is_same(one: Type, other: Type) -> bool:
+    """Whether shapes are known, and the same."""
+    return one.shape == other.shape and one.shape is not None and None not in one.shape
 
 
 def record_call(
     name: str,
     given: Sequence[Any],
     result: Any,
-    assigned: Sequence[Concrete],
+    assigned: Sequence[Array],
     pullback: Callable[[Any, Collection[int]], Sequence[Any]],
     *,
     draws: bool = False,
@@ -134,6 +174,8 @@ def record_call(
         said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
         raise Usage(said, where=here(), hint=hint)
+    if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*given, *results)):
+        raise no_cells()
 
     def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         found = iter(adjoints)
@@ -144,18 +186,38 @@ def record_call(
     record(operands, made, pull)
 
 
-def _is_known(value: Concrete) -> bool:
-    return any(recorder.knows(value) for recorder in RECORDERS.get())
+def no_cells() -> Usage:
+    """The error where cells are used under a tape that hears it."""
+    hint = "make, fill and collect them in one tl.function, and call that; tl.map and tl.scan are recorded"
+    return Usage("a tape takes down no cells", where=here(), hint=hint)
+
+
+def _is_known(value: Array) -> bool:
+    return any(recorder.knows(value) for recorder in hearing())
+
+
+def array_of(region: RegionTrace | None, held: Value | Literal) -> Array:
+    """A value as an array. In a trace that of a literal is always the same: it is known by that."""
+    if isinstance(held, Value):
+        return Symbol(held)
+    known = {} if region is None else region.instance.trace.made
+    if id(held) not in known:
+        known[id(held)] = Concrete(held)
+    array: Array = known[id(held)]
+    return array
 
 
 def is_float_array(value: Any) -> bool:
     """Whether this can have an adjoint here: an array of ours, of floats."""
-    return isinstance(value, Concrete) and value.dtype.kind == "f"
+    return isinstance(value, Concrete | Symbol) and value.dtype.kind == "f"
 
 
-def filled_adjoint(adjoint: Any, of: Concrete) -> Any:
-    """An adjoint; zeros where nothing has contributed to it."""
+def filled_adjoint(adjoint: Any, of: Array) -> Any:
+    """An adjoint, of the shape of its value as far as types know; zeros where nothing has contributed to it."""
     if adjoint is not None:
-        return adjoint
-    zero = Concrete(literal(0.0, Type(of.dtype)))
-    return zero if of.shape == () else Operators.apply("broadcast_like", zero, of)
+        fits = of._type.admits(to_operand(adjoint).type)
+        return adjoint if fits else Operators.apply("sum_like", adjoint, of)
+    zero, shape = Concrete(literal(0.0, Type(of.dtype))), of.shape
+    if shape is None or None in shape:
+        return Operators.apply("broadcast_like", zero, of)
+    return Operators.apply("broadcast_to", zero, shape=shape) if shape else zero

@@ -1,4 +1,4 @@
-"""The tape: gradients of what has just run, by what was recorded of it."""
+"""The tape: gradients of what has just run, or been traced, by what was recorded of it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from ..types import Type
 from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
-from .recording import RECORDERS, Record, filled_adjoint, is_float_array
+from .recording import RECORDERS, Array, Record, filled_adjoint, is_float_array
 from .resource import Resource, read
 from .rows import Rows, dense, joined, no_rows
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, unflatten
-from .tracing import current, to_operand
+from .symbol import Symbol
+from .tracing import NoTypeYet, current, to_operand, weakness
 from .variable import Variable
 
 
 class Tape:
-    """Records what runs at once, and runs its adjoints back.
+    """Records what runs, and runs its adjoints back.
 
     Under `with tl.Tape() as tape`, every op and every call of a tl.function of which an operand is watched, or depends
     on what is, is taken down. `tape.gradient` goes back through that by the same rules as `tl.grad`. What Python
     decided meanwhile is not seen: branches and loops are recorded as what they did.
+
+    In a function under trace a tape records what is traced, and its gradient is a part of the program. There `tl.cond`
+    and `tl.while_loop` are steps of their own, as calls are. A tape belongs to the function, branch or loop where it
+    begins.
 
     Values are known by identity: which array of tagloom's it is, and not what it holds. So Python's numbers and NumPy's
     arrays cannot be watched; `tl.asarray` makes one of them that can, and what ops make of it is one again. What
@@ -51,23 +56,22 @@ class Tape:
     def __init__(self, *, persistent: bool = False) -> None:
         self.persistent = persistent
         self._records: list[Record] = []
-        self._known: dict[Any, Concrete] = {}
+        self._known: dict[Any, Array] = {}
         """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
-        self._read: dict[Resource, Concrete] = {}
+        self._read: dict[Resource, Array] = {}
         """What variables held when they were first read."""
         self._spent = False
+        self.region = current()
 
     def __repr__(self) -> str:
         return f"<tape of {counted(len(self._records), 'step')}{', recording' * self._is_recording}>"
 
     def __enter__(self) -> Tape:
-        if current() is not None:
-            hint = "in a tl.function, tl.grad and tl.vjp give gradients"
-            raise Usage("a tape records what runs at once, and nothing runs while a function is traced", hint=hint)
         if self._is_recording:
             raise Usage("this tape is recording already", where=here())
-        if self._spent:
+        if self._spent or self.region is not current():
             self.reset()
+        self.region = current()
         self._begin()
         return self
 
@@ -81,12 +85,14 @@ class Tape:
 
         Raises Usage for anything else: Python's numbers have no identity to be known by.
         """
+        self._check_here()
         kept, structure = flatten(values, keep=True)
         leaves = list(map(read, kept))
         for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
+            _check_known_type(leaf)
             if not is_float_array(leaf):
                 hint = "x = tl.asarray(3.0), and use that x"
-                if isinstance(leaf, Concrete):
+                if isinstance(leaf, Concrete | Symbol):
                     hint = "integers and bools have no adjoint; convert with tl.astype(x, tl.float64)"
                 elif isinstance(leaf, list | tuple):
                     hint = "a list is an array; write a tuple of several"
@@ -97,6 +103,9 @@ class Tape:
                     got=repr(leaf)[:80],
                     hint=hint,
                 )
+        if self.region is not None:
+            for leaf in leaves:
+                self.region.instance.trace.made.pop(id(leaf), None)  # what is watched is an input, and no literal
         self._known.update((self._key(leaf), leaf) for leaf in leaves)
         for variable, leaf in zip(kept, leaves, strict=True):
             if isinstance(variable, Variable):
@@ -112,8 +121,7 @@ class Tape:
         target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule,
         (D6) where more was taken of a table than rows.
         """
-        if current() is not None:
-            raise Usage("a tape's gradient is not traced", where=here(), hint="call it outside of the tl.function")
+        self._check_here()
         if self._spent:
             hint = "tl.Tape(persistent=True) gives as many as are asked for"
             raise Usage("this tape has given its gradient, and has forgotten all", where=here(), hint=hint)
@@ -139,17 +147,19 @@ class Tape:
                 raise Usage(f"{name} is no source", where=here(), required="some of the sources", got=repr(table)[:80])
         return set(map(self._key, tables))
 
-    def _filled(self, found: dict[Any, Any], source: Concrete, tables: Collection[Any]) -> Any:
+    def _filled(self, found: dict[Any, Any], source: Array, tables: Collection[Any]) -> Any:
         """The adjoint of a source, where nothing has contributed to it, too."""
-        key = self._key(source)
-        return no_rows(source) if key in tables and key not in found else filled_adjoint(found.get(key), source)
+        adjoint = found.get(self._key(source))
+        if self._key(source) in tables:
+            return adjoint or no_rows(source)
+        return filled_adjoint(adjoint, source)
 
     def _held(self, source: Any) -> Any:
         """What a variable held when it was first read under this tape; any other source as it is."""
         if not isinstance(source, Variable):
             return source
         if source.trainable and source._resource not in self._read:
-            self.read(source._resource, source._resource.value)
+            self.read(source._resource, source._resource.value if self.region is None else source.value)
         return self._read.get(source._resource, source)
 
     @contextmanager
@@ -175,15 +185,25 @@ class Tape:
             if made:
                 self._records.append(record)
 
-    def knows(self, value: Concrete) -> bool:
+    def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
         return self._key(value) in self._known
 
-    def read(self, variable: Resource, held: Concrete) -> None:
+    def read(self, variable: Resource, held: Array) -> None:
         """Watch what a variable holds, if it is trainable, and what it held when it was first read here."""
         if variable.trainable and variable not in self._read:
             self._read[variable] = held
             self._known.setdefault(self._key(held), held)
+
+    def _check_here(self) -> None:
+        """Raises Usage elsewhere than where the tape began: there it has heard nothing, or nothing that stays."""
+        if current() is self.region:
+            return
+        said = "this tape records another function, branch or loop than the one that is traced here"
+        if self.region is None:
+            said = "this tape records what runs at once, and here a function is traced"
+        hint = "begin a tape where its gradient is wanted, and ask it there"
+        raise Usage(said, where=here(), hint=hint)
 
     @property
     def _is_recording(self) -> bool:
@@ -196,18 +216,20 @@ class Tape:
         RECORDERS.set(tuple(each for each in RECORDERS.get() if each is not self))
 
     def _key(self, value: Any) -> Any:
-        """What a value is known by."""
-        return id(value)
+        """What a value is known by: a symbolic one by its name in its function, since that may be traced again."""
+        symbolic = getattr(value, "_tagloom_value", None)
+        return id(value) if symbolic is None else (id(symbolic.region.instance), symbolic.name)
 
     def _add(self, known: Any, more: Any) -> Any:
         """Two contributions to one adjoint."""
         return joined(known, more) if isinstance(known, Rows) else Operators.apply("add", known, more)
 
-    def _given(self, target: Any, adjoints: Any) -> tuple[list[Concrete], list[Any]]:
+    def _given(self, target: Any, adjoints: Any) -> tuple[list[Array], list[Any]]:
         """The floats that are differentiated, and their adjoints."""
         results, structure = flatten(target)
         for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
-            if not isinstance(leaf, Concrete):
+            _check_known_type(leaf)
+            if not isinstance(leaf, Concrete | Symbol):
                 hint = "float(x), int(x) and functions of NumPy leave what tapes record"
                 required = "an array of tagloom's"
                 raise Usage(f"{name} was not recorded", where=here(), required=required, got=repr(leaf)[:80], hint=hint)
@@ -228,7 +250,7 @@ class Tape:
 
     def _check_known(self, names: Sequence[str], sources: Sequence[Any]) -> None:
         for name, leaf in zip(names, sources, strict=True):
-            if not isinstance(leaf, Concrete) or not self.knows(leaf):
+            if not isinstance(leaf, Concrete | Symbol) or not self.knows(leaf):
                 hint = "tape.watch(x) comes first, and what is used and asked about is that very x"
                 if isinstance(leaf, list):
                     hint = "a list is an array; write a tuple of several"
@@ -237,9 +259,9 @@ class Tape:
     def _pulled_back(
         self,
         records: Sequence[Record],
-        results: Iterable[Concrete],
+        results: Iterable[Array],
         given: Iterable[Any],
-        wanted: Sequence[Concrete],
+        wanted: Sequence[Array],
         tables: Collection[Any],
     ) -> dict[Any, Any]:
         """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
@@ -250,7 +272,7 @@ class Tape:
                 concerned.update(map(self._key, record.results))
         found: dict[Any, Any] = {}
 
-        def contribute(value: Concrete, adjoint: Any) -> None:
+        def contribute(value: Array, adjoint: Any) -> None:
             key = self._key(value)
             if adjoint is not None and key in concerned:
                 if (key in tables) is not isinstance(adjoint, Rows):
@@ -269,22 +291,28 @@ class Tape:
                     contribute(record.operands[at], made)
         return found
 
-    def _is_to_have(self, operand: Concrete, concerned: set[Any]) -> bool:
+    def _is_to_have(self, operand: Array, concerned: set[Any]) -> bool:
         return is_float_array(operand) and self._key(operand) in concerned
 
 
-def _whole(adjoint: Any, of: Concrete) -> Any:
+def _check_known_type(value: Any) -> None:
+    """Raises NoTypeYet where all that is known of a value is that it is a number."""
+    if weakness(value) is not None:
+        raise NoTypeYet
+
+
+def _whole(adjoint: Any, of: Array) -> Any:
     """An adjoint that goes on: of a table by rows, an array of its shape."""
     return dense(adjoint, of) if isinstance(adjoint, Rows) else adjoint
 
 
-def fitting_adjoint(adjoint: Any, of: Concrete) -> Any:
+def fitting_adjoint(adjoint: Any, of: Array) -> Any:
     """An adjoint that was given, as an array of the type of its result; raises Invalid (D3) where it is of another."""
     made = adjoint
-    if not isinstance(adjoint, Concrete):
+    if not isinstance(adjoint, Concrete | Symbol):
         made = Concrete(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
     found = to_operand(made).type
-    if found != of._type:
+    if not of._type.admits(found):
         said = "an adjoint has another type than its result"
         raise Invalid(said, rule="D3", where=here(), required=of._type, got=found)
     return made

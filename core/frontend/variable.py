@@ -19,7 +19,7 @@ from ..value import Literal, literal
 from .concrete import Concrete
 from .inference import at
 from .operators import Operators
-from .recording import RECORDERS
+from .recording import array_of, hearing
 from .resource import Held, Resource
 from .source import here
 from .symbol import Symbol
@@ -74,12 +74,13 @@ class Variable(Operators, Held):
     @property
     def value(self) -> Any:
         """What it holds: a concrete array, or in a trace the symbolic value that it has there."""
+        return self._told()
+
+    def _told(self) -> Any:
+        """What it holds, which tapes under way are told."""
         region = current()
-        if region is not None:
-            held = region.held(self._resource)
-            return Symbol(held) if isinstance(held, Value) else Concrete(held)
-        held = self._resource.value
-        for recorder in RECORDERS.get():
+        held = self._resource.value if region is None else array_of(region, region.held(self._resource))
+        for recorder in hearing():
             recorder.read(self._resource, held)
         return held
 
@@ -115,14 +116,14 @@ class Variable(Operators, Held):
                 got=at(made.type, made.location if isinstance(made, Value) else None),
                 hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
             )
+        if self.trainable and hearing():
+            self._told()
         if region is not None:
             region.store[self._resource] = made
         elif isinstance(made, Value):
             raise Invalid("a symbolic value is used after its function was traced", rule="F2", where=here(), got=value)
         else:
             kept = value.value if isinstance(value, Held) else value
-            for recorder in RECORDERS.get():
-                recorder.read(self._resource, self._resource.value)
             self._resource.value = kept if isinstance(kept, Concrete) else Concrete(made)
 
     def assign_add(self, value: Any, /) -> None:

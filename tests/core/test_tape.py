@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.frontend.recording import RECORDERS
+from tape_programs import HAND_MADE
 
 
 def derivatives(function: Callable[..., Any], x: Any, order: int) -> list[float]:
@@ -30,27 +31,6 @@ def derivatives(function: Callable[..., Any], x: Any, order: int) -> list[float]
 def test_nested_tapes() -> None:
     """x * x at 3: 9, 6, 2, 0."""
     assert derivatives(lambda x: x * x, tl.asarray(3.0), 3) == [9.0, 6.0, 2.0, 0.0]
-
-
-HAND_MADE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "a polynomial": (lambda x, y: x * x * y - 3.0 * y / x, (1.5, -0.5)),
-    "elementary functions": (lambda x, y: tl.tanh(x * tl.exp(y)) + tl.log(x) * tl.atan2(y, x), (1.5, -0.5)),
-    "what broadcasts": (lambda x, y: tl.sum((x - y) ** 2.0 * y), (np.arange(6.0).reshape(2, 3), np.array([0.5, 1, 2]))),
-    "a product": (lambda x, y: tl.sum(tl.tanh(x @ y) * (x @ y)), (np.eye(2) + 0.5, np.array([[1.0, 2.0], [3.0, 4.0]]))),
-    "parts": (lambda x, y: tl.sum(x[1:] * x[0]) + y[1, 0] ** 3.0, (np.arange(1.0, 4.0), np.ones((2, 2)) / 2)),
-    "a choice": (lambda x, y: tl.cond(x < y, lambda: x * y, lambda: x - y), (0.5, 2.0)),
-    "a loop": (lambda x, y: tl.while_loop(lambda i, z: i < 4, lambda i, z: (i + 1, z * x + y), 0, x)[1], (1.1, 0.3)),
-    "a fold": (lambda x, y: tl.foldl(lambda z, e: tl.sin(z + e * y), 0.5, x), (np.array([0.1, 0.2, 0.3]), 2.0)),
-    "float32": (lambda x, y: tl.sum(x * x * y), (np.array([1, 2], np.float32), np.array([0.5, 3.0], np.float32))),
-    "what stops": (lambda x, y: tl.stop_gradient(x * y) * x, (3.0, 2.0)),
-    "a part of a function": (lambda x, y: square(x * y) + square(y), (1.5, 0.5)),
-    "nothing": (lambda x, y: tl.floor(x) + 0.0 * y, (1.5, 0.5)),
-}
-
-
-@tl.function
-def square(x: tl.float64) -> tl.float64:
-    return x * x
 
 
 def by_tape(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -355,20 +335,9 @@ def test_a_call_that_draws_is_refused() -> None:
             noisy(x)
 
 
-def test_tapes_and_traces() -> None:
-    """Nothing runs while a function is traced, so that there is nothing to record."""
+def test_a_tape_records_once() -> None:
+    """It cannot be entered while it records."""
     tape = tl.Tape()
-
-    def taped(x: Any) -> Any:
-        with tape:
-            return x
-
-    def asked(x: Any) -> Any:
-        return tape.gradient(x, x)
-
-    for function in (taped, asked):
-        with pytest.raises(tl.Usage, match="trace"):
-            tl.function(function)(1.0)
     with tape, pytest.raises(tl.Usage, match="recording already"), tape:
         pass
 

@@ -1,0 +1,67 @@
+"""Programs that are traced again, node by node, as if somebody had written them: branches and loops by `tl.cond` and
+`tl.while_loop`, functions as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import tagloom as tl
+from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.structure import leaf, several
+from tagloom.core.program import Function, Node, Program, Region
+from tagloom.core.types import Type
+from tagloom.core.value import Literal
+
+
+def as_function(function: Function, python: Callable[..., Any], results: Sequence[Type] | None = None) -> tl.Function:
+    """A function of Python's that takes what one of a program takes."""
+    arguments = tuple((variable.name, leaf(variable.type)) for variable in function.body.parameters)
+    source = Source(python, arguments, None if results is None else several(results))
+    return tl.Function(python, lambda _: source)
+
+
+class InTrace:
+    """Traces a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.functions = {each.name: self._function(each) for each in program.functions}
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        return list(self.region(self.program.main.body, arguments))
+
+    def _function(self, function: Function) -> tl.Function:
+        def python(*arguments: Any) -> Any:
+            return self.region(function.body, arguments)
+
+        return as_function(function, python, function.results)
+
+    def region(self, region: Region, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
+
+        def value(operand: Any) -> Any:
+            return Concrete(operand) if isinstance(operand, Literal) else known[operand]
+
+        for node in region.nodes:
+            made = self.node(node, tuple(map(value, node.inputs)))
+            known.update(zip((result.name for result in node.results), made, strict=True))
+        return tuple(map(value, region.results))
+
+    def node(self, node: Node, inputs: tuple[Any, ...]) -> Sequence[Any]:
+        def within(at: int) -> Callable[..., tuple[Any, ...]]:
+            return lambda *given: self.region(node.regions[at], given)
+
+        match node.op:
+            case "cond":
+                branches = [partial(within(at), *inputs[1:]) for at in (0, 1)]
+                return tl.cond(inputs[0], *branches)  # type: ignore[no-any-return]
+            case "while_loop":
+                return tl.while_loop(lambda *given: within(0)(*given)[0], within(1), *inputs)
+            case "call":
+                return self.functions[node.attribute("function")](*inputs)  # type: ignore[no-any-return]
+            case op:
+                return (apply(op, *inputs, **dict(node.attributes)),)
