@@ -53,6 +53,7 @@ add = op(
     numpy=np.add,
     scalar=operator.add,
     symbol="+",
+    innocuous=True,
     gradient=RULES["add"],
     doc="""Sum. Integers wrap.
 
@@ -67,6 +68,7 @@ subtract = op(
     numpy=np.subtract,
     scalar=operator.sub,
     symbol="-",
+    innocuous=True,
     gradient=RULES["subtract"],
     doc="""Difference. Integers wrap.
 
@@ -81,6 +83,7 @@ multiply = op(
     numpy=np.multiply,
     scalar=operator.mul,
     symbol="*",
+    innocuous=True,
     gradient=RULES["multiply"],
     doc="""Product. Integers wrap.
 
@@ -95,6 +98,7 @@ divide = op(
     numpy=np.divide,
     scalar=guarded.div,
     symbol="/",
+    innocuous=True,
     gradient=RULES["divide"],
     doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
 
@@ -108,6 +112,7 @@ multiply_no_nan = op(
     types=elementwise("f"),
     numpy=_product_or_zero,
     scalar=guarded.product_or_zero,
+    innocuous=True,
     gradient=RULES["multiply_no_nan"],
     doc="""Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN.
 
@@ -167,6 +172,7 @@ negative = op(
     numpy=np.negative,
     scalar=operator.neg,
     symbol="-",
+    innocuous=True,
     gradient=RULES["negative"],
     doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
 an unsigned x has 2**bits - x.
@@ -182,6 +188,7 @@ abs = op(
     numpy=np.abs,
     scalar=operator.abs,
     symbol="abs",
+    innocuous=True,
     gradient=RULES["abs"],
     doc="""Absolute value; the lowest signed integer is its own.
 
@@ -196,6 +203,7 @@ minimum = op(
     numpy=_smaller,
     scalar=guarded.minimum,
     symbol="min",
+    innocuous=True,
     gradient=RULES["minimum"],
     doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
@@ -210,6 +218,7 @@ maximum = op(
     numpy=_larger,
     scalar=guarded.maximum,
     symbol="max",
+    innocuous=True,
     gradient=RULES["maximum"],
     doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 

@@ -17,7 +17,8 @@ _LOGIC = elementwise("b")
 
 
 def _compare(name: str, symbol: str, numpy: Any, scalar: Any, example: str, said: str, types: Any = _ORDER) -> None:
-    op(name, arity=2, types=types, numpy=numpy, scalar=scalar, symbol=symbol, doc=f"{said}\n\n{example}\n")
+    columns = {"numpy": numpy, "scalar": scalar, "symbol": symbol, "innocuous": True}
+    op(name, arity=2, types=types, doc=f"{said}\n\n{example}\n", **columns)
 
 
 _compare("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")

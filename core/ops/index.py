@@ -171,6 +171,7 @@ op(
     numpy=lambda x, key: np.asarray(x).__getitem__(read_key(key)),
     attributes=("key",),
     shape=None,
+    innocuous=True,
     gradient=RULES["index"],
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
 axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.
@@ -188,6 +189,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
+    innocuous=True,
     gradient=RULES["take"],
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`; it may be left out
 where there is only one). Negative ones count from the end; one outside traps.
@@ -205,6 +207,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
+    innocuous=True,
     gradient=RULES["take_along_axis"],
     doc="""For each place of the other axes, which broadcast, the elements at its own indices along an axis (attribute
 `axis`), as argsort gives them. Negative ones count from the end; one outside traps.
@@ -221,6 +224,7 @@ op(
     shape=None,
     alike=(0, 1),
     undefined=Undefined(_any_outside, _OUTSIDE),
+    innocuous=True,
     gradient=RULES["gather"],
     doc="""What `x[i, j, ...]` takes: integers, or arrays of them which broadcast, are indices along the first axes.
 Negative ones count from the end; one outside traps.
@@ -237,6 +241,7 @@ op(
     shape=None,
     alike=(0, 2),
     undefined=Undefined(_put_outside, _OUTSIDE),
+    innocuous=True,
     gradient=RULES["scatter"],
     doc="""x with other values at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place, the last stays, in the order of the indices.
@@ -268,6 +273,7 @@ op(
     numpy=_put_at,
     attributes=("key",),
     shape=None,
+    innocuous=True,
     gradient=RULES["scatter_index"],
     doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
 broadcast.
@@ -283,6 +289,7 @@ op(
     numpy=lambda x, mask: np.asarray(x)[np.asarray(mask)],
     shape=None,
     alike=(0, 1),
+    innocuous=True,
     gradient=RULES["boolean_mask"],
     doc="""What `x[mask]` takes: the elements where the mask holds, in the order of their indices, along one axis in
 the place of those of the mask. How many, the run decides.

@@ -17,14 +17,14 @@ from .gradients.elementwise import RULES
 from .rules import elementwise, word
 
 
-def _function(numpy: Any, scalar: Any, said: str, example: str, *, narrow: Any = None, arity: int = 1) -> None:
+def _function(numpy: Any, scalar: Any, said: str, example: str, *, arity: int = 1, **columns: Any) -> None:
     """A row of the name of its scalar column."""
     name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
-    columns: dict[str, Any] = {"symbol": word(name), "narrow": narrow, "gradient": RULES[name], "doc": doc}
+    columns |= {"symbol": word(name), "gradient": RULES[name], "doc": doc}
     op(name, arity=arity, types=elementwise("f"), numpy=numpy, scalar=scalar, **columns)
 
 
-_function(np.sqrt, guarded.sqrt, "Square root; NaN below zero.", "sqrt(2.25)\n1.5")
+_function(np.sqrt, guarded.sqrt, "Square root; NaN below zero.", "sqrt(2.25)\n1.5", innocuous=True)
 _function(np.exp, guarded.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0")
 _function(np.log, guarded.log, "Natural logarithm; -inf at zero, NaN below.", "log(1.0)\n0.0")
 _function(np.sin, guarded.sin, "Sine of radians; NaN at infinities.", "sin(0.0)\n0.0", narrow=np.sin)

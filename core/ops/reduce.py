@@ -127,7 +127,7 @@ sum = op(
     "sum",
     arity=1,
     types=_wide,
-    numpy=along(np.sum),
+    numpy=along(np.add.reduce),
     attributes=("axis", "keepdims"),
     shape=None,
     bound=_sum_bound,
@@ -164,7 +164,7 @@ Dtypes, and the order of additions, are as with `sum`.
 _reduction(
     "prod",
     _wide,
-    np.prod,
+    np.multiply.reduce,
     """Product of the elements along an axis, or several (attribute `axis`; None: of all), 1 where there are none; with
 `keepdims` those axes stay, with size 1.
 
@@ -179,7 +179,7 @@ Integers become int64 or uint64, and wrap. Of n floats the order is open: a prod
 _reduction(
     "max",
     _of_some("max"),
-    _first(np.max),
+    _first(np.maximum.reduce),
     """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -188,11 +188,12 @@ with size 1.
 [3, 5]
 """,
     symbol="max",
+    innocuous=True,
 )
 _reduction(
     "min",
     _of_some("min"),
-    _first(np.min),
+    _first(np.minimum.reduce),
     """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -201,6 +202,7 @@ with size 1.
 [1, 4]
 """,
     symbol="min",
+    innocuous=True,
 )
 _reduction(
     "argmax",
@@ -227,7 +229,7 @@ several, and the first NaN where there is one. There must be an element: else it
 _reduction(
     "all",
     _truth,
-    np.all,
+    np.logical_and.reduce,
     """Whether all elements along an axis, or several (attribute `axis`; None: of all), are true, or not zero;
 true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
@@ -235,11 +237,12 @@ true where there are none. NaN is not zero. With `keepdims` those axes stay, wit
 [False, True]
 """,
     symbol="all",
+    innocuous=True,
 )
 _reduction(
     "any",
     _truth,
-    np.any,
+    np.logical_or.reduce,
     """Whether some element along an axis, or several (attribute `axis`; None: of all), is true, or not zero;
 false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
@@ -247,4 +250,5 @@ false where there are none. NaN is not zero. With `keepdims` those axes stay, wi
 [True, False]
 """,
     symbol="any",
+    innocuous=True,
 )

@@ -77,6 +77,7 @@ where = op(
     numpy=np.where,
     scalar=lambda condition, x, y: x if condition else y,
     alike=(1, None),
+    innocuous=True,
     gradient=RULES["where"],
     doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
 
@@ -90,6 +91,7 @@ identity = op(
     types=_same,
     numpy=lambda x: x,
     scalar=lambda x: x,
+    innocuous=True,
     gradient=RULES["identity"],
     doc="""The value itself. In a graph it gives a literal a token of its own.
 
@@ -103,6 +105,7 @@ stop_gradient = op(
     types=_computed,
     numpy=lambda x: x,
     scalar=lambda x: x,
+    innocuous=True,
     gradient=RULES["stop_gradient"],
     doc="""The value itself, taken for a constant where gradients are: nothing flows back through it.
 

@@ -138,7 +138,7 @@ def _size(x: Type, axis: object) -> Type:
 def _moved(name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str) -> None:
     columns: dict[str, Any] = {"attributes": attributes, "gradient": RULES.get(name), "doc": doc}
     columns |= {} if arity is None else {"alike": (0, 1)}
-    op(name, arity=arity, types=types, numpy=numpy, shape=None, **columns)
+    op(name, arity=arity, types=types, numpy=numpy, shape=None, innocuous=True, **columns)
 
 
 _moved(
@@ -159,6 +159,7 @@ op(
     types=_broadcast_like,
     numpy=lambda x, y: np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))),
     alike=(0, 1),
+    innocuous=True,
     gradient=RULES["broadcast_like"],
     doc="""x in the shape to which x and y broadcast. Of y only the shape counts.
 
@@ -170,7 +171,7 @@ _moved(
     "reshape",
     1,
     _reshaped,
-    lambda x, shape: np.reshape(x, shape),
+    lambda x, shape: np.asarray(x).reshape(shape),
     ("shape",),
     """The elements, in the order of their indices, in another shape; a size of -1 is what is left. Traps where there
 are more elements, or fewer.
@@ -183,9 +184,10 @@ op(
     "reshape_like",
     arity=2,
     types=_reshaped_like,
-    numpy=lambda x, y: np.reshape(x, np.shape(y)),
+    numpy=lambda x, y: np.asarray(x).reshape(np.shape(y)),
     shape=None,
     alike=(0, 1),
+    innocuous=True,
     gradient=RULES["reshape_like"],
     doc="""The elements of x, in the order of their indices, in the shape of y. Of y only the shape counts. Traps where
 there are more elements, or fewer.
@@ -198,7 +200,7 @@ _moved(
     "permute_dims",
     1,
     _permuted,
-    lambda x, axes: np.transpose(x, axes),
+    lambda x, axes: np.asarray(x).transpose(axes),
     ("axes",),
     """The axes in another order: axis k of the result is axis `axes[k]` of x.
 

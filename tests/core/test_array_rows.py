@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -10,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tagloom as tl
-from array_rows import Attributes, arities, attributes
+from array_rows import SHAPES, arities, attributes, operands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
@@ -20,28 +19,10 @@ from tagloom.core.op import OPS, Op, kernel, trap_message
 from tagloom.core.ops import factor
 from tagloom.core.text.names import is_attribute
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import Value, admit, same
+from tagloom.core.value import admit, same
 
 ROWS = [row for row in OPS.values() if row.scalar is None]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3), (3, 0))
-SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
-
-
-def value(shape: tuple[int, ...], dtype: dtypes.DType, seed: int) -> Value:
-    """Small numbers, indices among them, some of them equal."""
-    drawn = np.random.default_rng(seed).integers(-1 if dtype.kind in "if" else 0, 3, size=shape)
-    return admit(drawn.astype(dtype.numpy))
-
-
-def operands(row: Op) -> Iterator[tuple[tuple[Value, ...], Attributes]]:
-    """Operands of several shapes and dtypes, and attributes, that the type rule takes or not."""
-    for count, given_ in itertools.product(arities(row), attributes(row)):
-        for shapes in itertools.product(SHAPES, repeat=count) if count < 3 else zip(*[SHAPES[:5]] * count, strict=True):
-            for dtype, other in itertools.product(SOME, (dtypes.int64, dtypes.bool, None)):
-                kinds = [dtype, *[other or dtype] * (count - 1)]
-                drawn = [value(*each, seed) for seed, each in enumerate(zip(shapes, kinds, strict=True))]
-                yield tuple(drawn), given_
 
 
 def opened(type_: Type) -> Type:
