@@ -240,21 +240,22 @@ def _on_arrays(row: Op, operands: Sequence[Type], result: Type, attributes: Attr
     is_wide, makes_new = not (is_narrow or row.innocuous), isinstance(column, np.ufunc)
     given = _strong if is_wide else _typed
     as_they_are = all(type_.shape and not (is_wide and type_.dtype is dtypes.float32) for type_ in operands)
-    is_native, wanted, scalar = result.dtype in dtypes.NATIVE, result.dtype.numpy, result.dtype.numpy.type
+    wanted, scalar, array = result.dtype.numpy, result.dtype.numpy.type, np.ndarray
+    is_native = result.dtype in dtypes.NATIVE
 
     def compute(*operands: Value) -> Value:
         """What the column makes, in the one form of a value: an array that is new already is not copied."""
         before = _ERRORS.set(_IGNORED)
         try:
             made = column(*operands) if as_they_are else column(*map(given, operands))
-            if type(made) is scalar:
+            if type(made) is array and made.base is None and made.ndim:
+                if makes_new or not any(made is each for each in operands):
+                    made = made if made.dtype is wanted else made.astype(wanted)
+                    if made.flags.c_contiguous:
+                        made.setflags(write=False)
+                        return made
+            elif type(made) is scalar:
                 return made.item() if is_native else made
-            is_new = type(made) is np.ndarray and made.ndim and made.base is None
-            if is_new and (makes_new or not any(made is each for each in operands)):
-                made = made if made.dtype is wanted else made.astype(wanted)
-                if made.flags.c_contiguous:
-                    made.setflags(False)  # 0.05 us, and `made.flags.writeable = False` 0.4
-                    return made  # type: ignore[no-any-return]
             return normal(made, result)
         finally:
             _ERRORS.reset(before)

@@ -60,8 +60,18 @@ def _of_some(name: str, dtype: DType | None = None) -> TypeRule:
     return rule
 
 
-def along(function: Any) -> Any:
-    """A column of NumPy's, with the defaults of the attributes."""
+def _reduced(ufunc: np.ufunc) -> Any:
+    """A column of a function of two elements, with the defaults of the attributes."""
+    reduce: Any = ufunc.reduce
+
+    def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return reduce(x, axis, None, None, keepdims)  # by place: by name it takes 0.3 us longer
+
+    return column
+
+
+def _found(function: Any) -> Any:
+    """A column of NumPy's of where an element is."""
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return function(x, axis=axis, keepdims=keepdims)
@@ -74,11 +84,12 @@ def _count(x: Any, axis: Any) -> int:
     return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
 
 
-def _first(function: Any) -> Any:
+def _first(ufunc: np.ufunc) -> Any:
     """NumPy's own leaves the sign of equal zeros to the processor: here it is that of the first."""
+    reduced = _reduced(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        made = function(x, axis=axis, keepdims=keepdims)
+        made = reduced(x, axis, keepdims)
         if np.asarray(x).dtype.kind != "f" or not np.any(made == 0):
             return made
         rank = np.ndim(x)
@@ -120,14 +131,14 @@ def _product_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def _reduction(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
     columns |= {"attributes": ("axis", "keepdims"), "gradient": RULES.get(name), "doc": doc}
-    op(name, arity=1, types=types, numpy=along(numpy), shape=None, **columns)
+    op(name, arity=1, types=types, numpy=numpy, shape=None, **columns)
 
 
 sum = op(
     "sum",
     arity=1,
     types=_wide,
-    numpy=along(np.add.reduce),
+    numpy=_reduced(np.add),
     attributes=("axis", "keepdims"),
     shape=None,
     bound=_sum_bound,
@@ -164,7 +175,7 @@ Dtypes, and the order of additions, are as with `sum`.
 _reduction(
     "prod",
     _wide,
-    np.multiply.reduce,
+    _reduced(np.multiply),
     """Product of the elements along an axis, or several (attribute `axis`; None: of all), 1 where there are none; with
 `keepdims` those axes stay, with size 1.
 
@@ -179,7 +190,7 @@ Integers become int64 or uint64, and wrap. Of n floats the order is open: a prod
 _reduction(
     "max",
     _of_some("max"),
-    _first(np.maximum.reduce),
+    _first(np.maximum),
     """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -193,7 +204,7 @@ with size 1.
 _reduction(
     "min",
     _of_some("min"),
-    _first(np.minimum.reduce),
+    _first(np.minimum),
     """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -207,7 +218,7 @@ with size 1.
 _reduction(
     "argmax",
     _of_some("argmax", dtypes.int64),
-    np.argmax,
+    _found(np.argmax),
     """Where the largest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
 several, and the first NaN where there is one. There must be an element: else it traps.
 
@@ -218,7 +229,7 @@ several, and the first NaN where there is one. There must be an element: else it
 _reduction(
     "argmin",
     _of_some("argmin", dtypes.int64),
-    np.argmin,
+    _found(np.argmin),
     """Where the smallest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
 several, and the first NaN where there is one. There must be an element: else it traps.
 
@@ -229,7 +240,7 @@ several, and the first NaN where there is one. There must be an element: else it
 _reduction(
     "all",
     _truth,
-    np.logical_and.reduce,
+    _reduced(np.logical_and),
     """Whether all elements along an axis, or several (attribute `axis`; None: of all), are true, or not zero;
 true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
@@ -242,7 +253,7 @@ true where there are none. NaN is not zero. With `keepdims` those axes stay, wit
 _reduction(
     "any",
     _truth,
-    np.logical_or.reduce,
+    _reduced(np.logical_or),
     """Whether some element along an axis, or several (attribute `axis`; None: of all), is true, or not zero;
 false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
