@@ -12,18 +12,19 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import Op, kernel, lookup, trap_message
+from ..op import Kernel, Op, kernel, lookup, trap_message
 from ..program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit
 from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
+from .dispatch import at_once, finished, learned
 from .gradients import called_once
 from .inference import at
 from .looping import following_of, traced_loop
 from .operators import Operators
-from .recording import RECORDERS, hearing, record_op
-from .resource import in_order, read
+from .recording import RECORDERS, hearing, record_node
+from .resource import Held, in_order, read
 from .source import here
 from .structure import Structure, compared, flatten, settled, unflatten
 from .symbol import Symbol
@@ -36,10 +37,14 @@ _BOOL = Type(dtypes.bool)
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
+    made = at_once(op, operands, attributes)
+    if made is not None:
+        return made
     row = lookup(op)
     if row.arity not in (None, len(operands)):
         raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
-    operands = tuple(map(read, operands))
+    if any(isinstance(operand, Held) for operand in operands):
+        return apply(op, *map(read, operands), **attributes)
     adapted = _adapt(row, list(map(number_of, operands)))
     region = current()
     if region is not None:
@@ -47,7 +52,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         result.weak = _weak_result(op, operands, result.type)
         symbol = Symbol(result)
         if RECORDERS.get():
-            record_op(op, operands, adapted, attributes, symbol)
+            record_node(op, operands, adapted, attributes, symbol)
         return symbol
     if any(isinstance(operand, Traced) for operand in adapted):
         raise Invalid(
@@ -58,10 +63,12 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
             hint="return it from the function; only results leave",
         )
     known = [operand for operand in adapted if isinstance(operand, Literal)]
-    made = like(operands, compute(op, known, attributes))
-    if RECORDERS.get() and isinstance(made, Concrete):
-        record_op(op, operands, known, attributes, made)
-    return made
+    value, computes, type_ = _computed(op, known, attributes)
+    if not any(isinstance(operand, Concrete) for operand in operands):
+        return like(operands, value)
+    pairs = zip(operands, known, strict=True)
+    given = tuple(each if type(each) in (Concrete, bool, int, float) else Concrete(taken) for each, taken in pairs)
+    return finished(learned(row, given, known, attributes, computes, type_), given, value)
 
 
 Operators.apply = staticmethod(apply)
@@ -94,6 +101,11 @@ def _adapt(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
 
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
     """What an op gives at once; raises Invalid, Trap or Exhausted where it gives nothing."""
+    return _computed(op, operands, attributes)[0]
+
+
+def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
+    """That, with what computed it, and of which type it is said to be."""
     row = lookup(op)
     types = [operand.type for operand in operands]
     try:
@@ -105,7 +117,8 @@ def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Val
     try:
         message = trap_message(row, values, tuple(attributes.items()))
         if message is None:
-            return kernel(row, types, type_, tuple(attributes.items()))(*values)
+            computes = kernel(row, types, type_, tuple(attributes.items()))
+            return computes(*values), computes, type_
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..dtypes import BY_PYTHON
 from ..errors import Usage
-from ..types import Type
-from ..value import Literal, literal
+from ..types import Type, interned
+from ..value import Literal, Value, literal
 from .operators import UFUNCS, Operators
 from .resource import Resource
 from .source import here
@@ -34,17 +34,22 @@ class Concrete(Operators):
     (float64, (2,), asarray([1. , 2.5], dtype=float64))
     """
 
-    __slots__ = ("_tagloom_literal", "_tagloom_resource")
+    __slots__ = ("__weakref__", "_tagloom_resource", "_type", "_value")
+    _type: Type
+    _value: Value
 
     def __init__(self, value: Literal) -> None:
-        self._tagloom_literal = value
+        self._value, self._type = value.value, interned(value.type)
         region = current()
         if region is not None:
             region.instance.trace.make(self)
 
     @property
-    def _type(self) -> Type:
-        return self._tagloom_literal.type
+    def _tagloom_literal(self) -> Literal:
+        return Literal(self._value, self._type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._value,)
 
     def __repr__(self) -> str:
         elements = np.array2string(np.asarray(self), separator=", ", prefix="asarray(")
@@ -52,7 +57,7 @@ class Concrete(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """NumPy's array of the same elements, which cannot be written to unless it is a copy."""
-        view = np.asarray(self._tagloom_literal.value).view()  # which nobody makes one that can be written to
+        view = np.asarray(self._value).view()  # which nobody makes one that can be written to
         return np.array(view, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
@@ -76,7 +81,7 @@ class Concrete(Operators):
         return np.asarray(self).__dlpack_device__()
 
     def _number(self, what: str) -> Any:
-        value = self._tagloom_literal.value
+        value = self._value
         if self.shape != ():
             raise Usage(f"{what} is of arrays of no axes", where=here(), required="()", got=self._type)
         return value.item() if isinstance(value, np.generic) else value
@@ -120,6 +125,11 @@ class Concrete(Operators):
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write x = tl.scatter(x, value, index), or tl.where(mask, value, x)"
         raise Usage("arrays do not change", where=here(), hint=hint)
+
+
+def _again(value: Value) -> Concrete:
+    """An array that was pickled."""
+    return Concrete(literal(value))
 
 
 def like(operands: Sequence[Any], value: Any) -> Any:

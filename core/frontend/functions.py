@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import ops
 from ..op import OPS, lookup
-from .api import apply
+from .dispatch import door
 from .standard import creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics
 
 _OPERANDS = ("x", "y", "z")
@@ -22,11 +22,8 @@ for module in (creation, datatypes, elementwise, indexing, linalg, manipulation,
 
 def _function(name: str) -> Callable[..., Any]:
     row = lookup(name)
-
-    def function(*operands: Any) -> Any:
-        return apply(name, *operands)
-
-    function.__name__ = function.__qualname__ = name
+    function = door(name, row.arity)
+    function.__module__, function.__name__, function.__qualname__ = __name__, name, name
     function.__doc__ = row.doc
     parameters = [inspect.Parameter(operand, inspect.Parameter.POSITIONAL_ONLY) for operand in _OPERANDS[: row.arity]]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

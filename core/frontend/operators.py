@@ -42,13 +42,30 @@ UFUNCS: dict[np.ufunc, str] = {
     np.right_shift: "bitwise_right_shift",
 }
 """The functions that NumPy's arrays call for Python's operators."""
-_OF_INTEGERS = {
+OF_INTEGERS = {
     "logical_and": "bitwise_and",
     "logical_or": "bitwise_or",
     "logical_xor": "bitwise_xor",
     "logical_not": "bitwise_invert",
 }
 """Operators that are logic of bools are of integers' bits."""
+OF_ELEMENTS = (
+    *(
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__complex__",
+        "__index__",
+        "__round__",
+        "__floor__",
+        "__ceil__",
+        "__trunc__",
+    ),
+    *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
+)
+"""What asks for the elements: concrete arrays have it, symbolic ones refuse it, and variables ask what they hold."""
+OPERATORS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
+"""The methods that are operators: which op each is, of how many operands, and whether they are swapped."""
 
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
@@ -56,6 +73,7 @@ def _binary(op: str, *, swapped: bool = False) -> Any:
         name = self.operator(op)
         return Operators.apply(name, other, self) if swapped else Operators.apply(name, self, other)
 
+    OPERATORS[method] = op, 2, swapped
     return method
 
 
@@ -63,6 +81,7 @@ def _unary(op: str) -> Any:
     def method(self: Operators) -> Any:
         return Operators.apply(self.operator(op), self)
 
+    OPERATORS[method] = op, 1, False
     return method
 
 
@@ -83,7 +102,7 @@ class Operators:
 
     def operator(self, op: str) -> str:
         """The op of one of Python's operators, this being an operand."""
-        return _OF_INTEGERS.get(op, op) if self.dtype.is_integer else op
+        return OF_INTEGERS.get(op, op) if self.dtype.is_integer else op
 
     @property
     def dtype(self) -> DType:

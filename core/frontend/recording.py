@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..derive.rows import otherwise
 from ..errors import Invalid, Usage
@@ -37,11 +36,11 @@ Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequ
 or of an operand that has none. Those at the places in the last are `Rows`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Record:
+class Record(NamedTuple):
     """One step: an op or a call, with the very objects that went in and came out."""
 
-    operands: tuple[Array, ...]
+    operands: tuple[Any, ...]
+    """Arrays, and Python's numbers, which are constants."""
     results: tuple[Array, ...]
     pull: Pull
 
@@ -82,29 +81,49 @@ class AtOnce:
         return Operators.apply(op, *operands, **attributes)
 
     def type(self, operand: Any) -> Type:
-        return to_operand(operand).type
+        return operand._type if isinstance(operand, Concrete) else to_operand(operand).type
 
 
-def record(operands: Sequence[Array], results: Sequence[Array], pull: Pull) -> None:
+def record(operands: Sequence[Any], results: Sequence[Array], pull: Pull) -> None:
     """Tell all tapes under way of a step."""
     made = Record(tuple(operands), tuple(results), pull)
     for recorder in hearing():
         recorder.record(made)
 
 
-def record_op(
+class Applied(Protocol):
+    """An op that ran: which, with which attributes, and the types that its operands were taken for."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def types(self) -> tuple[Type, ...]: ...
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
+
+
+class _Node(NamedTuple):
+    op: str
+    types: tuple[Type, ...]
+    attributes: Mapping[str, Any]
+
+
+def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
+    """Tell them of an op."""
+    record(operands, (result,), partial(_pulled_through, applied, operands, result))
+
+
+def record_node(
     op: str,
     operands: Sequence[Any],
     taken: Sequence[Value | Literal],
     attributes: Mapping[str, Any],
-    result: Array,
+    result: Symbol,
 ) -> None:
-    """Tell them of an op. An operand that is no array of ours is a constant: the literal that it was taken for."""
-    given = [
-        operand if isinstance(operand, Concrete | Symbol) else array_of(current(), each)
-        for operand, each in zip(operands, taken, strict=True)
-    ]
-    record(given, [result], partial(_pulled_through, op, given, attributes, result))
+    """Tell them of an op of a trace. An operand that is no array of ours is what it was taken for."""
+    pairs, region = zip(operands, taken, strict=True), current()
+    given = tuple(each if isinstance(each, Concrete | Symbol) else array_of(region, value) for each, value in pairs)
+    record_op(_Node(op, tuple(each.type for each in taken), attributes), given, result)
 
 
 def record_without_rule(op: str, operands: Sequence[Any], result: Array) -> None:
@@ -122,16 +141,19 @@ def _without_rule(op: str) -> Invalid:
 
 
 def _pulled_through(
-    op: str,
-    operands: Sequence[Array],
-    attributes: Mapping[str, Any],
+    applied: Applied,
+    given: tuple[Any, ...],
     result: Array,
     adjoints: Sequence[Any],
     wanted: Sequence[int],
     rows: Collection[int],
 ) -> list[Any]:
     """What the rule of an op says, summed to the shape of the operand where the op broadcasts."""
-    row, do = lookup(op), AtOnce()
+    op, attributes, row, do = applied.op, applied.attributes, lookup(applied.op), AtOnce()
+    pairs = zip(given, applied.types, strict=True)
+    operands = [
+        each if isinstance(each, Concrete | Symbol) else Concrete(literal(each, type_)) for each, type_ in pairs
+    ]
     if row.gradient is None:
         raise _without_rule(op)
     pulled = []

@@ -179,11 +179,17 @@ class Tape:
 
     def record(self, record: Record) -> None:
         """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
-        if any(self._key(operand) in self._known for operand in record.operands):
-            made = [result for result in record.results if is_float_array(result)]
-            self._known.update((self._key(result), result) for result in made)
-            if made:
-                self._records.append(record)
+        known, key = self._known, self._key
+        for operand in record.operands:
+            if key(operand) in known:
+                break
+        else:
+            return
+        made = [result for result in record.results if is_float_array(result)]
+        for result in made:
+            known[key(result)] = result
+        if made:
+            self._records.append(record)
 
     def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
@@ -215,10 +221,13 @@ class Tape:
     def _end(self) -> None:
         RECORDERS.set(tuple(each for each in RECORDERS.get() if each is not self))
 
-    def _key(self, value: Any) -> Any:
+    @staticmethod
+    def _key(value: Any) -> Any:
         """What a value is known by: a symbolic one by its name in its function, since that may be traced again."""
-        symbolic = getattr(value, "_tagloom_value", None)
-        return id(value) if symbolic is None else (id(symbolic.region.instance), symbolic.name)
+        if type(value) is not Symbol:
+            return id(value)
+        symbolic = value._tagloom_value
+        return id(symbolic.region.instance), symbolic.name
 
     def _add(self, known: Any, more: Any) -> Any:
         """Two contributions to one adjoint."""

@@ -6,7 +6,7 @@ words of the language on top, and how functions call each other, which is for `i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -183,11 +183,8 @@ class RegionTrace:
 
 
 _CURRENT: ContextVar[RegionTrace | None] = ContextVar("region", default=None)
-
-
-def current() -> RegionTrace | None:
-    """The region being traced, if any."""
-    return _CURRENT.get()
+current: Callable[[], RegionTrace | None] = _CURRENT.get
+"""The region being traced, if any."""
 
 
 @contextmanager

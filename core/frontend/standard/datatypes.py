@@ -12,6 +12,7 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
+from ..dispatch import one_op
 from ..operators import CPU, VERSIONS, check_device
 from ..source import here
 from .common import type_of
@@ -50,6 +51,7 @@ class IntegerInfo:
     dtype: DType
 
 
+@one_op
 def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any = None) -> Any:
     check_device(device)
     if not isinstance(dtype, DType):

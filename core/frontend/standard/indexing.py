@@ -11,6 +11,7 @@ from ...errors import Invalid, Usage
 from ...ops.key import Key, write_key
 from ..api import apply
 from ..concrete import Concrete
+from ..dispatch import one_op
 from ..operators import Operators
 from ..source import here
 from ..symbol import Symbol
@@ -47,6 +48,7 @@ def boolean_mask(x: Any, mask: Any, /) -> Any:
     return apply("boolean_mask", x, mask)
 
 
+@one_op
 def index(x: Any, key: Any, /) -> Any:
     """What a static key takes: `x[1:, None]`, or the same as text.
 
@@ -76,6 +78,7 @@ def sum_like(x: Any, y: Any, /) -> Any:
     return apply("sum_like", x, y)
 
 
+@one_op
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`: what is static of a key in one node, and a node for each index that the run computes."""
     entries = list(key) if isinstance(key, tuple) else [key]

@@ -12,6 +12,7 @@ from ...op import MOST_ELEMENTS
 from ...ops.key import write_key
 from ...types import Shape, join_shapes
 from ..api import apply
+from ..dispatch import one_op
 from ..source import here
 from .common import axes_of, axis_of, rank_of, shape_of, static_shape, static_size, type_of, whole, wholes
 
@@ -19,6 +20,7 @@ MOST_AT_ONCE = 32
 """How many arrays one node puts together: those of machines have room for some 60 operands."""
 
 
+@one_op
 def broadcast_to(x: Any, /, shape: Any) -> Any:
     return apply("broadcast_to", x, shape=static_shape(shape))
 
@@ -92,6 +94,7 @@ def _several(arrays: Any) -> list[Any]:
     return list(arrays)
 
 
+@one_op
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """The same elements with a new axis of size 1; it is this one of the result, or these.
 
@@ -107,10 +110,12 @@ def expanded(x: Any, places: Sequence[int]) -> Any:
     return apply("index", x, key=write_key(tuple(None if at in places else slice(None) for at in range(rank))))
 
 
+@one_op
 def squeeze(x: Any, /, axis: Any) -> Any:
     return apply("squeeze", x, axis=axes_of(axis, x))
 
 
+@one_op
 def flip(x: Any, /, *, axis: Any = None) -> Any:
     """The elements along an axis, or several, or all, the last ones first.
 
@@ -122,10 +127,12 @@ def flip(x: Any, /, *, axis: Any = None) -> Any:
     return apply("index", x, key=write_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
 
 
+@one_op
 def permute_dims(x: Any, /, axes: Any) -> Any:
     return apply("permute_dims", x, axes=wholes(axes, "an axis"))
 
 
+@one_op
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes, swapped.
 
@@ -138,6 +145,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return apply("permute_dims", x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
+@one_op
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     """Axes in other places; the others stay in their order.
 
@@ -152,10 +160,12 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     return apply("permute_dims", x, axes=tuple(placed[at] if at in placed else next(rest) for at in range(rank_of(x))))
 
 
+@one_op
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     return apply("reshape", x, shape=wholes(shape, "a size"))
 
 
+@one_op
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     steps = wholes(shift, "a shift")
     if axis is None:

@@ -10,6 +10,7 @@ from ...dtypes import DType
 from ...errors import Usage
 from ...ops.key import write_key
 from ..api import apply
+from ..dispatch import one_op
 from ..source import here
 from .common import (
     astype,
@@ -33,10 +34,12 @@ def _reduce(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return apply(op, x, axis=static_axis(axis), keepdims=keepdims)
 
 
+@one_op
 def sum(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
     return astype(_reduce("sum", _before(x, dtype), axis, keepdims), dtype)
 
 
+@one_op
 def prod(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
     return astype(_reduce("prod", _before(x, dtype), axis, keepdims), dtype)
 
@@ -48,26 +51,32 @@ def _before(x: Any, dtype: DType | None) -> Any:
     return x if dtype is None or (dtype.is_integer and type_of(x).dtype.is_integer) else astype(x, dtype)
 
 
+@one_op
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("max", x, axis, keepdims)
 
 
+@one_op
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("min", x, axis, keepdims)
 
 
+@one_op
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("all", x, axis, keepdims)
 
 
+@one_op
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("any", x, axis, keepdims)
 
 
+@one_op
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     return _reduce("argmax", x, axis, keepdims)
 
 
+@one_op
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     return _reduce("argmin", x, axis, keepdims)
 

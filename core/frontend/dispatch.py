@@ -1,0 +1,288 @@
+"""Dispatch: what is found out once of an op on operands of some types, so that it need not be asked again.
+
+Owns the table of that, which is bounded, and the short way of concrete arrays through it. What is not there, or might
+be an error, goes the long way, `Operators.apply`, which checks all and says what is wrong: the table decides how long
+an op takes, and nothing else. A key has the op, the types of arrays by identity, the classes of Python's numbers, and
+the attributes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..op import Kernel, Op
+from ..types import Type, interned, type_of
+from ..value import Literal, Value
+from .concrete import Concrete
+from .operators import OF_INTEGERS, OPERATORS, Operators
+from .recording import RECORDERS, record_op
+from .tracing import current
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Key: TypeAlias = tuple[Any, ...]
+MOST = 4096
+"""How many keys are kept; after that the table begins anew."""
+
+
+class Doubt(Exception):
+    """An op is to go the long way."""
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """What is known of an op on operands of some types, with some attributes."""
+
+    op: str
+    types: tuple[Type, ...]
+    """Those that the operands are taken for; kept, so that no other type gets the identity of one of an array."""
+    attributes: Mapping[str, Any]
+    run: Callable[..., Value]
+    """Makes the value; raises Doubt, or MemoryError, where only the long way knows."""
+    result: Type | None
+    """The type of the value, where values do not decide on it."""
+
+
+TABLE: dict[Key, Known] = {}
+_APPLIED: ContextVar[list[tuple[Known, tuple[Any, ...], Concrete]] | None] = ContextVar("applied", default=None)
+"""The ops that a function under `one_op` has applied, if it is found out what it does."""
+
+
+def key_of(op: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Key:
+    """Under which key it stands what an op does; raises Doubt for attributes that nothing is known by."""
+    kinds = [id(each._type) if type(each) is Concrete else type(each) for each in operands]
+    return (op, *kinds, *attributes, *map(_strict, attributes.values())) if attributes else (op, *kinds)
+
+
+_PLAIN = frozenset({int, str, type(None), EllipsisType})
+
+
+def _strict(value: Any) -> Any:
+    """What is static as a part of a key: what is equal, but of another class, as 1 and True, is another."""
+    kind = type(value)
+    if kind in _PLAIN or isinstance(value, DType):
+        return value
+    if kind is tuple:
+        return (kind, *map(_strict, value))
+    if kind is slice:
+        return kind, _strict(value.start), _strict(value.stop), _strict(value.step)
+    if kind is bool:
+        return kind, value
+    raise Doubt
+
+
+def keep(key: Key, known: Known) -> None:
+    """Have it known under a key."""
+    if len(TABLE) >= MOST:
+        TABLE.clear()
+    TABLE[key] = known
+
+
+def learned(
+    row: Op,
+    operands: tuple[Any, ...],
+    literals: Sequence[Literal],
+    attributes: Mapping[str, Any],
+    kernel: Kernel,
+    made: Type,
+) -> Known:
+    """What is known by now of an op that went the long way: its operands were taken for these literals, and this is the
+    type of what it makes. It is kept where they are arrays and Python's numbers."""
+    pairs = zip(operands, literals, strict=True)
+    types = tuple(each._type if type(each) is Concrete else taken.type for each, taken in pairs)
+    is_sized = made.shape is not None and None not in made.shape
+    known = Known(row.name, types, attributes, kernel, interned(made) if is_sized else None)
+    try:
+        makers = [_maker(*pair) for pair in zip(operands, types, strict=True)]
+        known.run = _guarded(row, makers, known)
+        keep(key_of(row.name, operands, attributes), known)
+    except Doubt:
+        pass
+    return known
+
+
+def _whole(dtype: DType) -> tuple[float, float]:
+    """Between which numbers every integer is a number of a dtype."""
+    most = 2.0 ** (np.finfo(dtype.numpy.name).nmant + 1) if dtype.kind == "f" else 0.0
+    return dtype.range if dtype.is_integer else (-most, most)
+
+
+def _maker(operand: Any, type_: Type) -> Callable[[Any], Value] | None:
+    """What makes an operand like this a value of this type; None where it is one. Raises Doubt for what is NumPy's."""
+    kind, dtype = type(operand), type_.dtype
+    if kind in (Concrete, bool) or (kind is float and dtype is dtypes.float64):
+        return None
+    if kind not in (int, float):
+        raise Doubt
+    if kind is float:
+        high = float(np.finfo(np.float32).max)
+        low = -high
+    else:
+        low, high = _whole(dtype)
+    make = float if dtype is dtypes.float64 else int if dtype is dtypes.int64 else dtype.numpy.type
+
+    def made(number: Any) -> Any:
+        if low <= number <= high:
+            return make(number)
+        raise Doubt
+
+    return made
+
+
+def _guarded(row: Op, makers: Sequence[Callable[[Any], Value] | None], known: Known) -> Callable[..., Value]:
+    """A kernel that makes values of numbers, and stops before operands of which the op has no value."""
+    kernel, undefined, attributes = known.run, row.undefined, known.attributes
+    when = undefined.when if undefined and known.types[-1].dtype.kind in undefined.kinds else None
+    if when is None and not any(makers):
+        return kernel
+
+    def run(*given: Any) -> Value:
+        values = [each if make is None else make(each) for each, make in zip(given, makers, strict=True)]
+        if when is not None and np.any(when(*values, **attributes)):
+            raise Doubt
+        return kernel(*values)
+
+    return run
+
+
+_new = Concrete.__new__
+
+
+def finished(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
+    """The array of a value that was computed outside of a trace, of which tapes under way are told."""
+    made = _new(Concrete)
+    made._value, made._type = value, known.result or interned(type_of(value))
+    if RECORDERS.get():
+        record_op(known, operands, made)
+    applied = _APPLIED.get()
+    if applied is not None:
+        applied.append((known, operands, made))
+    return made
+
+
+def at_once(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
+    """What an op gives that is known, on operands of these types; None where it has to go the long way."""
+    try:
+        known = TABLE.get(key_of(op, operands, attributes))
+        if known is None or current() is not None:
+            return None
+        value = known.run(*[each._value if type(each) is Concrete else each for each in operands])
+    except (Doubt, MemoryError):
+        return None
+    return finished(known, operands, value)
+
+
+def door(op: str, arity: int | None) -> Callable[..., Any]:
+    """The function of an op that takes operands alone, or its operator."""
+    return {1: _of_one, 2: _of_two}.get(arity or 0, _of_several)(op)
+
+
+def _of_several(op: str) -> Callable[..., Any]:
+    def call(*operands: Any) -> Any:
+        return Operators.apply(op, *operands)
+
+    return call
+
+
+def _of_one(op: str) -> Callable[..., Any]:
+    """Written out, as the next one is: by way of `at_once` an op takes 0.6 us longer."""
+
+    def call(*operands: Any) -> Any:
+        if len(operands) == 1 and type(x := operands[0]) is Concrete:
+            known = TABLE.get((op, id(x._type)))
+            if known is not None and current() is None:
+                try:
+                    return finished(known, operands, known.run(x._value))
+                except (Doubt, MemoryError):
+                    pass
+        return Operators.apply(op, *operands)
+
+    return call
+
+
+def _of_two(op: str) -> Callable[..., Any]:
+    def call(*operands: Any) -> Any:
+        if len(operands) == 2:
+            x, y = operands
+            first, second = type(x), type(y)
+            if first is Concrete:
+                known = TABLE.get((op, id(x._type), id(y._type) if second is Concrete else second))
+            else:
+                known = TABLE.get((op, first, id(y._type))) if second is Concrete else None
+            if known is not None and current() is None:
+                try:
+                    one = x._value if first is Concrete else x
+                    return finished(known, operands, known.run(one, y._value if second is Concrete else y))
+                except (Doubt, MemoryError):
+                    pass
+        return Operators.apply(op, *operands)
+
+    return call
+
+
+def _swapped(call: Callable[..., Any]) -> Callable[..., Any]:
+    def swapped(self: Concrete, other: Any) -> Any:
+        return call(other, self)
+
+    return swapped
+
+
+def _give_operators() -> None:
+    """Concrete arrays have the operators of all, but those whose op depends on dtypes, by the short way."""
+    for name, method in [*vars(Operators).items()]:
+        if inspect.isfunction(method) and method in OPERATORS and OPERATORS[method][0] not in OF_INTEGERS:
+            op, arity, is_swapped = OPERATORS[method]
+            call = door(op, arity)
+            setattr(Concrete, name, _swapped(call) if is_swapped else call)
+
+
+_give_operators()
+
+
+def one_op(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of an array, and of what is static besides, that decides by types what it does. Where that turns out
+    to be one op of the array, it is known from then on which."""
+
+    @functools.wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> R:
+        if not given or type(x := given[0]) is not Concrete or current() is not None:
+            return function(*given, **named)
+        try:
+            key: Key = (function, id(x._type))
+            if len(given) > 1:
+                key += tuple(each if type(each) is int else _strict(each) for each in given[1:])
+            if named:
+                key += (*named, *map(_strict, named.values()))
+            known = TABLE.get(key)
+            if known is not None:
+                return finished(known, (x,), known.run(x._value))  # type: ignore[return-value]
+        except (Doubt, MemoryError):
+            return function(*given, **named)
+        made: R = _watched(function, key, given, named)
+        return made
+
+    return call
+
+
+def _watched(function: Callable[..., Any], key: Key, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """What a function gives; it is kept which op that is."""
+    applied: list[tuple[Known, tuple[Any, ...], Concrete]] = []
+    before = _APPLIED.set(applied)
+    try:
+        made = function(*given, **named)
+    finally:
+        _APPLIED.reset(before)
+    for known, operands, result in applied:
+        if result is made and len(operands) == 1 and operands[0] is given[0]:
+            keep(key, known)
+    return made
