@@ -20,7 +20,7 @@ from ..program import Function, Location, Program, Region
 from ..types import Type
 from ..value import Literal
 from .annotation import Source
-from .resource import Resource, in_order
+from .resource import Resource, constant, in_order
 from .source import called_here, definition, here
 from .structure import Form, Structure, compared, fixed, flatten, leaf_names, settled, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
@@ -32,8 +32,6 @@ CURABLE = ("V4", "V5", "V6", "D3")
 """The rules that a trace may break with what is known so far, and keep when more is known."""
 DEEPEST = 12
 """How many functions are traced within another's trace; Python's own stack is not to end first."""
-
-
 Weak = tuple[int | float | None, ...]
 """For each leaf a number of its kind, where it is a Python number so far."""
 
@@ -150,6 +148,8 @@ class Trace:
         self.made: dict[int, Any] = {}
         """The concrete arrays that were made meanwhile, by identity: they are literals. One that stands for a literal
         which a variable holds is there by that of the literal, too."""
+        self.arrays: dict[int, Resource] = {}
+        """The concrete arrays that functions close over, by identity."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
         self.nested = 0
 
@@ -191,9 +191,9 @@ class Trace:
         """The resource of a concrete array that was there before; None for one that was made in this trace."""
         if id(array) in self.made:
             return None
-        if not hasattr(array, "_tagloom_resource"):
-            array._tagloom_resource = Resource(called_here(array) or "constant", array._type, array)
-        return array._tagloom_resource  # type: ignore[no-any-return]
+        if id(array) not in self.arrays:
+            self.arrays[id(array)] = constant(array, called_here)
+        return self.arrays[id(array)]
 
     def created(self, variable: Resource) -> None:
         """Take down that a variable is made; raises Usage where none may be made any more."""

@@ -7,6 +7,7 @@ where it is assigned, as one more result. So programs with variables are program
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from ..types import Type
 _COUNT = itertools.count()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Resource:
     """An array that a program gets beside its arguments: that of a variable, or one that a function closes over."""
 
@@ -50,6 +51,17 @@ class Resource:
     @value.setter
     def value(self, value: Any) -> None:
         self.is_new, self.held = False, value
+
+
+def constant(array: Any, name: Callable[[Any], str | None]) -> Resource:
+    """The resource of a concrete array that a function closes over; `name` finds one for it. The array does not keep
+    it, since it keeps the array: both would live until a collection of garbage."""
+    known = getattr(array, "_tagloom_resource", None)
+    found: Resource | None = known and known()
+    if found is None:
+        found = Resource(name(array) or "constant", array._type, array)
+        array._tagloom_resource = weakref.ref(found)
+    return found
 
 
 class Held:
