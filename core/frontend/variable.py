@@ -8,7 +8,7 @@ in program order, and gives what it holds at the end as one more result, which i
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ from ..types import Type, as_type
 from ..value import Literal, literal
 from .concrete import Concrete
 from .inference import at
-from .operators import Operators
+from .operators import OF_ELEMENTS, Operators
 from .recording import array_of, hearing
 from .resource import Held, Resource
 from .source import here
@@ -160,37 +160,10 @@ class Variable(Operators, Held):
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _no_update
     __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _no_update
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.value)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __bool__(self) -> builtins.bool:
-        return bool(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __index__(self) -> int:
-        return int(self.value.__index__())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self.value.__array__(dtype, copy)
-
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
         return self.value.__array_ufunc__(
             function, method, *(each.value if each is self else each for each in operands), **options
         )
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.value.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.value.__dlpack_device__()  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         """Methods that arrays have besides."""
@@ -200,6 +173,17 @@ class Variable(Operators, Held):
             return getattr(self.value, name)
         except AttributeError:
             raise AttributeError(f"a variable has no attribute {name!r}") from None
+
+
+def _handed_on(name: str) -> Callable[..., Any]:
+    def method(self: Variable, *given: Any, **named: Any) -> Any:
+        return getattr(self.value, name)(*given, **named)
+
+    return method
+
+
+for _name in OF_ELEMENTS:
+    setattr(Variable, _name, _handed_on(_name))
 
 
 def _first(value: Any, dtype: Any) -> Concrete:
