@@ -118,10 +118,8 @@ class Function(Drawn):
         result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
         assigned = (traced.assign if held is None else traced.made)(outcome.results)
         if recorders:
-            nodes = (node for function in traced.program.functions for node in function.body.walk())
-            draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
             pullback = partial(Function.pulled, self, self.settled(arguments), beside)
-            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=draws)
+            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws)
         return result
 
     def _run(self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
@@ -314,7 +312,10 @@ class Function(Drawn):
         if broken:
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
         created = tuple(trace.variables)
-        return Traced(program, graph, known.structure, trace.callbacks, known.captured, known.assigned, created)
+        nodes = (node for each in program.functions for node in each.body.walk())
+        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
+        beside = known.captured, known.assigned, created
+        return Traced(program, graph, known.structure, trace.callbacks, *beside, draws=draws)
 
 
 @overload

@@ -84,8 +84,7 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _function(function), current()
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
-    _check_again(inner, arguments)
-    held, given = inner.trace(*arguments).held(), inner.settled(arguments)
+    held, given = _for_again(inner, arguments)
     return inner(*arguments), lambda adjoint: _pulled_back(inner, given, held, adjoint)
 
 
@@ -112,8 +111,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         given = (*primals, _zeros(value))
         _, _, pullback = traced_pullback(region, back.source, given, called.captured)
         return value, by_argument(back.source, given, *pullback(moved, (), ()))[-1]
-    _check_again(inner, primals)
-    held, settled = inner.trace(*primals).held(), inner.settled(primals)
+    held, settled = _for_again(inner, primals)
     value = inner(*primals)
     return value, _pulled_back(back, (*settled, _zeros(value)), held, moved)[-1]
 
@@ -136,9 +134,11 @@ def _moved(source: Source, primals: Sequence[Any], tangents: Sequence[Any]) -> I
                 yield moved
 
 
-def _check_again(function: Function, arguments: Sequence[Any]) -> None:
-    """Raises Invalid where a function that is run for its value, and again for its pullback, is not the same (D5)."""
-    acting = first_acting(function.trace(*arguments).program.reachable())
+def _for_again(function: Function, arguments: Sequence[Any]) -> tuple[Mapping[Resource, Any], tuple[Any, ...]]:
+    """What a function that is run for its value has when it is run again for its pullback: what resources hold, and its
+    arguments. Raises Invalid where it is not the same then (D5)."""
+    traced = function.trace(*arguments)
+    acting = first_acting(traced.program.reachable())
     if acting is not None:
         raise Invalid(
             f"{function.name} is run again for its pullback, and has {acting.op}",
@@ -146,6 +146,7 @@ def _check_again(function: Function, arguments: Sequence[Any]) -> None:
             where=here(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
+    return traced.held(), function.settled(arguments)
 
 
 def _pulled_back(

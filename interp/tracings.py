@@ -40,6 +40,8 @@ class Traced:
     """The variables that it assigns: behind its results, in this order."""
     created: tuple[Resource, ...] = ()
     """The variables that were made while it was traced."""
+    draws: bool = False
+    """Whether it draws random numbers."""
 
     def given(self, leaves: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program; `held` is what resources hold instead of what they hold now."""
