@@ -206,20 +206,33 @@ def _followed(function: Callable[..., Any], further: tuple[Any, ...]) -> Callabl
 
 def _boxed_kernel(column: Callable[..., Any], dtype: DType) -> Kernel:
     """On scalars that are not all Python's own: they are unboxed, and the result is boxed."""
-    native, make = dtype in dtypes.NATIVE, dtype.numpy.type
+    box = _boxing(dtype)
 
     def compute(*operands: Value) -> Value:
-        plain = [operand.item() if isinstance(operand, np.generic) else operand for operand in operands]
-        before = _ERRORS.set(_IGNORED)
-        try:
-            number = column(*plain)
-            if dtype.is_integer:
-                number = wrap(number, dtype)
-            return number if native else make(number)
-        finally:
-            _ERRORS.reset(before)
+        return box(column(*[each.item() if isinstance(each, np.generic) else each for each in operands]))  # type: ignore[no-any-return]
 
     return compute
+
+
+def _boxing(dtype: DType) -> Callable[[Any], Any]:
+    """The table's cast of a number of Python's."""
+    make = dtype.numpy.type
+    if dtype.is_integer:
+        return lambda number: wrap(number, dtype) if dtype in dtypes.NATIVE else make(wrap(number, dtype))
+    return (lambda number: number) if dtype in dtypes.NATIVE else _rounded if dtype is dtypes.float32 else make
+
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def _rounded(number: float) -> Any:
+    if -_LARGEST <= number <= _LARGEST:
+        return np.float32(number)
+    before = _ERRORS.set(_IGNORED)
+    try:
+        return np.float32(number)
+    finally:
+        _ERRORS.reset(before)
 
 
 def _ignoring() -> tuple[ContextVar[Any], Any]:
@@ -239,31 +252,48 @@ def _on_arrays(row: Op, operands: Sequence[Type], result: Type, attributes: Attr
     column = _bound(row.narrow if is_narrow and row.narrow else row.numpy, attributes)
     is_wide, makes_new = not (is_narrow or row.innocuous), isinstance(column, np.ufunc)
     given = _strong if is_wide else _typed
-    as_they_are = all(type_.shape and not (is_wide and type_.dtype is dtypes.float32) for type_ in operands)
     wanted, scalar, array = result.dtype.numpy, result.dtype.numpy.type, np.ndarray
     is_native = result.dtype in dtypes.NATIVE
+    as_they_are = all(type_.shape and not (is_wide and type_.dtype is dtypes.float32) for type_ in operands)
+
+    def settled(made: Any, operands: tuple[Value, ...]) -> Value:
+        """What a column made, in the one form of a value."""
+        if type(made) is scalar:
+            return made.item() if is_native else made
+        if type(made) is not array or not made.ndim:
+            return normal(made, result)
+        if made.dtype is not wanted:
+            made = made.astype(wanted, "C")
+        elif not makes_new and (made.base is not None or any(made is each for each in operands)):
+            made = made.copy()
+        if not made.flags.c_contiguous:
+            made = made.copy()
+        made.setflags(write=False)
+        return made  # type: ignore[no-any-return]
 
     def compute(*operands: Value) -> Value:
-        """What the column makes, in the one form of a value: an array that is new already is not copied."""
         before = _ERRORS.set(_IGNORED)
         try:
-            made = column(*operands) if as_they_are else column(*map(given, operands))
-            if type(made) is array and made.base is None and made.ndim:
-                if makes_new or not any(made is each for each in operands):
-                    made = made if made.dtype is wanted else made.astype(wanted)
-                    if made.flags.c_contiguous:
-                        made.setflags(write=False)
-                        return made
-            elif type(made) is scalar:
-                return made.item() if is_native else made
-            return normal(made, result)
+            return settled(column(*operands) if as_they_are else column(*map(given, operands)), operands)
         finally:
             _ERRORS.reset(before)
 
-    return compute
+    def compute_new(*operands: Value) -> Value:
+        """What most ops do on arrays, written out: 0.2 us less of 0.7."""
+        before = _ERRORS.set(_IGNORED)
+        try:
+            made = column(*operands)
+            if made.dtype is wanted and made.flags.c_contiguous:
+                made.setflags(False)
+                return made  # type: ignore[no-any-return]
+            return settled(made, operands)
+        finally:
+            _ERRORS.reset(before)
+
+    return compute_new if makes_new and as_they_are and result.shape else compute
 
 
-_MAKE: dict[type, Callable[[Any], Any]] = {kind: dtype.numpy.type for kind, dtype in dtypes.BY_PYTHON.items()}
+_MAKE: dict[type, Callable[[Any], Any]] = dict.fromkeys(dtypes.BY_PYTHON, np.asarray)
 
 
 def _typed(operand: Value) -> Any:
@@ -272,10 +302,13 @@ def _typed(operand: Value) -> Any:
     return operand if make is None else make(operand)
 
 
+_WIDE = np.dtype(np.float64)
+
+
 def _strong(operand: Value) -> Any:
     """The same, and float32 as float64."""
     typed = _typed(operand)
-    return typed.astype(np.float64) if typed.dtype.char == "f" else typed
+    return typed.astype(_WIDE) if typed.dtype.char == "f" else typed
 
 
 MOST_ELEMENTS = 2**30

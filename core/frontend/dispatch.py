@@ -73,7 +73,8 @@ def _strict(value: Any) -> Any:
     if kind in _PLAIN or isinstance(value, DType):
         return value
     if kind is tuple:
-        return (kind, *map(_strict, value))
+        kinds = tuple(map(type, value))
+        return (kinds, value) if _PLAIN.issuperset(kinds) else (kind, *map(_strict, value))
     if kind is slice:
         return kind, _strict(value.start), _strict(value.stop), _strict(value.step)
     if kind is bool:
@@ -202,9 +203,14 @@ def _of_one(op: str) -> Callable[..., Any]:
             known = TABLE.get((op, id(x._type)))
             if known is not None and current() is None:
                 try:
-                    return finished(known, operands, known.run(x._value))
+                    value = known.run(x._value)
                 except (Doubt, MemoryError):
-                    pass
+                    return Operators.apply(op, *operands)
+                made = _new(Concrete)
+                made._value, made._type = value, known.result or interned(type_of(value))
+                if RECORDERS.get():
+                    record_op(known, operands, made)
+                return made
         return Operators.apply(op, *operands)
 
     return call
@@ -221,10 +227,14 @@ def _of_two(op: str) -> Callable[..., Any]:
                 known = TABLE.get((op, first, id(y._type))) if second is Concrete else None
             if known is not None and current() is None:
                 try:
-                    one = x._value if first is Concrete else x
-                    return finished(known, operands, known.run(one, y._value if second is Concrete else y))
+                    value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
                 except (Doubt, MemoryError):
-                    pass
+                    return Operators.apply(op, *operands)
+                made = _new(Concrete)
+                made._value, made._type = value, known.result or interned(type_of(value))
+                if RECORDERS.get():
+                    record_op(known, operands, made)
+                return made
         return Operators.apply(op, *operands)
 
     return call
@@ -258,11 +268,10 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
         if not given or type(x := given[0]) is not Concrete or current() is not None:
             return function(*given, **named)
         try:
-            key: Key = (function, id(x._type))
-            if len(given) > 1:
-                key += tuple(each if type(each) is int else _strict(each) for each in given[1:])
-            if named:
-                key += (*named, *map(_strict, named.values()))
+            if len(given) < 3 and not named:  # written out: 0.4 us less
+                key: Key = (function, id(x._type), *(given[1:] and (_strict(given[1]),)))
+            else:
+                key = (function, id(x._type), *map(_strict, given[1:]), *named, *map(_strict, named.values()))
             known = TABLE.get(key)
             if known is not None:
                 return finished(known, (x,), known.run(x._value))  # type: ignore[return-value]

@@ -110,7 +110,9 @@ class _Node(NamedTuple):
 
 def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
     """Tell them of an op."""
-    record(operands, (result,), partial(_pulled_through, applied, operands, result))
+    made = Record(operands, (result,), partial(_pulled_through, applied, operands, result))
+    for recorder in RECORDERS.get():
+        recorder.record(made)
 
 
 def record_node(

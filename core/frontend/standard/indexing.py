@@ -177,3 +177,4 @@ def _together(x: Any, entries: list[Any]) -> Any:
 
 
 Operators.getitem = staticmethod(getitem)
+Concrete.__getitem__ = getitem  # type: ignore[method-assign]  # without a call in between
