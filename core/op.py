@@ -237,7 +237,7 @@ def _rounded(number: float) -> Any:
 
 def _ignoring() -> tuple[ContextVar[Any], Any]:
     """Where NumPy keeps what it does about overflows and the like, and what stands there when it does nothing: to set
-    that, and back, takes 0.15 us, and np.errstate 1.1."""
+    that, and back, takes 0.1 us, and np.errstate 1."""
     context = Context()
     context.run(np.seterr, all="ignore")
     ((variable, value),) = context.items()
@@ -279,7 +279,7 @@ def _on_arrays(row: Op, operands: Sequence[Type], result: Type, attributes: Attr
             _ERRORS.reset(before)
 
     def compute_new(*operands: Value) -> Value:
-        """What most ops do on arrays, written out: 0.2 us less of 0.7."""
+        """What most ops do on arrays, written out: 0.15 us less of 0.75."""
         before = _ERRORS.set(_IGNORED)
         try:
             made = column(*operands)

@@ -95,7 +95,7 @@ def normal(value: object, as_: Type) -> Value:
 def _one_form(array: npt.NDArray[np.generic], dtype: DType) -> Value:
     if array.ndim == 0:
         return array.item() if dtype in dtypes.NATIVE else array[()]
-    array.setflags(write=False)  # 0.06 us, and `array.flags.writeable = False` 0.4
+    array.setflags(write=False)  # 0.09 us, and `array.flags.writeable = False` 0.4
     return array
 
 

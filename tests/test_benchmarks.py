@@ -65,6 +65,16 @@ def test_gradients_make_a_table() -> None:
     assert all(abs(more / few - 1) < 0.03 for few, more in zip(each[::2], each[1::2], strict=True))
 
 
+def test_eager_makes_a_table() -> None:
+    """A line for each op, shape and dtype, with a figure for each system; what is not installed is left out."""
+    command = [sys.executable, str(FOLDER / "eager.py"), "--quick", "--only", "add", "reshape"]
+    ran = subprocess.run([*command, "--systems", "numpy", "tagloom"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    header, _, *lines = ran.stdout.rpartition("\n\n")[2].splitlines()
+    assert header.startswith("| op | shape | dtype | NumPy | tagloom | tagloom, tape |") and len(lines) == 6
+    assert all(float(figure) > 0 for line in lines for figure in line.split(" | ")[3:6])
+
+
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
     """What differs from CPython's value is taken away, and said; integers must be equal, others but for rounding."""
     conduct = modules["conduct"]

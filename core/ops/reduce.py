@@ -65,7 +65,7 @@ def _reduced(ufunc: np.ufunc) -> Any:
     reduce: Any = ufunc.reduce
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return reduce(x, axis, None, None, keepdims)  # by place: by name it takes 0.3 us longer
+        return reduce(x, axis, None, None, keepdims)
 
     return column
 

@@ -1,0 +1,209 @@
+"""Single ops at once, beside others: `python tests/benchmarks/eager.py [--quick] [--only NAME...] [--json FILE]`.
+
+An op on small arrays takes as long as it takes to find out what to do. So: microseconds of one op, alone and while what
+it does is recorded for a gradient. All systems are in one process, on one thread, and take turns, sample by sample;
+medians. Samples of what is recorded include that a tape, or a graph, begins and ends, once for 100 ops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+from peers import machine
+from table import markdown, number
+
+OPS = {
+    "add": "x + y",
+    "sub": "x - y",
+    "mul": "x * y",
+    "scale": "x * 2.0",
+    "less": "x < y",
+    "tanh": "tanh(x)",
+    "exp": "exp(x)",
+    "sum": "sum(x)",
+    "matmul": "x @ y",
+    "reshape": "reshape(x, shape)",
+    "index": "x[3]",
+    "slice": "x[2:5]",
+}
+"""What is timed, by name."""
+ARRAYS = ("matmul", "reshape", "index", "slice")
+"""What numbers do not have."""
+KEPT = 100
+"""How many ops one tape records."""
+ALONE = "    begun = clock()\n    for _ in repeat(None, times):\n        {0}\n    return clock() - begun\n"
+RECORDED = """    begun = clock()
+    for _ in repeat(None, times // KEPT):
+        {1}
+            for _ in repeat(None, KEPT):
+                {0}
+    return clock() - begun
+"""
+
+
+class System(NamedTuple):
+    """One of those that are measured: its module, what it calls functions and arrays, and how it records."""
+
+    module: str
+    functions: Callable[[Any], dict[str, Any]]
+    array: Callable[[Any, Any], Any]
+    recording: str = ""
+
+
+def _named(module: Any) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in ("tanh", "exp", "sum", "reshape")}
+
+
+def _tensorflow(tf: Any) -> dict[str, Any]:
+    functions = {"tanh": tf.tanh, "exp": tf.exp, "sum": tf.reduce_sum, "reshape": tf.reshape}
+    return functions | {"GradientTape": tf.GradientTape}
+
+
+def _torch(module: Any, array: Any) -> Any:
+    return module.from_numpy(np.array(array))
+
+
+SYSTEMS = {
+    "NumPy": System("numpy", _named, lambda np, array: array[()]),
+    "tagloom": System("tagloom", _named, lambda tl, array: tl.asarray(array)),
+    "PyTorch": System("torch", _named, _torch),
+    "TF eager": System("tensorflow", _tensorflow, lambda tf, array: tf.constant(array)),
+    "tagloom, tape": System(
+        "tagloom",
+        lambda tl: _named(tl) | {"Tape": tl.Tape},
+        lambda tl, array: tl.asarray(array),
+        "with Tape() as tape:\n            tape.watch((x, y))",
+    ),
+    "PyTorch, grad": System(
+        "torch", _named, lambda torch, array: _torch(torch, array).requires_grad_(), "if True:\n            pass"
+    ),
+    "TF, tape": System(
+        "tensorflow",
+        _tensorflow,
+        lambda tf, array: tf.constant(array),
+        "with GradientTape() as tape:\n            tape.watch((x, y))",
+    ),
+}
+
+
+class Case(NamedTuple):
+    """An op on arrays of one dtype and shape."""
+
+    op: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def operands(self) -> tuple[Any, Any]:
+        """Those that all systems get."""
+        dice = np.random.default_rng(0)
+        return tuple(np.asarray(dice.normal(size=self.shape)).astype(self.dtype) for _ in range(2))  # type: ignore[return-value]
+
+    def wanted(self) -> Any:
+        """What NumPy gives."""
+        return eval(OPS[self.op], _names(SYSTEMS["NumPy"], self))
+
+
+def cases(only: list[str]) -> Iterator[Case]:
+    """All that is measured."""
+    for op in only:
+        for shape in ((), (10, 10)):
+            if shape or op not in ARRAYS:
+                yield from (Case(op, dtype, shape) for dtype in ("float32", "float64"))
+
+
+def _names(system: System, case: Case) -> dict[str, Any]:
+    """What a statement of a system knows."""
+    module = importlib.import_module(system.module)
+    x, y = (system.array(module, each) for each in case.operands())
+    return {**system.functions(module), "x": x, "y": y, "shape": (5, 20)}
+
+
+def built(system: System, case: Case) -> Callable[[int], float]:
+    """What takes the seconds of so many ops; raises ValueError where they give something else than NumPy's."""
+    names = _names(system, case)
+    made = eval(OPS[case.op], dict(names))
+    plain = made.detach().numpy() if hasattr(made, "detach") else np.asarray(made)
+    if not np.allclose(plain, case.wanted(), rtol=1e-5, atol=1e-6):
+        raise ValueError(f"WRONG: {plain} and not {case.wanted()}")
+    body = (RECORDED if system.recording else ALONE).format(OPS[case.op], system.recording)
+    names |= {"clock": perf_counter, "repeat": importlib.import_module("itertools").repeat, "KEPT": KEPT}
+    exec(f"def run(times):\n{body}", names)
+    run: Callable[[int], float] = names["run"]
+    return run
+
+
+def measure(case: Case, present: list[str], samples: int, seconds: float) -> dict[str, list[float]]:
+    """Microseconds of an op in each system, sample by sample in turns."""
+    runs = {name: built(SYSTEMS[name], case) for name in present}
+    times = {}
+    for name, run in runs.items():
+        run(KEPT)
+        times[name] = max(1, round(seconds / max(run(10 * KEPT) / 10, 1e-9))) * KEPT
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(samples):
+        for name, run in runs.items():
+            found[name].append(1e6 * run(times[name]) / times[name])
+    return found
+
+
+def _single_thread(present: list[str]) -> dict[str, str]:
+    """One thread for each system; the versions."""
+    modules = {SYSTEMS[name].module: importlib.import_module(SYSTEMS[name].module) for name in present}
+    if "torch" in modules:
+        modules["torch"].set_num_threads(1)
+    if "tensorflow" in modules:
+        modules["tensorflow"].config.threading.set_intra_op_parallelism_threads(1)
+        modules["tensorflow"].config.threading.set_inter_op_parallelism_threads(1)
+    return {name: f"{name} {module.__version__}" for name, module in modules.items()}
+
+
+def line(case: Case, medians: dict[str, float]) -> list[str]:
+    """A case in the table: medians, and how many times as long tagloom takes as PyTorch."""
+    said = "0-d" if not case.shape else "x".join(map(str, case.shape))
+    ratios = [
+        f"{medians[ours] / medians[theirs]:.2f}" if {ours, theirs} <= set(medians) else ""
+        for ours, theirs in (("tagloom", "PyTorch"), ("tagloom, tape", "PyTorch, grad"))
+    ]
+    return [f"`{OPS[case.op]}`", said, case.dtype, *(number(medians[name]) for name in medians), *ratios]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few and short samples, for trying")
+    parser.add_argument("--only", nargs="+", choices=list(OPS), default=list(OPS), metavar="NAME", help=" ".join(OPS))
+    modules = sorted({system.module for system in SYSTEMS.values()})
+    parser.add_argument("--systems", nargs="+", choices=modules, default=modules, help="these only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all samples")
+    asked, about = parser.parse_args(), machine()
+    absent = [name for name in asked.systems if importlib.util.find_spec(name) is None]
+    present = [name for name, each in SYSTEMS.items() if each.module in asked.systems and each.module not in absent]
+    versions = _single_thread(present)
+    samples, seconds = (3, 0.0005) if asked.quick else (25, 0.001)
+    found = {case: measure(case, present, samples, seconds) for case in cases(asked.only)}
+    medians = {case: {name: statistics.median(each) for name, each in row.items()} for case, row in found.items()}
+    where = f"{about['processor']}, {about['processors']} processors, load {about['load']:.1f} at first"
+    missing = [f"Not installed: {', '.join(absent)}."] * bool(absent)
+    header = ["op", "shape", "dtype", *present, "tagloom / PyTorch", "recorded"]
+    table = markdown(header, [line(case, row) for case, row in medians.items()])
+    print("\n\n".join([f"{about['date']}, {where}", ", ".join(versions.values()), *missing, table]))
+    if asked.json:
+        rows = [{**case._asdict(), "microseconds": row} for case, row in found.items()]
+        asked.json.write_text(json.dumps({"machine": about, "versions": versions, "rows": rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
