@@ -109,9 +109,11 @@ class _Node(NamedTuple):
 
 
 def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
-    """Tell them of an op."""
+    """Tell them of an op, if what it makes can have an adjoint."""
+    if result._type.dtype.kind != "f":
+        return
     made = Record(operands, (result,), partial(_pulled_through, applied, operands, result))
-    for recorder in RECORDERS.get():
+    for recorder in hearing():
         recorder.record(made)
 
 
