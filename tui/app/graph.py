@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -22,7 +23,7 @@ MOST_PAINTED = 2000
 """So many lines are kept as they were painted: when the graph scrolls, most are the same."""
 
 
-_SIGN = attrgetter("sign")
+_SIGN = itemgetter(Cell._fields.index("sign"))
 _LOOK = itemgetter(Cell._fields.index("colour"), Cell._fields.index("strong"))
 """A cell's colour, and whether it is strong: a function in Python takes twice as long."""
 
@@ -162,14 +163,14 @@ class GraphPane(Pane):
         margin, row, lit = self._margin(), line.row[left : left + wide], line.lit
         pieces = [Segment(" " * margin, self.ink())] if margin else []
         if not lit:
-            for (colour, strong), run in groupby(row, _LOOK):
-                pieces.append(Segment("".join(map(_SIGN, run)), self.ink(colour, strong)))
-            return Strip(pieces).adjust_cell_length(wide, self.ink())
+            for (colour, strong), text in _runs(row):
+                pieces.append(Segment(text, self.ink(colour, strong)))
+            return Strip(pieces, margin + len(row)).adjust_cell_length(wide, self.ink())
         pairs = zip(row, line.bare[left : left + wide], strict=True)
         for (colour, strong, is_lit), both in groupby(pairs, lambda pair: _look(pair[0], pair[1], lit)):
             said = "".join((plain if is_lit else cell).sign for cell, plain in both)
             pieces.append(Segment(said, self.ink(colour, strong, tinted(colour, self.dark, 0.35) if is_lit else "")))
-        return Strip(pieces).adjust_cell_length(wide, self.ink())
+        return Strip(pieces, margin + len(row)).adjust_cell_length(wide, self.ink())
 
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
@@ -209,6 +210,18 @@ class GraphPane(Pane):
         self.ask(
             next((commands[name] for name in self.cell(offset).of if isinstance(name, str) and name in commands), "")
         )
+
+
+def _runs(row: Sequence[Cell]) -> list[tuple[tuple[str, bool], str]]:
+    """A row as texts, each in one look. Blanks go with what is before them, of whatever look they are: nobody sees it,
+    and a line of the graph has a third of the pieces then, each of which takes 1 us until it is on the terminal."""
+    found: list[tuple[tuple[str, bool], str]] = []
+    for look, run in groupby(row, _LOOK):
+        text = "".join(map(_SIGN, run))
+        if found and (look == found[-1][0] or text.isspace()):
+            look, text = found[-1][0], found.pop()[1] + text
+        found.append((look, text))
+    return found
 
 
 def _look(cell: Cell, plain: Cell, lit: frozenset[str]) -> tuple[str, bool, bool]:
