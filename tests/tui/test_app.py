@@ -300,8 +300,8 @@ def test_escape_stops_what_takes_long(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         screen.app.do("run")
-        await screen.pilot.pause(0.5)
-        assert "Esc stops it" in screen.line("happened")
+        while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
+            await screen.pilot.pause(0.05)
         await screen.press("escape")
         assert "interrupted" in screen.line("happened") and screen.app.session.history.position > 100
         await screen.press("s")
@@ -329,6 +329,8 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).said
 
     async def stopping(screen: Screen) -> None:
+        while not calls:  # before it has begun there is nothing to stop
+            await screen.pilot.pause(0.01)
         await screen.pilot.press("escape")
         await script(screen)
 

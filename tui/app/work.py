@@ -19,14 +19,17 @@ class Work:
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._thread: int | None = None
+        self._told = threading.Event()
+        """Of the piece that was given last, which may not have begun: whether it is to stop."""
 
     async def do(self, piece: Callable[[], Result]) -> Result | None:
         """Do a piece of work, and wait for it; None where it was told to stop, and nothing came of it."""
+        told = self._told = threading.Event()
 
         def done() -> Result | None:
             self._thread = threading.get_ident()
             try:
-                return piece()
+                return None if told.is_set() else piece()
             except KeyboardInterrupt:
                 return None
             finally:
@@ -38,7 +41,8 @@ class Work:
             return None
 
     def stop(self) -> None:
-        """Tell the piece that is being done to stop, as Ctrl-C does."""
+        """Tell the piece that is being done, or is about to be, to stop, as Ctrl-C does."""
+        self._told.set()
         thread = self._thread
         if thread is not None:
             interrupt(thread)

@@ -1,0 +1,49 @@
+"""The thread that works beside the screen: what it is told to stop, it stops, whether it has begun or not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from tagloom.tui.app.work import Work
+
+
+def test_a_piece_that_has_begun_is_stopped() -> None:
+    """A piece that goes on for ever ends when it is told to, and the next one is done."""
+
+    async def script() -> None:
+        work, begun = Work("test"), threading.Event()
+
+        def endless() -> None:
+            begun.set()
+            while True:
+                pass
+
+        piece = asyncio.create_task(work.do(endless))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        work.stop()
+        assert await piece is None
+        assert await work.do(lambda: 7) == 7
+        work.close()
+
+    asyncio.run(script())
+
+
+def test_a_piece_that_has_not_begun_never_does() -> None:
+    """Told to stop between being given and being begun, a piece is not done; the next one is."""
+
+    async def script() -> None:
+        work, free, done = Work("test"), threading.Event(), list[str]()
+        work._pool.submit(free.wait)
+        piece = asyncio.create_task(work.do(lambda: done.append("stopped")))
+        await asyncio.sleep(0)
+        work.stop()
+        free.set()
+        await piece
+        assert not done
+        await work.do(lambda: done.append("next"))
+        assert done == ["next"]
+        work.close()
+
+    asyncio.run(script())
