@@ -13,8 +13,10 @@ import re
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
+from rich.style import Style
 from tagloom.tui.app.app import Debugger
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import Lines
@@ -90,9 +92,39 @@ class Screen:
             lines[inside.bottom] = f"{last[: inside.x]}{'─' * inside.width}{last[inside.right :]}"
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
+    def looks(self) -> str:
+        """What stands in the panes, but for the graph, and how: below each line a letter for the colours of each sign.
+        Colours are the app's own there; those of borders are mixed by Textual."""
+        letters: dict[str, str] = {}
+        lines: list[str] = []
+        for name, pane in self.app.panes().items():
+            if pane.display and name != "graph":
+                lines.append(f"[{name}]")
+                for y in range(pane.scrollable_content_region.height):
+                    pieces = [(text, look(style, pane.paper)) for text, style, _ in pane.render_line(y)]
+                    lines += [
+                        "".join(text for text, _ in pieces).rstrip(),
+                        "".join(_lettered(letters, text, said) for text, said in pieces).rstrip(),
+                    ]
+        return "\n".join([*lines, "[looks]", *(f"{letter} {said}" for said, letter in letters.items())]) + "\n"
+
     @property
     def focused(self) -> str:
         return (self.app.focused.id or "") if self.app.focused is not None else ""
+
+
+def look(style: Style | None, paper: str) -> str:
+    """How a sign looks: its colour, that below it if it is not the paper's, and whether it is strong."""
+    assert style is not None and style.color is not None and style.bgcolor is not None
+    sign, below = style.color.name.upper(), style.bgcolor.name.upper()
+    return f"{sign}{'' if below == paper.upper() else f' on {below}'}{' strong' if style.bold else ''}"
+
+
+def _lettered(letters: dict[str, str], text: str, said: str) -> str:
+    """A letter for each sign; for a blank only where what is below it can be seen."""
+    if text.isspace() and " on " not in said:
+        return " " * len(text)
+    return letters.setdefault(said, ascii_letters[len(letters)]) * len(text)
 
 
 def shown(
@@ -134,17 +166,32 @@ TEXT_OF = {
 """Screens that are kept as text: their size, the program, its argument, and commands."""
 
 
+LOOKS = [(name, theme) for name in ("fib_120x40", "deadlock_120x40") for theme in ("dark", "light")]
+"""Those of which the colours are kept too."""
+
+
 def text_of(name: str) -> str:
     """One of these screens, as it is now."""
+    return _after(name, "dark", Screen.besides_the_graph)
+
+
+def looks_of(name: str, theme: str) -> str:
+    """The same, with its colours."""
+    return _after(name, theme, Screen.looks)
+
+
+def _after(name: str, theme: str, seen: Callable[[Screen], str]) -> str:
+    """What is seen of one of these screens after its commands."""
     size, target, word, lines = TEXT_OF[name]
-    seen: list[str] = []
+    found: list[str] = []
 
     async def script(screen: Screen) -> None:
+        screen.app.theme = f"tagloom-{theme}"
         await screen.do(*lines)
-        seen.append(screen.besides_the_graph())
+        found.append(seen(screen))
 
     shown(script, str(ROOT / target), word, size=size)
-    return seen[0]
+    return found[0]
 
 
 def picture(name: str, size: tuple[int, int], theme: str, target: str, word: str, *lines: str) -> None:
@@ -169,3 +216,5 @@ if __name__ == "__main__":
     picture("deadlock.svg", (120, 40), "tagloom-dark", DEADLOCK, "10", "run", "why-not get main/loop[4]", "key 8")
     for name in TEXT_OF:
         (TEXTS / f"{name}.txt").write_text(text_of(name), encoding="utf-8")
+    for name, theme in LOOKS:
+        (TEXTS / f"{name}_{theme}.txt").write_text(looks_of(name, theme), encoding="utf-8")

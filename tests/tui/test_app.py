@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onscreen import DEADLOCK, ROOT, SIZES, TEXT_OF, TEXTS, Screen, shown, text_of
-from tagloom.tui.app import app
+from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
+from tagloom.tui.app import app, lines
 from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.app.themes import tinted
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
@@ -249,6 +250,18 @@ def test_a_key_after_a_digit(folder: Path) -> None:
 def test_screens(name: str) -> None:
     """Whole screens, but for the inside of the graph, look as they did; `python tests/onscreen.py` writes them anew."""
     assert text_of(name) == (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "theme"), LOOKS)
+def test_looks(name: str, theme: str) -> None:
+    """So do the colours of what stands in the panes, on dark and on light paper."""
+    assert looks_of(name, theme) == (TEXTS / f"{name}_{theme}.txt").read_text(encoding="utf-8")
+
+
+def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cursor that is tinted a little less breaks this."""
+    monkeypatch.setattr(lines, "tinted", lambda colour, dark, share: tinted(colour, dark, share * 0.9))
+    assert looks_of(*LOOKS[0]) != (TEXTS / "{}_{}.txt".format(*LOOKS[0])).read_text(encoding="utf-8")
 
 
 def test_help_jump_and_tour(folder: Path) -> None:
