@@ -6,9 +6,9 @@ bound, beside the node that it is for. What fired last, and what can fire next, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,15 +30,12 @@ LONGEST = 14
 """Longer values, and tags, are cut."""
 
 
-class _Found(NamedTuple):
-    """A token, where it is."""
+_Found: TypeAlias = tuple[Mark, Token, int, str, str]
+"""A token, where it is: its position in the flight, or -1; how it is there, in words, where its mark does not say that;
+what is written instead of its value. A plain tuple: there are a thousand at each step, of which some are shown."""
 
-    mark: Mark
-    token: Token
-    said: str
-    """How it is there, in words."""
-    short: str = ""
-    """What is written instead of its value."""
+_Told: TypeAlias = Callable[[Graph, _Found], str]
+"""What is told of a token where the mouse rests."""
 
 
 def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View:
@@ -56,17 +53,18 @@ def on_view(
     among: int | None = None,
 ) -> View:
     """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given.
-    `among` is how many tokens in flight, and activations, are looked at: there may be millions."""
-    graph = state.graph
+    `among` is how many tokens in flight, and activations, are looked at, as there may be millions: for a screen, where
+    nothing is told of tokens, since the words for it take longer than all else."""
+    graph, told = state.graph, _tooltip if among is None else _nothing
     view = plain.copy()
     on_arrows, on_boxes = _placed(view, graph, _tokens(state, among), top)
     for number, tokens in on_arrows.items():
-        view.arrows[number] = view.arrows[number]._replace(badges=_badges(graph, tokens, most))
+        view.arrows[number] = view.arrows[number]._replace(badges=_badges(graph, tokens, most, told))
     marked = _marked(graph, state, last, among)
     strong = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.outside.all():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
-            badges = (*marked.get(name, ()), *_badges(graph, on_boxes.get(name, ()), most))
+            badges = (*marked.get(name, ()), *_badges(graph, on_boxes.get(name, ()), most, told))
             cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, strong=name == strong)
     return view
 
@@ -109,26 +107,30 @@ def _placed(
     view: View, graph: Graph, tokens: Iterable[_Found], top: Tag | None
 ) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
     """The tokens on arrows, by their numbers in the view, and those at boxes."""
-    ways: dict[tuple[str, int], list[int]] = {}
+    ways: dict[tuple[int, int], list[int]] = {}
     for number, arrow in enumerate(view.arrows):
-        ways.setdefault((arrow.head, arrow.port), []).append(number)
+        if arrow.head[0] == "n" and arrow.head[1:].isdigit():
+            ways.setdefault((int(arrow.head[1:]), arrow.port), []).append(number)
     on_arrows: dict[int, list[_Found]] = {}
     on_boxes: dict[str, list[_Found]] = {}
     used: dict[tuple[int, int, Tag], int] = {}
     for found in tokens:
-        node, port, tag, _ = found.token
+        mark, (node, port, tag, _), *_ = found
         if top is not None and top not in tag.steps():
             continue
-        name = f"n{node}"
-        arrows = ways.get((name, port), [])
-        if found.mark not in ("flight", "waits") or not arrows:
-            on_boxes.setdefault(name, []).append(found)
+        arrows = ways.get((node, port))
+        if arrows is None or mark not in ("flight", "waits"):
+            on_boxes.setdefault(f"n{node}", []).append(found)
             continue
-        before = 0
+        way = arrows[0]
         if len(arrows) > 1:  # of several arrows, where rules are broken, each gets its own
             before = used.get((node, port, tag), 0)
             used[node, port, tag] = before + 1
-        on_arrows.setdefault(arrows[min(before, len(arrows) - 1)], []).append(found)
+            way = arrows[min(before, len(arrows) - 1)]
+        if way in on_arrows:
+            on_arrows[way].append(found)
+        else:
+            on_arrows[way] = [found]
     return on_arrows, on_boxes
 
 
@@ -137,31 +139,42 @@ def _tokens(state: State, among: int | None) -> Iterator[_Found]:
     for tag, record in islice(state.records.items(), among):
         for node, held in record.waiting.items():
             for port, value in held.items():
-                yield _Found("waits", Token(node, port, tag, value), "waits for partners")
+                yield "waits", Token(node, port, tag, value), -1, "", ""
     for position, token in enumerate(islice(state.flight, among)):
-        yield _Found("flight", token, f"in flight, at position {position}")
+        yield "flight", token, position, "", ""
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.parked.items():
             where = f"parked at cell {number} of {shown(state.graph, handle)}"
-            yield from (_Found("parked", token, where, f"cell {number}") for token in tokens)
+            yield from (("parked", token, -1, where, f"cell {number}") for token in tokens)
     for tag, entries in state.held.items():
-        yield from (_Found("held", token, f"held, until {tag} may begin") for _, token in entries)
+        yield from (("held", token, -1, f"held, until {tag} may begin", "") for _, token in entries)
 
 
-def _badges(graph: Graph, found: Sequence[_Found], most: int) -> tuple[Badge, ...]:
+def _badges(graph: Graph, found: Sequence[_Found], most: int, told: _Told) -> tuple[Badge, ...]:
     """Badges of tokens, as many as there is room for."""
     kept = found[:most] if len(found) <= most else found[: most - 1]
-    badges = tuple(_badge(graph, each) for each in kept)
+    badges = tuple(
+        Badge(mark, short or brief(token.value), brief_tag(token.tag), told(graph, each))
+        for each in kept
+        for mark, token, _, _, short in [each]
+    )
     rest = found[len(kept) :]
     if not rest:
         return badges
-    return (*badges, Badge("more", str(len(rest)), "", "; ".join(_badge(graph, each).tooltip for each in rest[:8])))
+    return (
+        *badges,
+        Badge("more", str(len(rest)), "", "; ".join(filter(None, (told(graph, each) for each in rest[:8])))),
+    )
 
 
-def _badge(graph: Graph, found: _Found) -> Badge:
-    mark, token, said, short = found
-    tooltip = f"{shown(graph, token.value)} under {token.tag}: {said}"
-    return Badge(mark, short or brief(token.value), brief_tag(token.tag), tooltip)
+def _tooltip(graph: Graph, found: _Found) -> str:
+    mark, token, at, said, _ = found
+    how = f"in flight, at position {at}" if mark == "flight" else said or "waits for partners"
+    return f"{shown(graph, token.value)} under {token.tag}: {how}"
+
+
+def _nothing(graph: Graph, found: _Found) -> str:
+    return ""
 
 
 def _marked(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
@@ -174,8 +187,8 @@ def _marked(graph: Graph, state: State, last: Event | None, among: int | None) -
         ready.setdefault(each.node, []).append(each.tag)
     for node, tags in ready.items():
         many = str(len(tags)) if len(tags) > 1 else ""
-        told = ", ".join(map(str, tags[:8]))
-        found.setdefault(f"n{node}", []).append(Badge("ready", many, "", f"can fire under {told}"))
+        told = f"can fire under {', '.join(map(str, tags[:8]))}" if among is None else ""
+        found.setdefault(f"n{node}", []).append(Badge("ready", many, "", told))
     for position, value in state.results.items():
         badge = Badge("came", brief(value), "", f"result {position} is {shown(graph, value)}")
         found.setdefault(f"r{position}", []).append(badge)

@@ -17,7 +17,7 @@ cell, no store has been sent its index, and some still may be.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from ...core.control import CONTROL
 from ...core.errors import TagloomError, Usage
 from ...core.graph import Edge, Source
 from ...core.tag import Site, Tag
+from ...core.value import Value
 from ..event import Cell, Token
 from ..state import State
 from ..step import step
@@ -60,6 +61,8 @@ MOST = 1_000_000
 READS = ("get", "collect")
 """What may be parked although all its operands have come. A step of them is a look at a cell, without effect."""
 
+_NONE: Mapping[int, Value] = {}
+
 
 class Ready(NamedTuple):
     """A token in flight whose delivery would fire its node, which has this name."""
@@ -76,11 +79,12 @@ class Ready(NamedTuple):
 def could_fire(state: State, among: Iterable[tuple[int, Token]] | None = None) -> Iterator[Ready]:
     """The tokens in flight whose delivery, as the next step, would fire a node: in the order of the flight, or of those
     among which one asks, with their positions."""
+    rules, records = state.rules, state.records
     for position, (node, port, tag, _) in enumerate(state.flight) if among is None else among:
-        rule, record = state.rules[node], state.records[tag]
+        rule, record = rules[node], records[tag]
         if node in record.fired:
             continue  # the step would breach S4
-        held = record.waiting.get(node, {})
+        held = record.waiting.get(node, _NONE) if rule.needs > 1 else _NONE
         if len(held) < rule.needs - 1 or port in held:
             continue
         if rule.node.op not in READS or step(state, position).fired:
@@ -122,10 +126,24 @@ class _Search:
         self.index = index
         self.state = state
         self.nodes = index.graph.nodes
+        self.positions: dict[int, dict[tuple[int, Tag], int]] = {}
 
     @cached_property
-    def flight(self) -> dict[tuple[int, int, Tag], int]:
-        return {token[:3]: position for position, token in enumerate(self.state.flight)}
+    def flying(self) -> dict[int, list[tuple[int, Token]]]:
+        """The tokens in flight by node, with their positions."""
+        found = defaultdict[int, list[tuple[int, Token]]](list)
+        for position, token in enumerate(self.state.flight):
+            found[token[0]].append((position, token))
+        return found
+
+    def position(self, token: Arrival) -> int | None:
+        """Where in the flight a token is, if it is there. The tags of one node's tokens are hashed, once it is asked
+        about: to hash all takes three times as long as all else."""
+        found = self.positions.get(token.node)
+        if found is None:
+            flying = self.flying.get(token.node, ())
+            found = self.positions[token.node] = {each[1:3]: position for position, each in flying}
+        return found.get((token.port, token.tag))
 
     @cached_property
     def staying(self) -> Staying:
@@ -220,8 +238,8 @@ class _Search:
     def sent(self, token: Arrival, sender: Number) -> Reason:
         """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
         origin = self.index.origin(sender, token)
-        if token in self.flight:
-            return InFlight(self.flight[token], origin)
+        if (position := self.position(token)) is not None:
+            return InFlight(position, origin)
         if token in self.staying.parked:
             return Parked(self.staying.parked[token], origin)
         return HeldBack(token.tag, self.staying.bound(token.tag), origin)

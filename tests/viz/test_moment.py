@@ -74,7 +74,7 @@ def test_every_token_is_drawn_where_it_is(history: History) -> None:
 
 def _forgets(mark: str) -> Any:
     true = moment._tokens
-    return lambda state, among: (found for found in true(state, among) if found.mark != mark)
+    return lambda state, among: (found for found in true(state, among) if found[0] != mark)
 
 
 @pytest.mark.parametrize("mark", ["flight", "waits"])

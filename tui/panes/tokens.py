@@ -62,6 +62,7 @@ def _nothing_in_flight(session: Session) -> Page:
 
 def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> Row:
     sign, name = SIGNS["ready" if is_ready else "flight"], str(graph.nodes[token.node]) if token.node >= 0 else "result"
+    tag = str(token.tag)
     return row(
         (f"{at:3} ", GREY),
         (f"{sign.sign} ", sign.colour),
@@ -70,9 +71,9 @@ def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
         (f".{token.port}" if token.node >= 0 else f" {token.port}", GREY),
         (f"  {brief_tag(token.tag)}", GREY),
         here=is_next,
-        do=f"select {name} {token.tag}" if token.node >= 0 else "",
+        do=f"select {name} {tag}" if token.node >= 0 else "",
         node=name,
-        tag=str(token.tag),
+        tag=tag,
         position=at,
     )
 
@@ -110,11 +111,12 @@ def _kept(graph: Graph, found: Tag | _Waits | Token) -> Row:
             return _held(graph, found)
         case _Waits():
             return _waits(graph, found)
-    return row((str(found), GREY), do=f"only {found}", tag=str(found))
+    tag = str(found)
+    return row((tag, GREY), do=f"only {tag}", tag=tag)
 
 
 def _waits(graph: Graph, found: _Waits) -> Row:
-    tag, number, held = found
+    tag, number, held = str(found.tag), found.node, found.held
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
         if literal is None:
@@ -122,7 +124,7 @@ def _waits(graph: Graph, found: _Waits) -> Row:
             pieces += [(f" {port}:", GREY), said]
     if node.triggered and len(node.ports) not in held:
         pieces.append((" trigger:_", GREY))
-    return row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=str(tag))
+    return row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=tag)
 
 
 def _held(graph: Graph, token: Token) -> Row:

@@ -247,9 +247,13 @@ def blame_the_parent(patch: MonkeyPatch) -> None:
 
 def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
     """Tokens in flight are given the positions of others."""
-    patch.setattr(
-        why._Search, "flight", property(lambda self: {t[:3]: n for n, t in enumerate(reversed(self.state.flight))})
-    )
+    true = why._Search.position
+
+    def position(search: why._Search, token: Any) -> int | None:
+        found = true(search, token)
+        return None if found is None else len(search.state.flight) - 1 - found
+
+    patch.setattr(why._Search, "position", position)
 
 
 def see_no_store(patch: MonkeyPatch) -> None:
