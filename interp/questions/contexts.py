@@ -32,15 +32,20 @@ def contexts(graph: Graph) -> dict[int, Context]:
 
 def check_place(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
     """Raises Usage, with a tag that would do, where a node fires under those of another function or loop."""
-    lives, here = known.get(number), _context(graph, tag)
-    if lives is None or lives == here:
+    if fires_under(graph, known, number, tag):
         return
+    lives, here = known[number], _context(graph, tag)
     raise Usage(
         f"{graph.nodes[number]} is no node of {here}, which runs under {tag}",
         required=f"a tag of {lives}",
         got=str(tag),
         hint=_way(graph, known, lives, here, tag),
     )
+
+
+def fires_under(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> bool:
+    """Whether a node is one of what runs under a tag, as far as that is known."""
+    return number not in known or known[number] == _context(graph, tag)
 
 
 def _context(graph: Graph, tag: Tag) -> Context:

@@ -89,6 +89,16 @@ def test_inspector(folder: Path) -> None:
     assert "then computes, under the same tag (S5)" in inspector(session).text()
 
 
+def test_a_node_of_what_has_not_begun(folder: Path) -> None:
+    """Of a node in a loop that has not opened nothing is said about ports: there is no activation, in which it could
+    have tokens. Once there is one, they are told."""
+    session = begun("acts.py:told", "3", do="select told.less")
+    assert "no activation of told.loop yet" in inspector(session).text()
+    assert "no activation of told.loop yet" in "\n".join(session.do("inspect told.less").text)
+    session.do("run")
+    assert "yet" not in inspector(session).text() and "under main/loop[3]" in inspector(session).text()
+
+
 def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
     """`slice` says which part of arrays is shown; what is no slice is refused, and changes nothing."""
     session = begun("fib.py:fib", "3")

@@ -385,7 +385,7 @@ class Debugger(App[int]):
             set_aside(self)  # else the collector looks at it, and at all of Textual, for 100 ms now and then
         except TagloomError as error:
             self._given_up = paper
-            graph.told(str(error).splitlines()[0])
+            graph.told(f"{str(error).splitlines()[0]}; < folds it")
         finally:
             ticking.stop()
             if self._laying is paper:

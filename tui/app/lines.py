@@ -14,9 +14,6 @@ from ..panes.page import Lazy, Page, Row
 from .pane import Pane
 from .themes import tinted
 
-MADE = 40
-"""So many rows of those that are made when they are looked at say how wide a page is."""
-
 
 class Lines(Pane):
     """A pane that shows a page."""
@@ -43,8 +40,8 @@ class Lines(Pane):
         if page == before:
             return
         self.note(page.said)
-        rows = page.rows
-        made = rows[page.at or 0 : (page.at or 0) + MADE] if isinstance(rows, Lazy) else rows
+        rows, at = page.rows, page.at or 0
+        made = rows[at : at + max(self.size.height, 1)] if isinstance(rows, Lazy) else rows
         wide = max((len(each.text) for each in made), default=0)
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))

@@ -18,6 +18,7 @@ from ...core.ops.key import read_key
 from ...core.tag import Tag
 from ...core.value import Value, show
 from ...interp.questions.ask import tag_of
+from ...interp.questions.contexts import fires_under
 from ...interp.saying import shown
 from ...viz.moment import brief, brief_tag
 from ...viz.style import GREEN, GREY, LOOKS, ORANGE, SIGNS, SKY, kind_of
@@ -81,6 +82,9 @@ def _head(node: Node) -> Iterator[Row]:
 def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
     history = session.history
     node, record = history.graph.nodes[number], history.state.records.get(tag)
+    if not fires_under(history.graph, history.ask.contexts, number, tag):
+        yield row(("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node))
+        return
     last = _last_under(session, number, tag)
     held = {} if record is None else record.waiting.get(number, {})
     yield row(("under ", GREY), str(tag), tag=str(tag), node=str(node))

@@ -18,6 +18,7 @@ from ...interp.activation import Record
 from ...interp.event import Token
 from ...interp.outcome import Outcome
 from ...interp.questions.ask import tag_of
+from ...interp.questions.contexts import fires_under
 from ...interp.record import words as error_words
 from ...interp.saying import shown
 from ...interp.state import State
@@ -113,10 +114,13 @@ def inspect(session: Session, words: Words) -> Said:
     node, record = graph.nodes[number], history.state.records.get(tag)
     held = {} if record is None else record.waiting.get(number, {})
     numbers = session.run.firings(number)
-    has_fired = history.ask.index.fired(number, tag) is not None
+    has_fired, contexts = history.ask.index.fired(number, tag) is not None, history.ask.contexts
+    is_there = text is not None or fires_under(graph, contexts, number, tag)
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
-        f"  under {tag}: {_held(session, number, held, has_fired)}",
+        f"  under {tag}: {_held(session, number, held, has_fired)}"
+        if is_there
+        else f"  no activation of {contexts[number]} yet",
         f"  {counted(history.state.counts[number], 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
     ]
