@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
@@ -87,6 +88,16 @@ def test_inspector(folder: Path) -> None:
     assert "fib.subtract  subtract" in inspector(session).text()
     assert "fires once port 0 has a token (S2)" in inspector(session).text()
     assert "then computes, under the same tag (S5)" in inspector(session).text()
+
+
+@pytest.mark.parametrize("width", [27, 40, 90])
+def test_sentences_are_as_wide_as_their_pane(folder: Path, width: int) -> None:
+    """What a node does is said in lines that fit, and no word of it is lost."""
+    session = begun("fib.py:fib", "5", do="run;select add")
+    rows = [each.text for each in inspector(session, width).rows]
+    said = rows[2 : next(number for number, text in enumerate(rows) if text.startswith("gives"))]
+    assert max(map(len, said)) <= width
+    assert "fires once all have tokens: port 0, port 1 (S2)" in " ".join(" ".join(said).split())
 
 
 def test_a_node_of_what_has_not_begun(folder: Path) -> None:

@@ -30,18 +30,18 @@ from .rule import does, needs
 
 FIRINGS, VALUES = 8, 60
 WIDE = 40
-"""Longer sentences take several lines."""
+"""Longer sentences take several lines, where nobody says how much room there is."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-def inspector(session: Session) -> Page:
-    """The node that is selected, or the present one."""
+def inspector(session: Session, width: int = WIDE) -> Page:
+    """The node that is selected, or the present one; sentences take as many lines as they need in so many columns."""
     number = _number(session)
     if number is None:
         return empty("there is no node here")
     node = session.history.graph.nodes[number]
     tag = _tag(session, str(node))
-    rows = [*_head(node), *_ports(session, number, tag), *_firings(session, number), *_watches(session)]
+    rows = [*_head(node, max(width, 20)), *_ports(session, number, tag), *_firings(session, number), *_watches(session)]
     return Page(rows, f"{node}{'' if session.focus.node is None else ' (selected)'}")
 
 
@@ -62,19 +62,19 @@ def _tag(session: Session, name: str) -> Tag:
     return last_tag(session, name)
 
 
-def _head(node: Node) -> Iterator[Row]:
+def _head(node: Node, width: int) -> Iterator[Row]:
     doc = CONTROL[node.op].doc if node.op in CONTROL else ROWS[node.op].doc
     about = {"node": str(node), "do": ""}
     yield row(Span(str(node), LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
     yield row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
-    for line in wrap(doc.split(". ")[0].strip().rstrip(".") + ".", WIDE):
+    for line in wrap(doc.split(". ")[0].strip().rstrip(".") + ".", width):
         yield row(line, **about)
     for title, said in (("fires ", needs(node)), ("then ", does(node))):
-        first, *others = wrap(said, WIDE, initial_indent=" " * len(title))
+        first, *others = wrap(said, width, initial_indent=" " * len(title), subsequent_indent="  ")
         yield row((title, GREY), first[len(title) :], **about)
         for line in others:
-            yield row(f"  {line}", **about)
+            yield row(line, **about)
     types = ", ".join(str(output.type) for output in node.outputs)
     yield row(("gives ", GREY), types or "nothing")
 

@@ -110,7 +110,7 @@ class Looker:
             nothing = empty("no program yet: type :load FILE ARGS")
             return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(panes), line, last)
         session.run.known.catch_up(session.history)
-        pages = {pane: PAGES[pane](session) for pane in panes if pane in PAGES} | self._answers(panes)
+        pages = {pane: self._page(pane, size) for pane, size in panes.items() if pane in PAGES} | self._answers(panes)
         wanted = self._paper(panes.get("graph"))
         drawn = self.draft is not None and self._is_of(self.draft.paper)
         return Seen(
@@ -122,6 +122,10 @@ class Looker:
             None,
             wanted if wanted is not None and (self.draft is None or self.draft.paper != wanted) else None,
         )
+
+    def _page(self, pane: str, size: Size) -> Page:
+        """What a pane shows, which beside its scroll bar has a column less."""
+        return inspector(self.session, size.width - 1) if pane == "inspector" else PAGES[pane](self.session)
 
     def _answers(self, panes: Mapping[str, Size]) -> dict[str, Page]:
         return {"answers": answers(self.replies, panes["answers"].width - 1)} if "answers" in panes else {}
