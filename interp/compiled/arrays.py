@@ -31,10 +31,15 @@ class Value(NamedTuple):
     type: Type
 
 
+class Turned(Value):
+    """A matrix whose rows are meant as columns; its type is the one that is meant."""
+
+
 class Writer(Protocol):
     """Who writes the function that an op is in."""
 
     made: Text
+    spent: set[str]
 
     def line(self, text: str) -> None: ...
     def made_of(self, text: str) -> str: ...

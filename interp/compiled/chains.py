@@ -77,14 +77,14 @@ def called(node: Node) -> str:
     return f"{node.op}32" if computed_in(node) is dtypes.float32 else node.op
 
 
-def planned(region: Region) -> list[Part]:
-    """The nodes of a region, those that may be one loop together. Scalars that cannot trap are computed before the
-    chain that they stand in."""
+def planned(region: Region, apart: Set[str] = frozenset()) -> list[Part]:
+    """The nodes of a region, those that may be one loop together, but for those that stand `apart`. Scalars that cannot
+    trap are computed before the chain that they stand in."""
     plan, types = _Plan(region), {var.name: var.type for var in region.parameters}
     for node in region.nodes:
         given = [operand.type if isinstance(operand, Literal) else types[operand] for operand in node.inputs]
         types.update((var.name, var.type) for var in node.results)
-        if _is_link(node, given):
+        if node.name not in apart and _is_link(node, given):
             plan.add(node, given)
         elif _is_free(node, given):
             plan.parts.append(node)

@@ -80,6 +80,10 @@ def _sizes(values: Sequence[Value]) -> tuple[list[str], list[str]]:
     return sizes, same
 
 
+def _in_lane(value: Value) -> str:
+    return f"{LANES[lane(value.type.dtype)]}({value.text})"
+
+
 class _Loops:
     """Writes one loop of a chain, in stages."""
 
@@ -143,19 +147,12 @@ class _Loops:
                 self.sums = writer.made_of(f"w.array(m.read_i({c}, {at_sums}), {blocks}, np.{self.kind})")
             self.blockwise(flat, state)
         self.sums = sums
-        address = writer.made_of(f"e.words({at_sums + 1})")
-        writer.line(f"m.write({address}, 0, s)")
-        writer.line(f"m.write({address}, 1, {count})")
-        for at, value in enumerate(whole.values(), 2):
-            writer.line(f"m.write({address}, {at}, w.address({value.text}))")
-        for at, value in enumerate(scalars.values(), 2 + len(whole)):
-            writer.line(f"m.write({address}, {at}, {LANES[lane(value.type.dtype)]}({value.text}))")
-        if sums:
-            writer.line(f"m.write({address}, {at_sums}, w.address({sums}))")
-        with writer.inside(f"if not w.share_large(s, w.address_of({writer.made.alike[part]}), {address}, {count}):"):
+        given = [*(value.text for value in whole.values()), *(_in_lane(value) for value in scalars.values())]
+        address = writer.made_of(f"e.words((s, {', '.join([count, *given, *[sums] * bool(sums)])}))")
+        with writer.inside(f"if not w.share_large(s, {writer.made.alike[part]}(), {address}, {count}):"):
             writer.line("raise MemoryError")
-        for text in (*[sums] * bool(sums), *(value.text for value in whole.values())):
-            writer.line(f"w.keep({text})")
+        held = [*[sums] * bool(sums), *(value.text for value in whole.values())]
+        writer.line(f"w.keep(({', '.join(held)},))")
         if not self.is_small:
             writer.look()
 

@@ -140,6 +140,11 @@ class Component:
         return common([slots(each.results) for each in self.members]) or ("i",)
 
     @property
+    def has_arrays(self) -> bool:
+        """Whether there are arrays or cells among its results."""
+        return any(each not in LANES for each in self.results)
+
+    @property
     def hidden(self) -> list[tuple[str, str]]:
         """What it takes before the arguments: names, and what numba calls the types."""
         made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.recorded]

@@ -9,26 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...core.program import Node
 from ...core.types import Type
 from ..jit.kernels import LANES
 from ..jit.state import ROOM
 from . import counting, layout
+from .facts import Fact, Known
 from .kept import AFTER, BEFORE, FIRST, LAST, TRIPS, Kept
 from .recording import Record
+from .text import Text
 
 STRIP = 4096
+_DEEP = 3
+"""In how many loops what is known of loop variables is tried: each may be written twice."""
 
 
 class Writer(Protocol):
     """Who writes the function that a loop is in."""
 
     loops: list[tuple[int, str]]
+    made: Text
+    asked: Any
+    known: Known
+    spent: set[str]
 
     def line(self, text: str) -> None: ...
     def made_of(self, text: str) -> str: ...
+    def solid(self, text: str) -> str: ...
     def inside(self, head: str) -> AbstractContextManager[None]: ...
     def fresh(self, of: str = "v") -> str: ...
     def variable(self, type_: Type) -> str: ...
@@ -49,7 +58,31 @@ def further(
     writer: Writer, record: Record, root: Node, number: int, types: Sequence[Type], texts: Sequence[str]
 ) -> list[str]:
     """A further phase of the loop `root`."""
+    begins = [Fact(text in writer.spent and len(writer.loops) < _DEEP, text in writer.known.clean) for text in texts]
+    while True:
+        before = writer.made.copy(), writer.known.copy(), writer.asked
+        names, held = _back(writer, record, root, number, types, texts, begins)
+        if held == begins:
+            return names
+        made, known, writer.asked = before
+        writer.made.restore(made)
+        writer.known.restore(known)
+        begins = held
+
+
+def _back(
+    writer: Writer,
+    record: Record,
+    root: Node,
+    number: int,
+    types: Sequence[Type],
+    texts: Sequence[str],
+    assumed: Sequence[Fact],
+) -> tuple[list[str], list[Fact]]:
+    """A further phase of a loop, if so much holds of its variables in all iterations; and what does."""
     names = _variables(writer, types, texts)
+    for name, fact in zip(names, assumed, strict=True):
+        writer.known.add(name, fact)
     body, address = record.kept.inner[root.name][1], record.address
     at, is_back = record.kept.below[root.name], number % 2 == 1
     inner = writer.made_of("0" if body.is_empty else f"m.read_i({address}, {at + (LAST if is_back else FIRST)})")
@@ -58,12 +91,15 @@ def further(
     going = f"{count} >= 0" if is_back else f"{count} < {trips}"
     with _looping(writer, root, count), writer.inside(f"while {going}:"):
         with writer.under(root, count):
-            _pass_on(writer, names, writer.region(Record(inner, body), number, names))
+            made = list(map(writer.solid, writer.region(Record(inner, body), number, names)))
+            facts = writer.known.of(made)
+            _pass_on(writer, names, made)
         if not body.is_empty:
             writer.line(f"{inner} = m.read_i({inner}, {BEFORE if is_back else AFTER})")
         writer.line(f"{count} {'-' if is_back else '+'}= 1")
         writer.look()
-    return names
+    pairs = zip(assumed, facts, strict=True)
+    return names, [Fact(one.own and other.own, one.clean and other.clean) for one, other in pairs]
 
 
 @contextmanager
@@ -149,7 +185,8 @@ class _Forwards:
                 (going,) = writer.region(Record(self.record.address, self.deciding), 0, self.names)
                 writer.line(f"if not {going}: break")
             inner = self.begun() if self.is_recorded else self.record.address
-            _pass_on(writer, self.names, writer.region(Record(inner, self.body), 0, self.names))
+            made = writer.region(Record(inner, self.body), 0, self.names)
+            _pass_on(writer, self.names, list(map(writer.solid, made)))
             writer.line(f"{self.count} += 1")
 
     def begun(self) -> str:

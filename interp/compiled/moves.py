@@ -211,7 +211,9 @@ def _indexed(writer: Writer, node: Node, inputs: Sequence[Value]) -> str | None:
 
 
 def _whole(writer: Writer, value: Value) -> str:
-    """A copy of an array."""
+    """An array to write to: a copy, or the array itself where nobody else has it, or will."""
+    if value.text in writer.spent:
+        return value.text
     made = empty(writer, sizes_of(value), value.type)
     _copied(writer, made, value, _Moved([times(sizes_of(value))], ["1"]))
     return made

@@ -7,7 +7,7 @@ from ...core.program import Node
 from ...core.types import Type
 from ..jit.kernels import LANES, lane
 from . import arrays
-from .arrays import Value, Writer, broadcast
+from .arrays import Turned, Value, Writer, broadcast
 from .chains import too_many
 from .layout import element, numpy, result
 
@@ -66,6 +66,8 @@ def _matmul(writer: Writer, node: Node, inputs: list[Value]) -> str:
     shape = [*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else [])]
     if shape and too_many(shape) != "False":
         writer.too_large(node, inputs, too_many(shape))
+    if turned := _turned(writer, made, inputs):
+        return turned
     texts = [_as(value, made) for value in inputs]
     x = texts[0] if len(one) > 1 else f"{texts[0]}.reshape((1, {inner}))"
     y = texts[1] if len(other) > 1 else f"{texts[1]}.reshape(({below}, 1))"
@@ -82,6 +84,14 @@ def _matmul(writer: Writer, node: Node, inputs: list[Value]) -> str:
     return writer.made_of(f"{product}.reshape({result(shape)})")
 
 
+def _turned(writer: Writer, made: Type, factors: list[Value]) -> str | None:
+    """A product of two matrices of which one has its rows as columns; None where none has."""
+    texts, name = ", ".join(value.text for value in factors), element(made.dtype)
+    if isinstance(factors[0], Turned):
+        return writer.made_of(f"turned_{name}(s, {texts})")
+    return writer.made_of(f"few_{name}({texts})") if isinstance(factors[1], Turned) else None
+
+
 def _kind(value: Value, made: Type) -> DType:
     """The dtype in which an operand is multiplied: the result's where that is of floats, else its own."""
     return made.dtype if made.dtype.kind == "f" else value.type.dtype
@@ -95,7 +105,7 @@ def _as(value: Value, made: Type) -> str:
 
 def _product(made: Type, x: str, y: str) -> str:
     if made.dtype.kind == "f":
-        return f"p.of_{element(made.dtype)}(s, {x}, {y})"
+        return f"product_{element(made.dtype)}(s, {x}, {y})"
     return f"p.of_integers({x}, {y}, {numpy(element(made.dtype))})"
 
 

@@ -107,7 +107,7 @@ def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
         with suppress(Unlinkable):
             return text, native(name, "\n".join(text.lines), "entry", 5)
     text = source.text_of(program)
-    return text, cache.load(name, "\n".join(text.lines)).entry
+    return text, cache.load(name, source.plain(text.lines)).entry
 
 
 def is_ready(program: Program) -> bool:

@@ -14,12 +14,17 @@ The functions are written by `writer`, one after another; here is what is around
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+
 from ...core.program import Program
+from ...core.types import Type
 from ..jit import kernels
 from ..jit.kernels import lane
-from ..jit.state import RECORD, SLOT
+from ..jit.state import LIBRARY, RECORD, SLOT
 from . import layout
-from .components import components, reaching
+from .components import components, reaching, recur
+from .facts import Fact
 from .kept import Kept, kept_of
 from .layout import Component
 from .phases import Key
@@ -35,6 +40,9 @@ from {__package__.rpartition(".")[0]}.jit import draws as d, machine as m, recor
 FOR_ARRAYS = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, crew as w, loops as n, products as p, references as r
 """
+SHORT = 40
+"""How many lines a function has that is copied to where it is called. Longer ones are called where they are; to copy
+them took two thirds of the time that a training step takes to compile."""
 _OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 
 
@@ -53,13 +61,62 @@ def text_of(program: Program, *, native: bool = False) -> Text:
         said = name if name.isidentifier() and name.isascii() else ""
         component = Component(f"f{number}_{said}", members, members[0].function.name in keyed)
         whose.update({member.key: component for member in members})
-        Writer(program, made, kept, whose, component).component()
+        before = len(made.lines)
+        _written(program, made, kept, whose, component)
+        if len(made.lines) - before > SHORT and not native:
+            made.lines.append(f"{component.name} = m.apart({component.name})")
     _entry(program, made, whose[program.entry, 0], kept[program.entry], native)
+    where = __package__.rpartition(".")[0]
     if any("moves(" in line for line in made.lines):
-        made.lines.insert(0, f"from {__package__.rpartition('.')[0]}.jit.moves import moves")
+        made.lines.insert(0, f"from {where}.jit.moves import moves")
+    called = {name for line in made.lines for name in re.findall(r"\b(\w+_float(?:32|64))\(s?", line)} & set(LIBRARY)
+    if called:
+        made.lines.insert(0, f"from {where}.jit.library import {', '.join(sorted(called))}")
     if native:
         made.lines = [line.replace("cache=True", "cache=False") for line in made.lines]
     return made
+
+
+_MEMBER = re.compile(r"\b(k|d|m|records|e|w|n|p|r|np)\.(\w+)")
+
+
+def plain(lines: Sequence[str]) -> str:
+    """The text of a module in which what is of other modules has a name of its own: for numba, to look into a module is
+    an instruction each time."""
+    head = next(at for at, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import "))
+    body = "\n".join(lines[head:])
+    named = sorted({found.groups() for found in _MEMBER.finditer(body)})
+    names = [f"{module}_{name} = {module}.{name}" for module, name in named]
+    return "\n".join([*lines[:head], *names, _MEMBER.sub(r"\1_\2", body)])
+
+
+def _written(
+    program: Program, made: Text, kept: Mapping[str, Kept], whose: Mapping[Key, Component], component: Component
+) -> None:
+    """Write a function. Of what it gets from itself it is assumed that it is its own and clean; if that turns out to be
+    wrong, it is written again with what was found."""
+    if recur(component.members):
+        made.facts |= {each.key: [_best(type_, each.number) for type_ in each.results] for each in component.members}
+    while True:
+        before, assumed = made.copy(), dict(made.facts)
+        writer = Writer(program, made, kept, whose, component)
+        writer.component()
+        found = {key: _weaker(assumed.get(key, facts), facts) for key, facts in writer.found.items()}
+        if not recur(component.members) or all(found[key] == assumed[key] for key in found):
+            made.facts |= found
+            return
+        made.restore(before)
+        made.facts |= found
+
+
+def _best(type_: Type, phase: int) -> Fact:
+    """What is assumed of a result; that it is not blank is asked of the first phase, and of no other."""
+    return Fact() if type_.is_scalar else Fact(own=True, clean=True, blank=phase > 0)
+
+
+def _weaker(assumed: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
+    pairs = zip(assumed, found, strict=True)
+    return [Fact(one.own and other.own, one.clean and other.clean, one.blank or other.blank) for one, other in pairs]
 
 
 def _entry(program: Program, made: Text, component: Component, kept: Kept, native: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from ...core.program import Node
 from ...core.tag import Site
 from ...core.types import Type
 from .chains import Chain
+from .facts import Fact
+from .phases import Key
 
 
 class Trapping(NamedTuple):
@@ -29,10 +32,22 @@ class Text:
     sites: list[Site] = field(default_factory=list)
 
     has_records: bool = False
+    facts: dict[Key, list[Fact]] = field(default_factory=dict)
+    """What is known of the results of phases of functions."""
     outlined: dict[str, str] = field(default_factory=dict)
     """The functions that loops over elements are, by what they do, names of variables apart."""
     alike: dict[str, str] = field(default_factory=dict)
     """By the name of such a function, that of the one that does the same."""
+
+    def copy(self) -> Text:
+        """What there is so far, by itself."""
+        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Text(**{name: copy(value) for name, value in held.items()})
+
+    def restore(self, before: Text) -> None:
+        """Be as it was."""
+        for each in fields(self):
+            setattr(self, each.name, copy(getattr(before, each.name)))
 
     @property
     def operands(self) -> int:

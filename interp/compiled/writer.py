@@ -16,10 +16,11 @@ from ...core.types import HandleType, Type
 from ...core.value import Literal
 from ..jit import kernels
 from ..jit.state import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
-from . import arrays, cells, effects, fused, layout, loops, moves, products, recording
-from .arrays import Value
+from . import arrays, cells, effects, fused, layout, loops, moves, products, recording, sums
+from .arrays import Turned, Value
 from .chains import Chain, planned
 from .components import recur
+from .facts import Fact, Known, either
 from .kept import Kept
 from .layout import Component
 from .phases import Begun, Key, Phase
@@ -27,8 +28,8 @@ from .recording import Record
 from .support import draws, is_short, left_to_python, takes_long
 from .text import Text, Trapping
 
-AGAIN = "again"
-"""What a function calls itself."""
+AGAIN, NOTHING = "again", "nothing"
+"""What a function calls itself, and what gives its result where it means nothing."""
 
 
 class _Asked(NamedTuple):
@@ -58,6 +59,9 @@ class Writer:
         self.keys = ["key"]
         self.asked = _Asked(0, False)
         self.begin = 0
+        self.known = Known()
+        self.spent = set[str]()  # the operands of the node that is being written which are own, and not used after it
+        self.found = dict[Key, list[Fact]]()  # what is known of the results of phases
 
     def line(self, text: str) -> None:
         self.made.lines.append(" " * self.indent + text)
@@ -88,7 +92,7 @@ class Writer:
         if alike not in self.made.outlined:
             self.made.outlined[alike] = name
             head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
-            outside[self.begin : self.begin] = [*head, *self.made.lines]
+            outside[self.begin : self.begin] = [*head, *self.made.lines, f"{name} = w.there({name})"]
         self.made.alike[name] = self.made.outlined[alike]
         self.made.lines, self.indent = outside, indent
 
@@ -114,6 +118,8 @@ class Writer:
         names = [*(name for name, _ in own.hidden), *slots]
         if recur(own.members):
             self.made.lines.append(f"{AGAIN} = m.again({own.signature})")
+        if own.has_arrays:
+            self.made.lines.append(f"{NOTHING} = m.nothing({layout.returned(own.results)})")
         self.made.lines += [f"@kernel({own.signature}, cache=True)", f"def {own.name}({', '.join(names)}):"]
         for number, member in enumerate(own.members):
             self.function = member.function.name
@@ -132,6 +138,9 @@ class Writer:
             before = recording.mark(self)
             address = loops.room(self, kept)
         made = self.region(Record(address, kept), phase.number, list(map(self.named, given, phase.parameters)))
+        if not phase.number:
+            made = list(map(self.solid, made))
+        self.found[phase.key] = self.known.of(made)
         if before:
             recording.release(self, before)
         self.line(f"return {layout.result(layout.filled(made, layout.slots(phase.results), self.own.results))}")
@@ -139,7 +148,8 @@ class Writer:
     @property
     def nothing(self) -> str:
         """The return of a function that is left."""
-        return f"return {layout.result(list(map(layout.zero, self.own.results)))}"
+        made = f"{NOTHING}()" if self.own.has_arrays else layout.result(list(map(layout.zero, self.own.results)))
+        return f"return {made}"
 
     def leave(self, why: str | None = None, *, notes: bool = False) -> None:
         if why is not None:
@@ -180,12 +190,28 @@ class Writer:
                 values[operand] = recording.read(self, record, operand)
             return values[operand]
 
-        for node in planned(whole):
+        def there(operand: Operand) -> Value:
+            found = value(operand)
+            return found if isinstance(found, Turned) else found._replace(text=self.solid(found.text))
+
+        plan = sums.plan(whole)
+        for node in planned(whole, plan.apart):
             if isinstance(node, Chain):
-                values.update(fused.chain(self, node, value))
+                values.update(fused.chain(self, node, there))
+                self.known.own |= {values[each].text for loop in node.loops for each in loop.kept}
                 continue
-            inputs = list(map(value, node.inputs))
+            if node.name in plan.skipped:
+                if node.name in plan.turned:
+                    values[node.name] = Turned(there(node.inputs[0]).text, node.results[0].type)
+                continue
+            if node.name in plan.apart:
+                values[node.name] = Value(sums.apart(self, plan, node, value, there), node.results[0].type)
+                continue
+            inputs = list(map(there, node.inputs))
             texts = [each.text for each in inputs]
+            self.spent = plan.spent(node, value) & self.known.own
+            if not sums.is_fresh(node.op):
+                self.known.own.difference_update(texts)
             opened.before(node.name)
             match node.op:
                 case "cond":
@@ -203,11 +229,21 @@ class Writer:
                     if takes_long(node) and not is_short(node, [each.type for each in inputs]):
                         self.look()
             opened.after(node.name)
+            if sums.is_fresh(node.op):
+                self.known.own.update(results)
             values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
         made = [value(result).text for result in phase.results]
         for name in kept.written(number):
-            recording.write(self, record, name, values[name])
+            recording.write(self, record, name, there(name))
+            self.known.own.discard(values[name].text)
         return made
+
+    def solid(self, text: str) -> str:
+        """A variable; if it may be zeros that are not written, they are written now."""
+        if text in self.known.blank:
+            self.line(f"{text} = e.solid({text})")
+            self.known.blank.discard(text)
+        return text
 
     def literal(self, literal: Literal) -> Value:
         if literal.type.is_scalar:
@@ -277,14 +313,17 @@ class Writer:
 
     def taken(self, record: Record, node: Node, begun: Begun, predicate: str, texts: Sequence[str]) -> list[str]:
         """A phase of the branch that is taken."""
-        names = [self.variable(result.type) for result in node.results]
+        names, facts = [self.variable(result.type) for result in node.results], list[list[Fact]]()
         for head, inner in zip((f"if {predicate}:", "else:"), record.kept.inner[begun.root.name], strict=True):
             with self.inside(head):
                 made = self.region(Record(record.address, inner), begun.number, texts)
+                facts.append(self.known.of(made))
                 for name, text in zip(names, made, strict=True):
                     self.line(f"{name} = {text}")
                 if not names:
                     self.line("pass")
+        for name, *each in zip(names, *facts, strict=True):
+            self.known.add(name, either(each))
         return names
 
     def pullback(self, record: Record, node: Node, texts: Sequence[str]) -> list[str]:
@@ -321,7 +360,12 @@ class Writer:
             self.leave(f"m.note(s, {self.site(begun.root)}, 0)", notes=True)
         places = layout.places(layout.slots(callee.results), component.results)
         texts = [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
-        return [self.named(text, result.type) for text, result in zip(texts, node.results, strict=True)]
+        texts = [self.named(text, result.type) for text, result in zip(texts, node.results, strict=True)]
+        facts = self.made.facts[callee.key]
+        texts = [self.made_of(text) if fact.blank else text for text, fact in zip(texts, facts, strict=True)]
+        for text, fact in zip(texts, facts, strict=True):
+            self.known.add(text, fact)
+        return texts
 
     def record_of(self, record: Record, begun: Begun) -> str:
         """The record of a call, which the first phase makes."""

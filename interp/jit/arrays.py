@@ -65,15 +65,26 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
     return made(_shape(len(sizes)), dtype), build
 
 
-@intrinsic(prefer_literal=True)
-def words(typing: Any, count: Any) -> Any:
-    """The address of so many words, a number that is written here: they are there as long as the function runs."""
-    many = count.literal_value
+@intrinsic
+def words(typing: Any, values: Any) -> Any:
+    """The address of a word for each of these values, of an array that of its elements: they are there as long as the
+    function runs. One call instead of one for each: numba takes as long for a call as for all else in it."""
+    kinds = list(map(types.unliteral, values))
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ptrtoint(cgutils.alloca_once(builder, _WORD, many), _WORD)  # type: ignore[no-untyped-call]
+        block: Any = cgutils.alloca_once(builder, _WORD, len(kinds))  # type: ignore[no-untyped-call]
+        for at, kind in enumerate(kinds):
+            value = builder.extract_value(arguments[0], at)
+            if isinstance(kind, types.Array):
+                value = builder.ptrtoint(context.make_array(kind)(context, builder, value).data, _WORD)
+            elif kind == types.boolean:
+                value = builder.zext(value, _WORD)
+            elif kind == types.float64:
+                value = builder.bitcast(value, _WORD)
+            builder.store(value, builder.gep(block, [_WORD(at)]))
+        return builder.ptrtoint(block, _WORD)
 
-    return int64(count), build
+    return int64(values), build
 
 
 @intrinsic
@@ -100,3 +111,76 @@ def part(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
         return _filled(context, builder, made, data, shape, whole.meminfo)
 
     return made(array, int64, _shape(len(sizes))), build
+
+
+@intrinsic
+def blank(typing: Any, sizes: Any, dtype: Any) -> Any:
+    """An array of zeros that are not written: it has these sizes, and no elements."""
+    made = types.Array(dtype.dtype, len(sizes), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
+        return _filled(context, builder, made, _BYTES(None), shape, _BYTES(None))
+
+    return made(_shape(len(sizes)), dtype), build
+
+
+def _is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.icmp_unsigned("==", builder.ptrtoint(data, _WORD), _WORD(0))
+
+
+@intrinsic
+def is_blank(typing: Any, array: Any) -> Any:
+    """Whether zeros are not written."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _is_null(context, builder, array, arguments[0])
+
+    return types.boolean(array), build
+
+
+def _written(context: Any, builder: Any, kind: Any, given: Any, byte: int | None) -> Any:
+    """An array; of one that is blank one with elements of such bytes, or of any."""
+    before = builder.append_basic_block("blank")
+    there, after = builder.append_basic_block("there"), builder.append_basic_block("written")
+    builder.cbranch(_is_null(context, builder, kind, given), before, there)
+    builder.position_at_end(before)
+    whole = context.make_array(kind)(context, builder, given)
+    shape = [builder.extract_value(whole.shape, axis) for axis in range(kind.ndim)]
+    size = builder.mul(whole.nitems, whole.itemsize)
+    owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNED)
+    data = context.nrt.meminfo_data(builder, owner)
+    if byte is not None:
+        cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
+    made = _filled(context, builder, kind, data, shape, owner)
+    ends = builder.block
+    builder.branch(after)
+    builder.position_at_end(there)
+    context.nrt.incref(builder, kind, given)
+    builder.branch(after)
+    builder.position_at_end(after)
+    found = builder.phi(made.type)
+    found.add_incoming(made, ends)
+    found.add_incoming(given, there)
+    return found
+
+
+@intrinsic
+def solid(typing: Any, array: Any) -> Any:
+    """An array; of one that is blank, one whose zeros are written."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _written(context, builder, array, arguments[0], 0)
+
+    return array(array), build
+
+
+@intrinsic
+def room(typing: Any, array: Any) -> Any:
+    """An array; of one that is blank, one of these sizes, in which anything may be."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _written(context, builder, array, arguments[0], None)
+
+    return array(array), build

@@ -26,6 +26,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py")
@@ -35,6 +36,8 @@ _DEEP = 200_000
 """Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
 _ONE_AT_A_TIME = threading.RLock()
 _loaded: dict[str, ModuleType] = {}
+_from_disk: set[str] = set()
+"""The names of modules that are being loaded, all of whose machine code is on disk."""
 
 
 def load(name: str, text: str) -> ModuleType:
@@ -66,8 +69,12 @@ def _from_folder(folder: Path, called: str, name: str, text: str) -> ModuleType:
     """The module in a folder that nobody else writes to."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
-        with suppress(Exception):  # by another hand than numba's, since the sums are right
-            return _imported(called, path, text)
+        _from_disk.add(called)
+        try:
+            with suppress(Exception):  # by another hand than numba's, since the sums are right
+                return _imported(called, path, text)
+        finally:
+            _from_disk.discard(called)
     _clear(folder)
     write(path, text.encode())
     module = _imported(called, path, text)
@@ -87,6 +94,14 @@ def _imported(called: str, path: Path, text: str) -> ModuleType:
         del sys.modules[called]
         raise
     return module
+
+
+def check(function: Any) -> None:
+    """Raise OSError where a compiled function was to come from disk, and numba could not read it there, and compiled it
+    again: machine code on disk which calls it has the name of the one that was lost, and LLVM ends a process that loads
+    what calls a name which nobody has."""
+    if function.py_func.__module__ in _from_disk and not function.stats.cache_hits:
+        raise OSError(f"{function.py_func.__name__} is not on disk")
 
 
 @contextmanager

@@ -135,6 +135,18 @@ def address_of(typing: Any, part: Any) -> Any:
     return int64(part), build
 
 
+def there(part: Any) -> Any:
+    """A function that gives the address of a compiled function of three words, which is not copied to who asks: see
+    `machine.apart`."""
+    cache.check(part)
+    (compiled,) = part.overloads.values()
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
+
+    return machine.fixed(int64(), build)
+
+
 @intrinsic
 def _call(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
     """Call what is at an address; whether it failed."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -12,7 +13,8 @@ from numba import float64, int64, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .inner import inner, kernel
+from . import cache
+from .inner import inner
 from .memory import peek, place
 from .references import read_array, write_array
 from .state import TRAP
@@ -110,16 +112,43 @@ def again(signature: Any) -> Any:
     """The function that is being compiled, which has this signature: it calls itself. By its name, numba would infer
     all of its types again for every such call."""
 
-    def typed(typing: Any, *arguments: Any) -> Any:
-        return signature, build
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return call(context, builder, builder.function, signature, arguments)
+
+    return fixed(signature, build)
+
+
+def apart(function: Any) -> Any:
+    """A compiled function, to be called where it is. By its name, numba would copy it, and all that it calls, into who
+    calls it, and compile it there once more: five times, where one calls another in a training step of a TreeLSTM."""
+    cache.check(function)
+    (compiled,) = function.overloads.values()
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        status, result = context.call_conv.call_function(
-            builder, builder.function, signature.return_type, signature.args, arguments
-        )
-        with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
-            context.call_conv.return_status_propagate(builder, status)
-        return result
+        return context.call_internal(builder, compiled.fndesc, signature, arguments)
+
+    return fixed(compiled.signature, build)
+
+
+def nothing(kind: Any) -> Any:
+    """A function that gives a value of a type which means nothing: sizes and addresses are 0."""
+    return fixed(kind(), lambda context, builder, signature, arguments: context.get_constant_null(kind))
+
+
+def call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
+    """Emit the call of a function that numba has compiled; what it raises is raised."""
+    convention = context.call_conv
+    status, result = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
+    with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
+        convention.return_status_propagate(builder, status)
+    return result
+
+
+def fixed(signature: Any, build: Any) -> Any:
+    """An intrinsic of one signature."""
+
+    def typed(typing: Any, *arguments: Any) -> Any:
+        return signature, build
 
     names = ["typing", *(f"x{at}" for at in range(len(signature.args)))]
     typed.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
@@ -142,7 +171,20 @@ _write: Any = write
 _read_i: Any = read_i
 
 
-@kernel
+def once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function of one signature, compiled once in a process. A number that is written in a call is a type of its
+    own for numba, for which it would compile it again."""
+
+    def made(function: Callable[..., Any]) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.compile_internal(builder, function, signature, arguments)
+
+        return fixed(signature, build)
+
+    return made
+
+
+@once(types.void(int64, int64, int64))
 def leave(s: int, why: int, node: int) -> None:
     """All is to be left."""
     _write(s, 1, why)
@@ -150,7 +192,7 @@ def leave(s: int, why: int, node: int) -> None:
     _write(s, 0, 1)
 
 
-@kernel
+@once(types.void(int64, int64, int64))
 def note(s: int, site: int, iteration: int) -> None:
     """A step of the tag of a trap, while it is left."""
     if _read_i(s, 1) == TRAP:

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from .inner import kernel
 from .memory import place
-from .state import ADD, COPY, LARGEST, SUM, TAKE
+from .state import ADD, COPY, LARGEST, PLUS, SUM, TAKE
 
 _SQUARE = 8
 
@@ -172,12 +172,29 @@ def _row_adder(load: Any, store: Any) -> Any:
     return add
 
 
+def _plus_of(load: Any, store: Any) -> Any:
+    @kernel
+    def plus(to, of, other, count):  # type: ignore[no-untyped-def]
+        if to == of:
+            for at in range(count):
+                store(to, at, load(to, at) + load(other, at))
+        elif to == other:
+            for at in range(count):
+                store(to, at, load(of, at) + load(to, at))
+        else:
+            for at in range(count):
+                store(to, at, load(of, at) + load(other, at))
+
+    return plus
+
+
 _copy8 = _copier(_load8, _store8, _turn8, 1)
 _copy32 = _copier(_load32, _store32, _turn32, 4)
 _copy64 = _copier(_load64, _store64, _turn64, 8)
 _sum32, _sum64 = _adder(_read32), _adder(_read64)
 _choose32, _choose64 = _chooser(_read32, _write32), _chooser(_read64, _write64)
 _add32, _add64 = _row_adder(_read32, _write32), _row_adder(_read64, _write64)
+_plus32, _plus64 = _plus_of(_read32, _write32), _plus_of(_read64, _write64)
 
 
 @kernel
@@ -227,6 +244,7 @@ def moves(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ig
             width, sizes, strides of `to`
     TAKE    bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
     ADD     width of an element, the address of indices, how many there are, how many rows, elements of a row
+    PLUS    width of an element, the address of the other array, how many elements; `to` may be either array
     """
     if which == COPY:
         _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
@@ -246,6 +264,11 @@ def moves(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ig
             _add32(to, of, a, b, c, d)
         else:
             _add64(to, of, a, b, c, d)
+    elif which == PLUS:
+        if width == 4:
+            _plus32(to, of, a, b)
+        else:
+            _plus64(to, of, a, b)
     else:
         sign = 1.0 if which == LARGEST else -1.0
         if width == 4:

@@ -18,7 +18,6 @@ from numba import int64, types
 from numba.extending import intrinsic
 
 from . import machine
-from .inner import kernel
 from .memory import place
 from .references import read_array, write_array
 from .state import HIGHEST, LAST_ROW, NO_ROOM, RECORD
@@ -26,15 +25,6 @@ from .state import HIGHEST, LAST_ROW, NO_ROOM, RECORD
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _read: Any = machine.read_i
 _write: Any = machine.write
-
-
-@intrinsic
-def _refer_to(typing: Any, record: Any, at: Any, array: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        write_array(context, builder, place(builder, _WORD, *arguments[:2]), array, arguments[2])
-        return context.get_dummy_value()
-
-    return types.void(int64, int64, array), build
 
 
 @intrinsic
@@ -47,7 +37,6 @@ def _give_back(typing: Any, counter: Any) -> Any:
     return types.void(int64), build
 
 
-_write_row: Any = _refer_to
 _let_go: Any = _give_back
 
 
@@ -65,7 +54,22 @@ def kept(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
     return made(int64, int64, dtype, like), build
 
 
-@kernel
+@intrinsic
+def keep(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
+    """Write an array into a row of a record, with a reference of its own."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, record, at, held = arguments
+        row, last = place(builder, _WORD, record, at), place(builder, _WORD, state, _WORD(LAST_ROW))
+        builder.store(builder.load(last), row)
+        builder.store(builder.ptrtoint(row, _WORD), last)
+        write_array(context, builder, builder.gep(row, [_WORD(1)]), array, held)
+        return context.get_dummy_value()
+
+    return types.void(int64, int64, int64, array), build
+
+
+@machine.once(int64(int64, int64))
 def room(s, words):  # type: ignore[no-untyped-def]
     """The address of so many words; 0 where there are not so many."""
     begin = _read(s, RECORD)
@@ -76,15 +80,7 @@ def room(s, words):  # type: ignore[no-untyped-def]
     return begin
 
 
-@kernel
-def keep(s, record, at, array):  # type: ignore[no-untyped-def]
-    """Write an array into a row of a record, with a reference of its own."""
-    _write(record, at, _read(s, LAST_ROW))
-    _write(s, LAST_ROW, record + 8 * at)
-    _write_row(record, at + 1, array)
-
-
-@kernel
+@machine.once(types.void(int64, int64, int64))
 def release(s, begin, row):  # type: ignore[no-untyped-def]
     """Give back what was written since the next record began here, and this was the last row."""
     if _read(s, RECORD) > _read(s, HIGHEST):

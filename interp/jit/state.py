@@ -31,7 +31,12 @@ OPERANDS = 13
 SLOT = 66
 LARGE = 65_536
 """From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
-COPY, SUM, LARGEST, SMALLEST, TAKE, ADD = range(6)
-"""What `moves` (moving.py) is to do: copy; fold into sums of float64, or the largest or smallest; take or add rows."""
+COPY, SUM, LARGEST, SMALLEST, TAKE, ADD, PLUS = range(7)
+"""What `moves` (moving.py) is to do: copy; fold into sums of float64, or the largest or smallest; take or add rows; add
+two arrays."""
+FEW = 4
+"""A product whose left factor has fewer rows is made row by row, of a right factor with its rows as columns, too."""
 MOVES = 16
 """How many words it takes."""
+LIBRARY = tuple(f"{form}_float{bits}" for form in ("product", "turned", "few", "added") for bits in (32, 64))
+"""The functions of library.py."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from numba import float32, float64, int64, njit
+from numba import float32, float64, int64, njit, void
 from tagloom.core.op import OPS
 from tagloom.interp.jit import crew, matrices
 from tagloom.interp.jit.matrices import product32, product64
@@ -82,6 +82,32 @@ def test_in_a_loop() -> None:
     np.testing.assert_allclose(compiled, meant, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", WIDE)
+def test_other_forms(dtype: Any) -> None:
+    """Of a matrix with its rows as columns on either side, and added to an array or to zeros: within the bound, and an
+    addition rounds once."""
+    bits, real = np.dtype(dtype).itemsize * 8, float32 if dtype is np.float32 else float64
+    matrix = real[:, ::1]
+    turned, few, added = (getattr(matrices, f"{name}{bits}") for name in ("turned", "few", "added"))
+    left = njit(matrix(int64, matrix, matrix))(lambda s, x, y: turned(s, x, y))
+    right = njit(matrix(matrix, matrix))(lambda x, y: few(x, y))
+    plus = njit(void(int64, matrix, matrix, matrix, int64, int64))(lambda s, z, x, y, t, how: added(s, z, x, y, t, how))
+    state = np.zeros(9, np.int64)
+    for size in ((16, 40, 64), (5, 3, 70), (16, 40, 7)):
+        x, y = factors(size, dtype)
+        exact, bound = x.astype(np.longdouble) @ y, OPS["matmul"].bound(x, y)  # type: ignore[misc]
+        assert (np.abs(left(state.ctypes.data, x.T.copy(), y) - exact) <= bound).all()
+        assert (np.abs(right(x[:3], y.T.copy()) - exact[:3]) <= bound[:3]).all()
+    x, y = factors((16, 40, 64), dtype)
+    alone = product(0, x, y)
+    for is_turned, given in ((0, x), (1, x.T.copy())):
+        to = np.full((16, 64), dtype(0.1))
+        plus(state.ctypes.data, to, given, y, is_turned, matrices.ADDED)
+        assert to.tobytes() == (alone + dtype(0.1)).tobytes()
+        plus(state.ctypes.data, to, given, y, is_turned, matrices.ZEROS)
+        assert to.tobytes() == (alone + dtype(0.0)).tobytes()
+
+
 TWINS = {
     "tiles begin one late": ("number * wide", "number * wide + (number == 1)"),
     "the last columns are left out": (
@@ -89,7 +115,7 @@ TWINS = {
         "for number in range(first, last - (last > 1))",
     ),
     "the last rows are left out": ("range(0, rows, _ROWS)", "range(0, rows - _ROWS + 1, _ROWS)"),
-    "rows of another matrix": ("row * inner * size", "row * count * size"),
+    "rows of another matrix": ("row * apart * size", "row * count * size"),
 }
 
 

@@ -1,0 +1,55 @@
+"""Functions that many programs call and that take long to compile: products of matrices. Each is compiled once on a
+machine, kept on disk, and called by a symbol: programs have no copy of it.
+
+`from library import product_float32` gives what generated code calls. It is loaded then, which must be before machine
+code is that calls it, since LLVM ends a process that loads what calls a symbol which nobody has.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils
+
+from . import machine
+from .cache import load
+from .state import LIBRARY
+
+_HEADER = f"""\
+from numba import float32, float64, int64, void
+from {__package__} import matrices, products
+from {__package__}.inner import kernel
+"""
+_MATRIX = "{}[:, ::1]"
+_FORMS = {
+    "product": ("{m}(int64, {m}, {m})", "s, x, y", "products.of_float{bits}"),
+    "turned": ("{m}(int64, {m}, {m})", "s, x, y", "products.turned_float{bits}"),
+    "few": ("{m}({m}, {m})", "x, y", "matrices.few{bits}"),
+    "added": ("void(int64, {m}, {m}, {m}, int64, int64)", "s, to, x, y, is_turned, how", "matrices.added{bits}"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What calls a function of the LIBRARY."""
+    if name not in LIBRARY:
+        raise AttributeError(name)
+    return _called(name)
+
+
+@cache
+def _called(name: str) -> Any:
+    form, bits = name.split("_float")
+    signature, arguments, function = (text.format(m=_MATRIX.format(f"float{bits}"), bits=bits) for text in _FORMS[form])
+    text = f"{_HEADER}@kernel({signature}, cache=True)\ndef {name}({arguments}): return {function}({arguments})\n"
+    (compiled,) = getattr(load(name, text), name).overloads.values()
+    symbol = f"tagloom_{name}"
+    llvm.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        form = context.call_conv.get_function_type(signature.return_type, signature.args)
+        function = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
+        return machine.call(context, builder, function, signature, arguments)
+
+    return machine.fixed(compiled.signature, build)
