@@ -32,11 +32,11 @@ from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
 from . import arena, source
-from .brief import LONG, Straight, straight
+from .brief import LONG, Brief, Cost, bounded, straight
 from .components import recurs
 from .ending import outcome_of
 from .performing import Performer, Waiter
-from .support import has_effects, is_of_scalars, leaves, supports
+from .support import has_effects, is_of_scalars, supports
 from .text import Text
 from .thread import STACK, Runner, running
 from .words import Words, write
@@ -61,8 +61,8 @@ class Ready:
     """Whether it has effects."""
     asks: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
-    straight: Straight | None
-    """What it takes, where sizes say that."""
+    brief: Brief | None
+    """What it takes, where sizes say that, and it leaves nothing to Python."""
 
 
 _ROOT = int(np.uint64(ROOT.key).astype(np.int64))
@@ -96,7 +96,9 @@ def _made(program: Program) -> Ready:
     with compiling(program.entry):
         text, entry = _entry(program)
     of_scalars, acts = is_of_scalars(program), has_effects(program)
-    return Ready(program, text, entry, of_scalars, recurs(program), acts, acts or leaves(program), straight(program))
+    asks = any("m.perform(" in line for line in text.lines)
+    brief = None if asks else straight(program) or bounded(program)
+    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, brief)
 
 
 def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
@@ -144,12 +146,11 @@ def run_compiled(
     steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
     words = Words(ready.text.operands, len(program.main.results), steps, seed, borrowed)
     work = _work(ready, words, admitted, deepest)
-    if _is_brief(ready, borrowed, limits):
-        waiter = Waiter()
-        stopped = _here(ready, words, work, limits)
-    else:
-        waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
-        with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
+    waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
+    with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
+        if _is_brief(ready, borrowed, limits):
+            stopped = _here(ready, words, work, limits)
+        else:
             stopped = _watched(ready, words, work, limits, waiter)
     if stopped is not None:
         words.drop(program.main.results)
@@ -203,22 +204,26 @@ def _inside(ready: Ready, words: Words, limits: Limits) -> TagloomError | None:
 
 def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
     """Whether a run is over before anybody would look, and memory suffices."""
-    if ready.straight is None or limits.seconds is not None:
+    if ready.brief is None or limits.seconds is not None:
         return False
-    elements = ready.straight.elements(given)
-    most = elements * ready.straight.arrays * 8
-    return elements * ready.straight.work <= LONG and resident_lately() + most <= limits.bytes
+    if isinstance(ready.brief, Cost) and threading.current_thread() is not threading.main_thread():
+        return False  # other threads may have little stack
+    work, most = ready.brief.cost(given)
+    return work <= LONG and resident_lately() + most <= limits.bytes
 
 
 def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
     _call_crew(ready, words)
+    words.allow_stack(STACK)  # it is bounded
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended
         return rung("interrupt", limits)
     except MemoryError:
         return _no_memory(ready)
+    if words.wants_crew:
+        _call_soon()
     return None
 
 
@@ -241,7 +246,7 @@ def _watched(
         alarm = Alarm(limits.seconds, limits.bytes, interrupt)
         ringing = alarm.rings(0, None)
         if ringing is None:
-            with running(words, guarded, waiter, is_kept=not ready.recurs) as thread:
+            with running(words, guarded, waiter, recurs=ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)
     failed += [waiter.raised] if waiter.raised is not None else []
     if failed and isinstance(failed[0], MemoryError):
@@ -258,10 +263,15 @@ def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str |
         if ringing is not None:
             return ringing
         if words.wants_crew:
-            from ..jit import crew
-
-            words.allow_crew(crew.soon())
+            words.allow_crew(_call_soon())
     return "interrupt" if alarm.interrupt.pressed else None
+
+
+def _call_soon() -> int:
+    """Have a crew that is not there yet begin."""
+    from ..jit import crew
+
+    return crew.soon()
 
 
 def _call_crew(ready: Ready, words: Words) -> None:

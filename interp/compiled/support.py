@@ -77,11 +77,6 @@ def left_to_python(node: Node) -> bool:
     return node.op != "sum" or isinstance(node.attribute("axis"), tuple)
 
 
-def leaves(program: Program) -> bool:
-    """Whether something of a program is left to Python, besides effects."""
-    return any(left_to_python(node) for function in program.reachable() for node in function.body.walk())
-
-
 def takes_long(node: Node) -> bool:
     """Whether a node may take so long that whoever waits wants to be heard right after it; loops over elements look
     themselves."""

@@ -1,12 +1,15 @@
 """Threads with a large stack, in which compiled code runs while whoever called it waits, and looks at limits.
 
-A thread whose stack stayed short is kept for the next run: to start one takes 0.2 ms, which is what a loop over a
-million numbers takes. One whose program recurs is not, since memory of a stack that was used is not given back.
+A thread is kept for the next run: to start one takes 0.2 ms, which is what a loop over a million numbers takes. Where
+its program recurs, the memory that its stack took is given back; on systems where that cannot be, the thread ends.
 """
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +25,10 @@ _KEPT = 4
 _idle: list[Runner] = []
 _sizing = threading.Lock()
 """Held while threads get another stack than they do in the rest of the process."""
+_advise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
+_PAGE, _DONTNEED = mmap.PAGESIZE, 4
+_NEAR = 2**18
+"""What of a stack is kept, which a thread that rests may be using."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
 
@@ -71,7 +78,7 @@ class Runner:
 
 
 @contextmanager
-def running(words: Words, job: Callable[[], None], waiter: Waiter, *, is_kept: bool) -> Iterator[Runner]:
+def running(words: Words, job: Callable[[], None], waiter: Waiter, *, recurs: bool) -> Iterator[Runner]:
     """While this lasts, something that never raises runs in a thread of its own; it is told to end, and has ended,
     afterwards. The thread has the largest stack that can be had, which the words of the run are told."""
     thread = _found()
@@ -85,8 +92,21 @@ def running(words: Words, job: Callable[[], None], waiter: Waiter, *, is_kept: b
         try:
             thread.is_done()
         finally:
-            thread.keep() if is_kept else thread.close()
+            is_short = not recurs or _given_back(words.lowest, thread)
+            thread.keep() if is_short else thread.close()
             waiter.drop()
+
+
+def _given_back(lowest: int | None, thread: Runner) -> bool:
+    """Give back the memory of the stack of a thread that rests, down to the lowest address that a run might use;
+    whether that was possible."""
+    if _advise is None or not thread._is_at_rest:
+        return False
+    if lowest is None:
+        return True
+    begin = (lowest + _PAGE - 1) // _PAGE * _PAGE
+    size = ctypes.c_size_t(thread.size - SPARE - _NEAR)
+    return bool(_advise(ctypes.c_void_p(begin), size, _DONTNEED) == 0)
 
 
 def _found() -> Runner:

@@ -79,6 +79,7 @@ class Words:
         self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
     ) -> None:
         self.borrowed = borrowed
+        self._stack = 0
         self.state = np.zeros(OPERANDS + SLOT * max(1, operands), np.int64)
         self.steps = np.empty(2 * (deepest + 2), np.int64)
         self.results = np.zeros(SLOT * max(1, results), np.int64)
@@ -99,7 +100,13 @@ class Words:
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
 
     def allow_stack(self, size: int) -> None:
-        self.state[3] = size
+        self.state[3] = self._stack = size
+
+    @property
+    def lowest(self) -> int | None:
+        """How low the stack may go; None where generated code has not begun."""
+        found = int(self.state[3])
+        return None if found == self._stack else found
 
     def allow_crew(self, address: int) -> None:
         self.state[8] = address

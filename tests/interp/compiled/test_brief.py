@@ -12,7 +12,7 @@ import tagloom as tl
 from compiled_child import in_a_process
 from compiled_laws import differences
 from tagloom.interp.compiled import brief, run
-from tagloom.interp.compiled.brief import straight
+from tagloom.interp.compiled.brief import bounded, straight
 from tagloom.interp.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
@@ -59,6 +59,20 @@ def told(x: tl.float64) -> tl.float64:
     return x
 
 
+@tl.function
+def layer(x: tl.Array[tl.float64, 8, 16], w: tl.Array[tl.float64, 16, 16]) -> tl.Array[tl.float64, 8, 16]:
+    return tl.while_loop(lambda k, _: k < 7, lambda k, h: (k + 2, tl.tanh(tl.matmul(h, w))), 0, x)[1]
+
+
+@tl.function
+def recurring(x: tl.Array[tl.float64, 2], n: tl.int64) -> tl.Array[tl.float64, 2]:
+    return tl.cond(n == 0, lambda: x, lambda: recurring(x * 0.5, n - 1))
+
+
+slopes = tl.grad(lambda x, w: tl.sum(layer(x, w)), argnums=1)
+FACTORS = np.linspace(-1.0, 1.0, 128).reshape(8, 16), np.linspace(-0.5, 0.5, 256).reshape(16, 16)
+
+
 def threads(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any, **options: Any) -> int:
     """On how many threads beside this one a function ran."""
     used: list[object] = []
@@ -73,6 +87,32 @@ def test_which_are_straight() -> None:
     """What sizes bound: no loop, no call, no product, no draw of any size, and nothing that others see."""
     assert straight(scaled.program) and straight(quotients.program) and straight(outer.program)
     assert not any(straight(each.program) for each in (counted, twice, product, drawn, told))
+
+
+def test_which_are_bounded() -> None:
+    """What types and counts bound: no size that the run decides, no loop up to an argument, no recursion, no effect."""
+    program = slopes.trace(*FACTORS).program
+    found = bounded(program)
+    products = 4 * (1 + 2) * 8 * 16 * 16  # in four iterations one, and two for its adjoints
+    assert found is not None and products / 8 < found.work < 10 * products
+    assert not any(bounded(each.program) for each in (counted, twice, product, drawn, told, recurring))
+
+
+def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not on the main thread; any other may have little stack. There is no difference otherwise."""
+    assert threads(monkeypatch, slopes, *FACTORS) == 0
+    here, elsewhere = slopes.run(*FACTORS, engine="compiled").value, list[Any]()
+    before = threading.stack_size(2**17)
+    try:
+        user = threading.Thread(target=lambda: elsewhere.append(slopes.run(*FACTORS, engine="compiled").value))
+        user.start()
+    finally:
+        threading.stack_size(before)
+    user.join()
+    assert elsewhere[0].tobytes() == here.tobytes()
+    monkeypatch.setattr(run, "LONG", 10)
+    assert threads(monkeypatch, slopes, *FACTORS) == 1
+    assert slopes.run(*FACTORS, engine="compiled").value.tobytes() == here.tobytes()
 
 
 def test_sizes_bound_elements() -> None:
