@@ -49,8 +49,8 @@ def loops_with_recursion(program: Program) -> bool:
     return under or any(in_loop(f.body, False) for f in program.reachable())
 
 
-def distribution(count: int, *, arrays: bool = False) -> dict[str, float]:
-    """Draw programs, run them, and say what they are like; with `arrays` those that all ops are drawn for."""
+def distribution(count: int) -> dict[str, float]:
+    """Draw programs, run them, and say what they are like."""
     firings: list[int] = []
     kinds: Counter[str] = Counter()
     ops: Counter[str] = Counter()
@@ -58,7 +58,7 @@ def distribution(count: int, *, arrays: bool = False) -> dict[str, float]:
 
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(cases(arrays=arrays))
+    @given(cases())
     def draw(case: Case) -> None:
         outcome = run_graph(lower(case.program), case.arguments, limits=Limits(firings=5_000))
         firings.append(outcome.firings)
@@ -84,6 +84,20 @@ def distribution(count: int, *, arrays: bool = False) -> dict[str, float]:
         "ops drawn": len(ops),
         "dtypes drawn": len(drawn),
     }
+
+
+def ops_drawn(count: int) -> set[str]:
+    """The ops of so many programs of all ops, which are not run."""
+    found: set[str] = set()
+
+    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(cases(arrays=True))
+    def draw(case: Case) -> None:
+        found.update(node.op for f in case.program.reachable() for node in f.body.walk())
+
+    draw()
+    return found
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(act_cases(bounded=False))
 def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
     """The same, on more programs and schedules than a person waits for."""
@@ -59,7 +59,7 @@ def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(act_cases(twice=True, bounded=False))
 def test_every_schedule_tells_of_a_second_put_in_many_programs(case: Case) -> None:
     """The same, with more schedules."""
