@@ -107,3 +107,41 @@ def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr[-2000:]
         found.append(ran.stdout)
     assert found[0] == found[1] and len(found[0].splitlines()) > 40
+
+
+LOST = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from numba.core import caching
+from compiled_programs import ragged
+from test_in_place import RUNS
+from tagloom.interp.compiled.run import run_compiled
+from tagloom.core.lower import lower
+right, lost = caching.IndexDataCacheFile._load_data, []
+def load(self, name):
+    if sys.argv[2] and "tree_split" in name and not lost:
+        lost.append(name)
+        raise OSError("too many open files")
+    return right(self, name)
+caching.IndexDataCacheFile._load_data = load
+function, given = RUNS["tree"]
+program = function.trace(*given).program
+outcome = run_compiled(program, lower(program), given)
+print(len(lost), outcome.status, *[float(each.sum()) for each in outcome.results], sep=";")
+"""
+
+
+@pytest.mark.heavy
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """A function that cannot be read from disk, and is compiled anew, takes no process with it that has read others,
+    which call the one on disk."""
+    found = []
+    for lost in ("", "lost", ""):
+        tests, here = Path(__file__).parents[2], Path(__file__).parent
+        environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": "", "PYTHONPATH": str(here)}
+        ran = subprocess.run(
+            [sys.executable, "-c", LOST, str(tests), lost], capture_output=True, text=True, timeout=100, env=environment
+        )
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        found.append(ran.stdout.split(";", 1))
+    assert [count for count, _ in found] == ["0", "1", "0"] and len({rest for _, rest in found}) == 1
