@@ -23,7 +23,7 @@ from .derived import Derived
 from .fixed import Fixed
 from .inference import at
 from .recording import array_of, filled_adjoint, hearing, record_call
-from .resource import Held, Resource
+from .resource import Held, Resource, is_constant
 from .rows import Rows, no_rows
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, opened, unflatten
@@ -189,8 +189,7 @@ def _as_used(region: RegionTrace, resource: Resource, held: Value | Literal) -> 
     """What a resource is known by where it is used: a symbolic value of a function around, or a concrete array."""
     if resource.made_by is not None:
         return Symbol(resource.held)
-    is_array = getattr(resource.held, "_tagloom_resource", None) is resource
-    return resource.held if is_array else array_of(region, held)
+    return resource.held if is_constant(resource) else array_of(region, held)
 
 
 def _pulled(

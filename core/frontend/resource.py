@@ -64,6 +64,12 @@ def constant(array: Any, name: Callable[[Any], str | None]) -> Resource:
     return found
 
 
+def is_constant(resource: Resource) -> bool:
+    """Whether it is that of a concrete array."""
+    known = getattr(resource.held, "_tagloom_resource", None)
+    return known is not None and known() is resource
+
+
 class Held:
     """What holds a value that may be another one later: a variable."""
 

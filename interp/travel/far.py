@@ -95,7 +95,7 @@ class Far(Going):
         run = self._machine(goal)
         stopped = self._go_ahead(run, goal, stops)
         if goal is None or (run.steps < goal and _is_exact(stopped)):
-            goal = max(run.steps - window, 0)
+            goal = max(run.steps - max(window, 1), 0)  # a trap that it stopped at has happened
             if self.base <= goal <= len(self):
                 return self
             run = self._machine(goal)
