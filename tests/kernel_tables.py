@@ -16,6 +16,11 @@ from tagloom.interp.jit import kernels
 
 LANES = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 """How a lane lies in an array."""
+ELEMENTARY = {
+    *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+}
+"""The ops that a graphics processor computes by a library of its own."""
 
 
 class Signature(NamedTuple):

@@ -37,13 +37,19 @@ def is_simulated() -> bool:
 
 def launch(kernel: Any, count: int, *arguments: Any) -> None:
     """Run a kernel with a thread for each of `count`, or a few more."""
-    threads = max(1, min(count, BLOCK))
-    kernel[-(-count // threads), threads](*arguments)
+    kernel[-(-count // BLOCK), min(count, BLOCK)](*arguments)
+
+
+def free() -> float:
+    """The bytes that are free on the device."""
+    found: float = numba_cuda().current_context().get_memory_info().free
+    return found
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """In the simulator numbers are NumPy's, which warn where integers wrap; numba's do not."""
+    """In the simulator numbers are NumPy's, which warn where integers wrap; and of a wave of few tokens numba warns
+    that the device has more threads than that."""
     with catch_warnings():
-        simplefilter("ignore", RuntimeWarning)
+        simplefilter("ignore")
         yield

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.ops import guarded
+from ...core.ops.guarded import div, floor
 from ..fast import arms
 from ..image import Words
 from ..jit import kernels
@@ -82,9 +83,40 @@ def _table() -> Any:
     return module["table"]
 
 
+def mod(x: float, y: float) -> float:
+    """As C Python's, of what fmod leaves exactly; numba's of a device is x - y * floor(x / y), which is not."""
+    if y == 0.0 or math.isinf(x):
+        return math.nan
+    left = math.fmod(x, y)
+    if left == 0.0:
+        return math.copysign(0.0, y)
+    return left + y if (left < 0.0) != (y < 0.0) else left
+
+
+def floordiv(x: float, y: float) -> float:
+    """As C Python's."""
+    if y == 0.0:
+        return div(x, y)
+    if math.isinf(x):
+        return math.nan
+    left = math.fmod(x, y)
+    quotient = (x - left) / y
+    if left != 0.0 and (left < 0.0) != (y < 0.0):
+        quotient -= 1.0
+    if quotient == 0.0:
+        return math.copysign(0.0, x) * math.copysign(1.0, y)
+    whole = floor(quotient)
+    return whole + 1.0 if quotient - whole > 0.5 else whole
+
+
+_OF_THE_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: mod, guarded.floordiv: floordiv}
+"""What numba computes otherwise on a device than C Python does."""
+
+
 @cache
 def _device(function: Callable[..., Any]) -> Any:
     """What the device calls for a function of `core`: the same source, or the function of `math` that it stands for."""
+    function = _OF_THE_DEVICE.get(function, function)
     if function is guarded.power and not is_simulated():
         # A device knows no exceptions; its pow is C's without them.
         return math.pow

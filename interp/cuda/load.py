@@ -16,7 +16,7 @@ _BEGIN = "# Compiled from here on.\n"
 _COLUMNS = columns(image, opcode, registers, passes)
 _NUMBERS = {
     **{name: getattr(image, name) for name in ("PORT_BITS", "SCRATCH", "LOW_BITS", "COMING", "LEAVING", "TAGGED")},
-    **{name: getattr(passes, name) for name in ("SENT", "WAITS", "BROKEN", "TRAPPED")},
+    **{name: getattr(passes, name) for name in ("SENT", "WAITS", "SHARE", "BROKEN", "TRAPPED")},
     "FIRST": opcode.FIRST,
 }
 _DEFINED = re.compile(r"(?m)^def (\w+)")

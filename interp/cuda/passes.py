@@ -5,7 +5,8 @@
     fire     what fires, computes, and says how many tokens it will send, and whether an activation has to be opened
     undo     where something traps: as before the wave, which is then made by another machine
     opening  open those activations, from the end of memory on
-    count    the places of what is sent: sums over the flight, doubling their reach (Hillis and Steele 1986)
+    count    the places of what is sent: each thread adds up some tokens that lie side by side
+    total    one thread: sums over those
     send     into the next flight, and the counts of activations
     close    activations in which nothing is pending, and those around them (S11)
     tick     one thread: the clock
@@ -52,11 +53,13 @@ class Work(IntEnum):
     END_2 = 10
 
 
-KERNELS = ("arrive", "settle", "fire", "undo", "opening", "count", "send", "close", "tick")
+KERNELS = ("arrive", "settle", "fire", "undo", "opening", "count", "total", "send", "close", "tick")
 SENT = 0
 """The row of `sums` that counts tokens sent."""
 WAITS = 1
 """And of those that wait: more, or fewer."""
+SHARE = 256
+"""How many tokens a thread adds up."""
 BROKEN = 0
 """What `told` says: whether S4 was breached, which no graph that keeps the rules does."""
 TRAPPED = 1
@@ -93,15 +96,15 @@ def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, port
         told[BROKEN] = 1
     if full:
         cuda.atomic.max(latest, frame + joints[number], r[R.STEPS] + g + 1)
-    work[g, Work.FRAME] = frame
-    work[g, Work.PORT] = port
+    work[Work.FRAME, g] = frame
+    work[Work.PORT, g] = port
 
 
 def settle(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, sums: Any):
     g = cuda.grid(1)
     if g >= r[R.LENGTH]:
         return
-    frame, port = work[g, Work.FRAME], work[g, Work.PORT]
+    frame, port = work[Work.FRAME, g], work[Work.PORT, g]
     number = ports[port, PORT.NODE]
     full, fires = nodes[number, NODE.FULL], 1
     if full:
@@ -109,10 +112,10 @@ def settle(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, port
         fires = 1 if last and mem[frame + nodes[number, NODE.STATE]] & full == full else 0
     if not fires:
         mem[frame + ports[port, PORT.WAIT]] = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
-    work[g, Work.FIRES] = fires
-    work[g, Work.OPENS] = 0
-    sums[0, SENT, g] = 0
-    sums[0, WAITS, g] = 1 - fires * nodes[number, NODE.NEEDS]
+    work[Work.FIRES, g] = fires
+    work[Work.OPENS, g] = 0
+    sums[SENT, g] = 0
+    sums[WAITS, g] = 1 - fires * nodes[number, NODE.NEEDS]
 
 
 def fire(
@@ -120,9 +123,9 @@ def fire(
     told: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[g, Work.FIRES]:
+    if g >= r[R.LENGTH] or not work[Work.FIRES, g]:
         return
-    frame, port = work[g, Work.FRAME], work[g, Work.PORT]
+    frame, port = work[Work.FRAME, g], work[Work.PORT, g]
     value = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
     number = ports[port, PORT.NODE]
     code, casts, place = codes[number], nodes[number, NODE.CAST], nodes[number, NODE.PLACE]
@@ -145,7 +148,7 @@ def fire(
         if target == 0:
             # Of those that send to an activation which is not open, one opens it.
             step = r[R.STEPS] + 1
-            work[g, Work.OPENS] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
+            work[Work.OPENS, g] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
     elif code == Code.RETURN or code == Code.EXIT:
         target = mem[frame + Header.ABOVE] >> LOW_BITS
         if code == Code.EXIT:
@@ -160,14 +163,14 @@ def fire(
         if nodes[number, NODE.ROUTE_SECOND] >= 0 and end_2 > begin_2:
             route = nodes[number, NODE.ROUTE_SECOND] + site
             begin_2, end_2 = routes[route, 0], routes[route, 1]
-    work[g, Work.TARGET] = target
-    work[g, Work.OUT] = out
-    work[g, Work.OUT_2] = out_2
-    work[g, Work.BEGIN] = begin
-    work[g, Work.END] = end
-    work[g, Work.BEGIN_2] = begin_2
-    work[g, Work.END_2] = end_2
-    sums[0, SENT, g] = end - begin + end_2 - begin_2
+    work[Work.TARGET, g] = target
+    work[Work.OUT, g] = out
+    work[Work.OUT_2, g] = out_2
+    work[Work.BEGIN, g] = begin
+    work[Work.END, g] = end
+    work[Work.BEGIN_2, g] = begin_2
+    work[Work.END_2, g] = end_2
+    sums[SENT, g] = end - begin + end_2 - begin_2
 
 
 def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
@@ -175,19 +178,20 @@ def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
     g = cuda.grid(1)
     if g >= r[R.LENGTH]:
         return
-    port = work[g, Work.PORT]
+    port = work[Work.PORT, g]
     number = ports[port, PORT.NODE]
     bit = ports[port, PORT.BIT] if nodes[number, NODE.FULL] else nodes[number, NODE.FIRED]
-    cuda.atomic.add(mem, work[g, Work.FRAME] + nodes[number, NODE.STATE], -bit)
+    cuda.atomic.add(mem, work[Work.FRAME, g] + nodes[number, NODE.STATE], -bit)
 
 
 def opening(
-    r: Any, work: Any, mem: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, begun: Any, header: Any
-):
+    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, begun: Any,
+    header: Any,
+):  # fmt: skip
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[g, Work.FIRES] or not work[g, Work.OPENS]:
+    if g >= r[R.LENGTH] or not work[Work.FIRES, g] or not work[Work.OPENS, g]:
         return
-    frame, number = work[g, Work.FRAME], ports[work[g, Work.PORT], PORT.NODE]
+    frame, number = work[Work.FRAME, g], ports[work[Work.PORT, g], PORT.NODE]
     site = nodes[number, NODE.SITE]
     parent, iteration = frame, 0
     if codes[number] == Code.NEXT:
@@ -196,6 +200,8 @@ def opening(
     made = cuda.atomic.add(r, R.TOP, scopes[scope, SCOPE.SIZE])
     for word in range(made + header, made + scopes[scope, SCOPE.CLEAR]):
         mem[word] = 0
+    for word in range(made, made + scopes[scope, SCOPE.SIZE]):
+        latest[word] = 0
     depth = (mem[parent + Header.WHEN] & LOW) + 1
     mem[made + Header.ABOVE] = parent << LOW_BITS | site
     mem[made + Header.WHEN] = iteration << LOW_BITS | depth
@@ -204,45 +210,63 @@ def opening(
     cuda.atomic.add(r, R.OPEN, 1)
     cuda.atomic.add(begun, site, 1)
     cuda.atomic.max(r, R.DEEPEST, depth)
-    work[g, Work.TARGET] = made
+    work[Work.TARGET, g] = made
     if nodes[number, NODE.PLACE]:
         mem[frame + nodes[number, NODE.PLACE]] = made
 
 
-def count(r: Any, sums: Any, source: Any, reach: Any):
-    """Sums over twice as many tokens, from one half of `sums` to the other."""
-    g = cuda.grid(1)
-    if g >= r[R.LENGTH]:
+def count(r: Any, sums: Any, totals: Any):
+    """A thread adds up the tokens of a share, those up to each, by row."""
+    share = cuda.grid(1)
+    begin, end = share * SHARE, min((share + 1) * SHARE, r[R.LENGTH])
+    if begin >= end:
         return
     for row in range(2):
-        more = sums[source, row, g - reach] if g >= reach else 0
-        sums[1 - source, row, g] = sums[source, row, g] + more
+        found = 0
+        for g in range(begin, end):
+            found += sums[row, g]
+            sums[row, g] = found
+        totals[row, share] = found
+
+
+def total(totals: Any, shares: Any):
+    if cuda.grid(1) > 0:
+        return
+    for row in range(2):
+        for share in range(1, shares):
+            totals[row, share] += totals[row, share - 1]
+
+
+def up_to(sums: Any, totals: Any, row: Any, g: Any):
+    """The sum over the tokens up to this one."""
+    share = g // SHARE
+    return sums[row, g] + (totals[row, share - 1] if share > 0 else 0)
 
 
 def send(
-    r: Any, work: Any, mem: Any, ring: Any, nodes: Any, ports: Any, codes: Any, edges: Any, sums: Any, source: Any,
+    r: Any, work: Any, mem: Any, ring: Any, nodes: Any, ports: Any, codes: Any, edges: Any, sums: Any, totals: Any,
     counts: Any, results: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
     if g >= r[R.LENGTH]:
         return
-    if not work[g, Work.FIRES]:
-        cuda.atomic.max(r, R.LARGEST_STORE, r[R.WAITING] + sums[source, WAITS, g])
+    if not work[Work.FIRES, g]:
+        cuda.atomic.max(r, R.LARGEST_STORE, r[R.WAITING] + up_to(sums, totals, WAITS, g))
         return
-    frame, number, target = work[g, Work.FRAME], ports[work[g, Work.PORT], PORT.NODE], work[g, Work.TARGET]
+    frame, number, target = work[Work.FRAME, g], ports[work[Work.PORT, g], PORT.NODE], work[Work.TARGET, g]
     code, needs, mask = codes[number], nodes[number, NODE.NEEDS], ring.shape[0] - 1
     if target == 0:
         target = mem[frame + nodes[number, NODE.PLACE]]
-    begin, end, begin_2, end_2 = work[g, Work.BEGIN], work[g, Work.END], work[g, Work.BEGIN_2], work[g, Work.END_2]
+    begin, end, begin_2, end_2 = work[Work.BEGIN, g], work[Work.END, g], work[Work.BEGIN_2, g], work[Work.END_2, g]
     sent = end - begin + end_2 - begin_2
-    at = r[R.HEAD] + r[R.LENGTH] + sums[source, SENT, g] - sent
+    at = r[R.HEAD] + r[R.LENGTH] + up_to(sums, totals, SENT, g) - sent
     for edge in range(begin, end):
         ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[g, Work.OUT]
+        ring[at & mask, 1] = work[Work.OUT, g]
         at += 1
     for edge in range(begin_2, end_2):
         ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[g, Work.OUT_2]
+        ring[at & mask, 1] = work[Work.OUT_2, g]
         at += 1
     if nodes[number, NODE.FULL]:
         # All bits of the operands are set, and that of the firing is not.
@@ -257,19 +281,19 @@ def send(
     cuda.atomic.add(counts, number, 1)
     cuda.atomic.add(r, R.FIRINGS, 1)
     if sent:
-        cuda.atomic.max(r, R.LARGEST_FLIGHT, r[R.LENGTH] - (g + 1) + sums[source, SENT, g])
+        cuda.atomic.max(r, R.LARGEST_FLIGHT, r[R.LENGTH] - (g + 1) + up_to(sums, totals, SENT, g))
     if code == Code.RESULT:
         results[nodes[number, NODE.SITE], 0] = 1
-        results[nodes[number, NODE.SITE], 1] = work[g, Work.OUT]
+        results[nodes[number, NODE.SITE], 1] = work[Work.OUT, g]
         cuda.atomic.add(r, R.CAME, 1)
 
 
 def close(r: Any, work: Any, mem: Any, lost: Any):
     """Whoever changes the word says when, closes it, and nobody else; the frame is not used again."""
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[g, Work.FIRES]:
+    if g >= r[R.LENGTH] or not work[Work.FIRES, g]:
         return
-    frame = work[g, Work.FRAME]
+    frame = work[Work.FRAME, g]
     left = mem[frame + Header.COUNTS]
     while frame and left & PENDING == 0:
         if cuda.atomic.exch(mem, frame + Header.WHEN, -1) < 0:
@@ -282,13 +306,13 @@ def close(r: Any, work: Any, mem: Any, lost: Any):
             left = cuda.atomic.add(mem, frame + Header.COUNTS, -1) - 1
 
 
-def tick(r: Any, sums: Any, source: Any, profile: Any, mask: Any):
+def tick(r: Any, sums: Any, totals: Any, profile: Any, mask: Any):
     if cuda.grid(1) > 0:
         return
     length = r[R.LENGTH]
     r[R.HEAD] = (r[R.HEAD] + length) & mask
-    r[R.LENGTH] = sums[source, SENT, length - 1]
-    r[R.WAITING] += sums[source, WAITS, length - 1]
+    r[R.LENGTH] = up_to(sums, totals, SENT, length - 1)
+    r[R.WAITING] += up_to(sums, totals, WAITS, length - 1)
     r[R.STEPS] += length
     r[R.AHEAD] = r[R.LENGTH]
     profile[r[R.WAVES], 0] = r[R.FIRINGS] - r[R.BEFORE]

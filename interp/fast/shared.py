@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..image import LINE, Words
-from .store import aligned
+from .arrays import aligned
 
 MOST_MESSAGES = 256
 """How many messages fit into a ring."""

@@ -15,10 +15,11 @@ from ..measure import Stats
 from ..opcode import Code
 from ..reference import Limits
 from ..series import Series
+from .arrays import power
 from .registers import PROXY, WAVE, A, Mode, R
 from .rows import ROW, rows_of
 from .shared import MESSAGE
-from .store import SLACK, Store, power
+from .store import SLACK, Store
 
 REST, LONG_REST = 50e-6, 1e-3
 """How many seconds an idle core sleeps between two looks at its messages, at first; each time it sleeps twice as long,

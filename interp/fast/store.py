@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from ..alarm import machine_memory
 from ..image import (
     COMING,
     DEEPEST,
-    LINE,
     LOW_BITS,
     NODE,
     PORT_BITS,
@@ -31,10 +30,10 @@ from ..image import (
 )
 from ..opcode import Code
 from ..reference import Limits
+from .arrays import aligned, grown_by, power
 from .registers import A, Given, Held, Mode, Noted, Options, R
 from .rows import ROW, rows_of
 
-Number = TypeVar("Number", np.int32, np.int64)
 SLACK = 512
 """For how many steps at least there is to be room."""
 FACTOR = 4
@@ -200,10 +199,10 @@ class Store:
         self.memory, self._moved = grown, True
 
     def _grow_profile(self, factor: int) -> None:
-        self.profile, self._moved = _grown(self.profile, factor), True
+        self.profile, self._moved = grown_by(self.profile, factor), True
 
     def _grow_held(self, factor: int) -> None:
-        self.held, self._moved = _grown(self.held, factor), True
+        self.held, self._moved = grown_by(self.held, factor), True
         self.due = np.zeros(len(self.held), np.int64)
 
     def _small(self) -> Iterator[npt.NDArray[Any]]:
@@ -216,6 +215,12 @@ class Store:
             yield self.profile
         if image.is_bounded and (len(self.held) - r[R.HELD_TOP]) // image.fan < SLACK:
             yield self.held
+
+    def adopt(self, memory: Words, ring: Words, profile: npt.NDArray[np.int32]) -> None:
+        """Go on with arrays in which another machine went on; the oldest token in flight is the first of its ring."""
+        self.memory, self.ring, self.profile = memory, ring, profile
+        self.registers[R.HEAD] = 0
+        self._moved = True
 
     def fit_ring(self, more: int) -> None:
         """Make room for so many tokens in flight more."""
@@ -379,21 +384,3 @@ class Store:
             if memory[frame + Header.WHEN] >= 0:
                 yield frame
             frame += sizes[memory[frame + Header.ABOVE] & ((1 << LOW_BITS) - 1)]
-
-
-def power(size: int) -> int:
-    """The power of 2 that is so large, or larger."""
-    return 1 << max(size - 1, 1).bit_length()
-
-
-def _grown(array: npt.NDArray[Number], factor: int) -> npt.NDArray[Number]:
-    grown = np.zeros((factor * len(array), *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-def aligned(words: int) -> Words:
-    """So many words, at 0, that begin where a line of the processor's cache does."""
-    room = np.zeros(words + LINE, np.int64)
-    begin = -(room.ctypes.data // 8) % LINE
-    return room[begin : begin + words]

@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from fast_laws import told
+from generator import cases
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from kernel_tables import ELEMENTARY
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
 from tagloom.core.lower import lower
@@ -21,8 +25,12 @@ from tagloom.core.program import Program
 from tagloom.core.text import parse
 from tagloom.core.validate_graph import graph_problems
 from tagloom.interp.cuda import run as cuda
+from tagloom.interp.cuda import wave
+from tagloom.interp.cuda.device import is_simulated
 from tagloom.interp.cuda.run import supports
 from tagloom.interp.cuda.wave import Waves
+from tagloom.interp.fast import store
+from tagloom.interp.fast.registers import R
 from tagloom.interp.reference import Limits, admit_arguments, first_state, run_graph
 
 ROOT = Path(tl.__file__).resolve().parent
@@ -91,6 +99,54 @@ def test_corpus() -> None:
                 assert told(run.outcome(run.go(), wanted.structure)) == told(wanted), path.name
                 ran += 1
     assert ran > 10
+
+
+@settings(max_examples=6, phases=[Phase.generate])
+@given(st.data())
+def test_generated_programs(data: st.DataObject) -> None:
+    """And so does any program of scalars; a graphics processor is asked for twenty times as many."""
+    several, limits = (1, Limits(firings=150)) if is_simulated() else (20, Limits(firings=1_500))
+    for _ in range(several):
+        case = data.draw(cases())
+        graph = lower(case.program)
+        if supports(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
+            wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
+            run = Waves(first_state(graph, case.arguments, "waves"), limits)
+            assert told(run.outcome(run.go(), wanted.structure)) == told(wanted)
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays begin with room for a few tokens and activations."""
+    monkeypatch.setattr(store, "SLACK", 1)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_arrays_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the device they grow with the tokens, the activations and the waves; where it has no room for that, the run
+    goes on as `fast`; and whoever forgets what wraps around the end of the ring is found out."""
+    wanted, grown = told(fib.run(6, engine="reference")), set[str]()
+    grow, copy = Waves._grow, Waves._copy
+    monkeypatch.setattr(Waves, "_grow", lambda self, shapes: (grown.update(shapes), grow(self, shapes)))
+    assert told(fib.run(6, engine="cuda")) == wanted
+    assert grown >= {"ring", "work", "sums", "totals", "mem", "latest", "profile"}
+
+    monkeypatch.setattr(wave, "free", lambda: 0)
+    assert told(fib.run(6, engine="cuda")) == wanted
+    monkeypatch.undo()
+
+    def careless(self: Waves, name: str, to: Any) -> None:
+        registers = self.fast.store.registers
+        head, registers[R.HEAD] = registers[R.HEAD], 0 if name == "ring" else registers[R.HEAD]
+        copy(self, name, to)
+        registers[R.HEAD] = head
+
+    monkeypatch.setattr(store, "SLACK", 1)
+    monkeypatch.setattr(Waves, "_copy", careless)
+    try:
+        assert told(fib.run(6, engine="cuda", limits=Limits(firings=1_000))) != wanted
+    except (tl.TagloomError, IndexError) as error:
+        assert "broke the machine" in str(error) or isinstance(error, IndexError)
 
 
 def test_traps() -> None:
