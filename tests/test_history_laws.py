@@ -40,7 +40,7 @@ def test_a_history_ends_as_the_run(case: Case, schedule: str, seed: int) -> None
 
 
 @pytest.mark.heavy
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
 @pytest.mark.timeout(1800)
 def test_many_histories(case: Case, schedule: str, seed: int, spacing: int) -> None:
