@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -14,10 +15,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from fast_laws import told
-from generator import cases
+from generator import Case
 from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from kernel_tables import ELEMENTARY
+from scalar_cases import scalar_cases
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
 from tagloom.core.lower import lower
@@ -101,18 +102,23 @@ def test_corpus() -> None:
     assert ran > 10
 
 
-@settings(max_examples=6, phases=[Phase.generate])
-@given(st.data())
-def test_generated_programs(data: st.DataObject) -> None:
-    """And so does any program of scalars; a graphics processor is asked for twenty times as many."""
-    several, limits = (1, Limits(firings=150)) if is_simulated() else (20, Limits(firings=1_500))
-    for _ in range(several):
-        case = data.draw(cases())
+def test_generated_programs() -> None:
+    """And so does any program of scalars; a graphics processor is asked for many more."""
+    several, limits = (12, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
+    endings = Counter[str]()
+
+    @settings(max_examples=several, phases=[Phase.generate])
+    @given(scalar_cases())
+    def agrees(case: Case) -> None:
         graph = lower(case.program)
         if supports(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
             wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
             run = Waves(first_state(graph, case.arguments, "waves"), limits)
             assert told(run.outcome(run.go(), wanted.structure)) == told(wanted)
+            endings[wanted.status] += 1
+
+    agrees()
+    assert endings["Returned"] >= several / 4, endings
 
 
 @pytest.fixture
