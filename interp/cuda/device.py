@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings, filterwarnings, simplefilter
+
+import numpy as np
 
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"
 """The environment variable that asks numba, before it is imported, for the simulator."""
@@ -36,8 +38,18 @@ def is_simulated() -> bool:
 
 
 def launch(kernel: Any, count: int, *arguments: Any) -> None:
-    """Run a kernel with a thread for each of `count`, or a few more."""
+    """Run a kernel with a thread for each of `count`, of which there must be some, or a few more."""
     kernel[-(-count // BLOCK), min(count, BLOCK)](*arguments)
+
+
+def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """An array on the device, of whatever lies there. Raises MemoryError."""
+    try:
+        return numba_cuda().device_array(shape, dtype)
+    except Exception as error:  # whose class depends on the version
+        if "OUT_OF_MEMORY" in str(error):
+            raise MemoryError(str(error)) from error
+        raise
 
 
 def free() -> float:
@@ -51,5 +63,6 @@ def quiet() -> Iterator[None]:
     """In the simulator numbers are NumPy's, which warn where integers wrap; and of a wave of few tokens numba warns
     that the device has more threads than that."""
     with catch_warnings():
-        simplefilter("ignore")
+        simplefilter("ignore", RuntimeWarning)
+        filterwarnings("ignore", ".*(Grid size|Host array used)")
         yield

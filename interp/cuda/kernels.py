@@ -72,7 +72,7 @@ def table(codes: Words, casts: Words, a: Words, b: Words, c: Words) -> tuple[Wor
     out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
     with quiet():
         # A thread takes many words: to start one in the simulator takes as long as some arms.
-        launch(_table(), min(len(codes), 64), codes, casts, a, b, c, out, trapped)
+        launch(_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
     return out, trapped
 
 

@@ -6,7 +6,7 @@
     undo     where something traps: as before the wave, which is then made by another machine
     opening  open those activations, from the end of memory on
     count    the places of what is sent: each thread adds up some tokens that lie side by side
-    total    one thread: sums over those
+    total    a thread a row: sums over those
     send     into the next flight, and the counts of activations
     close    activations in which nothing is pending, and those around them (S11)
     tick     one thread: the clock
@@ -82,7 +82,7 @@ def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
 
 def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, told: Any):
     """`joints` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
-    delivers the last token there. Steps only grow, so it needs no clearing."""
+    delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
     g = cuda.grid(1)
     if g >= r[R.LENGTH]:
         return
@@ -230,11 +230,13 @@ def count(r: Any, sums: Any, totals: Any):
 
 
 def total(totals: Any, shares: Any):
-    if cuda.grid(1) > 0:
+    row = cuda.grid(1)
+    if row > 1:
         return
-    for row in range(2):
-        for share in range(1, shares):
-            totals[row, share] += totals[row, share - 1]
+    found = 0
+    for share in range(shares):
+        found += totals[row, share]
+        totals[row, share] = found
 
 
 def up_to(sums: Any, totals: Any, row: Any, g: Any):

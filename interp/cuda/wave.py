@@ -1,19 +1,20 @@
 """A run by waves: the arrays of a token store on a device, and the kernels of a wave over them, one wave after another.
 
 The store is that of `fast`, so a run can be taken over from the reference, looked at after every wave, and handed back.
-Where something traps, or a limit is so near that it might be met within a wave, the run goes on from before that wave
-as `fast`, which does one firing after another.
+Where something traps, a limit is so near that it might be met within a wave, or the device has no room for it, the run
+goes on from before that wave as `fast`, which does one firing after another.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core.errors import Crash, TagloomError
 from ...core.frontend.structure import Structure
@@ -26,7 +27,7 @@ from ..jit.progress import compiling
 from ..outcome import Outcome
 from ..reference import Limits, rung
 from ..state import State
-from .device import free, launch, numba_cuda, quiet
+from .device import allocate, free, launch, numba_cuda, quiet
 from .load import wave_kernels
 from .passes import SHARE, Work
 
@@ -51,19 +52,22 @@ class Waves:
         """The arrays on the device; empty where those of the store say what is."""
 
     def wave(self) -> bool:
-        """Deliver all tokens in flight, of which there must be some; False, and nothing is done, where that traps."""
+        """Deliver all tokens in flight, of which there must be some; False, and nothing is done, where that traps, or
+        the device has no room for it."""
         store = self.fast.store
         n = int(store.registers[R.LENGTH])
-        there = self._there or self._put()
-        first = not wave_kernels.cache_info().currsize
-        with quiet(), compiling("the kernels of a wave") if first else nullcontext():
-            self._grow(self._wanted(n))
+        with quiet():
+            try:
+                self._grow(self._wanted(n))
+            except MemoryError:
+                return False
+            there = self._there
             self._fire(n, there)
             broken, trapped = there["told"].copy_to_host().tolist()
             if broken:
                 raise Crash("a graph that keeps the rules broke the machine", where=store.image.graph.name)
             if trapped:
-                launch(wave_kernels()["undo"], n, *(there[name] for name in ("r", "work", "mem", "nodes", "ports")))
+                self._undo(n, there)
                 return False
             self._send(n, there)
         there["r"].copy_to_host(store.registers)
@@ -78,11 +82,14 @@ class Waves:
     def go(self) -> TagloomError | None:
         """Go on until the run is over; what stopped it, if that was no ending of its own."""
         store, registers = self.fast.store, self.fast.store.registers
+        self._compile()
         began = time.monotonic()
         with interruptible() as interrupt:
             ringing = self._go(Clock(self._limits, interrupt))
-        self._here()
-        store.sweep()
+            self._here()
+            store.sweep()
+        if ringing is None and interrupt.pressed and registers[R.LENGTH]:
+            ringing = "interrupt"
         if ringing is not None:
             return rung(ringing, self._limits)
         self.fast.spent = time.monotonic() - began
@@ -110,63 +117,62 @@ class Waves:
         tokens = store.live + n * store.image.fan
         if r[R.FIRINGS] + n > limits.firings or tokens > limits.tokens or r[R.DEEPEST] >= store.options[Options.DEPTH]:
             return True
-        shapes = self._wanted(n).items() if self._there else ()
-        more = sum(prod(shape) * self._there[name].dtype.itemsize for name, shape in shapes)
-        held = sum(array.nbytes for array in self._there.values())
-        return bool(more > 0 and (resident() + held + more > limits.bytes or more > free()))
+        wanted = self._wanted(n)
+        return bool(wanted) and not self._has_room(wanted)
 
-    def _put(self) -> dict[str, Any]:
-        """Copy the store to the device."""
-        store = self.fast.store
-        image = store.image
-        arrays = {name: getattr(store, of) for name, of in _OF_STORE.items()}
-        arrays |= {name: getattr(image, name) for name in ("nodes", "ports", "edges", "routes", "sites", "scopes")}
-        arrays |= {"codes": store.codes, "joints": _joints(image), "told": np.zeros(2, np.int64)}
-        arrays |= {"mem": store.memory, "latest": np.zeros_like(store.memory), "ring": store.ring}
-        arrays |= {name: np.zeros(shape, np.int64) for name, shape in _of_tokens(len(store.ring)).items()}
-        arrays["profile"] = store.profile
-        self._there = {name: numba_cuda().to_device(array) for name, array in arrays.items()}
-        return self._there
+    def _has_room(self, wanted: dict[str, tuple[int, ...]]) -> bool:
+        """Whether the device has so much memory, and the limit leaves it, which counts what is on either side."""
+        more = sum(prod(shape) * _dtype(name).itemsize for name, shape in wanted.items())
+        held = sum(array.nbytes for array in self._there.values())
+        return resident() + held + more <= self._limits.bytes and more <= free()
 
     def _wanted(self, n: int) -> dict[str, tuple[int, ...]]:
-        """The arrays on the device that are too small for the next wave, and the shapes that they are to have."""
-        r, image, there = self.fast.store.registers, self.fast.store.image, self._there
-        wanted: dict[str, tuple[int, ...]] = {}
-        if (tokens := n * (image.fan + 1)) > len(there["ring"]):
-            wanted |= {"ring": (power(tokens), 2), **_of_tokens(power(tokens))}
-        if (words := int(r[R.TOP]) + n * image.largest) > len(there["mem"]):
-            wanted |= {"mem": (2 * words,), "latest": (2 * words,)}
-        if (waves := int(r[R.WAVES])) >= len(there["profile"]):
-            wanted |= {"profile": (2 * waves, 2)}
-        return wanted
+        """The arrays that the device lacks for the next wave, or has too few rows of, and the shapes that they are to
+        have: twice what may be needed, where there is room for that."""
+        double, single = (dict(self._shapes(n, spare)) for spare in (2, 1))
+        return double if not double or self._has_room(double) else single
+
+    def _shapes(self, n: int, spare: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        store, there = self.fast.store, self._there
+        r, image = store.registers, store.image
+        known: dict[str, Any] = there or self._at_home()
+        if (tokens := n * (image.fan + 1)) > len(known["ring"]) or not there:
+            tokens = power(max(tokens, len(known["ring"])))
+            yield from {"ring": (tokens, 2), "work": (len(Work), tokens), "sums": (2, tokens)}.items()
+            yield "totals", (2, _shares(tokens))
+        if (words := int(r[R.TOP]) + n * image.largest) > len(known["mem"]) or not there:
+            words = spare * words if there else max(words, len(known["mem"]))
+            yield from {"mem": (words,), "latest": (words,)}.items()
+        if (waves := int(r[R.WAVES]) + 1) > len(known["profile"]) or not there:
+            yield "profile", (max(spare * waves, len(known["profile"])), 2)
 
     def _grow(self, wanted: dict[str, tuple[int, ...]]) -> None:
-        for name, shape in wanted.items():
-            grown = numba_cuda().device_array(shape, self._there[name].dtype)
-            self._copy(name, grown)
-            self._there[name] = grown
-        if "ring" in wanted:
-            self.fast.store.registers[R.HEAD] = 0
-            self._there["r"].copy_to_device(self.fast.store.registers)
+        """Raises MemoryError, with nothing done, where the device has no room."""
+        r = self.fast.store.registers
+        made = {name: allocate(shape, _dtype(name)) for name, shape in wanted.items()}
+        source = self._there or self._at_home()
+        for name, array in made.items():
+            for at, part in _used(name, source.get(name), r):
+                array[at : at + len(part)].copy_to_device(part)
+        if "ring" in made:
+            r[R.HEAD] = 0
+        if not self._there:
+            self._there = {name: numba_cuda().to_device(array) for name, array in self._fixed().items()}
+        self._there |= made
+        self._there["r"].copy_to_device(r)
 
-    def _copy(self, name: str, to: Any) -> None:
-        """Copy what an array on the device says to another, of the device or of NumPy, that is at least as large; the
-        flight to where the ring begins."""
-        r, there = self.fast.store.registers, self._there[name]
-        head, length, at = int(r[R.HEAD]), int(r[R.LENGTH]), 0
-        first = min(length, len(there) - head)
-        used = {
-            "ring": ((head, first), (0, length - first)),
-            "mem": ((0, int(r[R.TOP])),),
-            "latest": ((0, int(r[R.TOP])),),
-            "profile": ((0, int(r[R.WAVES])),),
-        }
-        for begin, count in used.get(name, ()):
-            if count and isinstance(to, np.ndarray):
-                there[begin : begin + count].copy_to_host(to[at : at + count])
-            elif count:
-                to[at : at + count].copy_to_device(there[begin : begin + count])
-            at += count
+    def _at_home(self) -> dict[str, Any]:
+        """What the store has of the arrays that grow."""
+        store = self.fast.store
+        latest = np.zeros_like(store.memory)
+        return {"ring": store.ring, "mem": store.memory, "latest": latest, "profile": store.profile}
+
+    def _fixed(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that do not grow."""
+        store, image = self.fast.store, self.fast.store.image
+        arrays = {name: getattr(store, of) for name, of in _OF_STORE.items()}
+        arrays |= {name: getattr(image, name) for name in ("nodes", "ports", "edges", "routes", "sites", "scopes")}
+        return arrays | {"codes": store.codes, "joints": _joints(image), "told": np.zeros(2, np.int64)}
 
     def _here(self) -> None:
         """Copy what has changed back into the store, which may be changed from here on."""
@@ -175,14 +181,26 @@ class Waves:
         store = self.fast.store
         for name, of in _OF_STORE.items():
             self._there[name].copy_to_host(getattr(store, of))
-        if not store.registers[R.OPEN]:
-            store.registers[R.TOP] = len(store.image.literals)  # of what has closed nobody asks
         memory = aligned(len(self._there["mem"]))
-        ring, profile = (np.zeros(self._there[name].shape, self._there[name].dtype) for name in ("ring", "profile"))
+        ring, profile = (np.zeros(self._there[name].shape, _dtype(name)) for name in ("ring", "profile"))
         for name, array in (("mem", memory), ("ring", ring), ("profile", profile)):
-            self._copy(name, array)
+            if name != "mem" or store.registers[R.OPEN]:  # of what has closed nobody asks
+                for at, part in _used(name, self._there[name], store.registers):
+                    part.copy_to_host(array[at : at + len(part)])
         store.adopt(memory, ring, profile)
         self._there = {}
+
+    def _compile(self) -> None:
+        """Compile the kernels, if they are not: launched without a token they do nothing."""
+        if wave_kernels.cache_info().currsize:
+            return
+        axes = {name: array.ndim for name, array in self._fixed().items()}
+        axes |= {name: len(shape) for name, shape in self._shapes(1, 1)}
+        with quiet(), compiling("the kernels of a wave"):
+            blank = {name: numba_cuda().to_device(np.zeros((64,) * n, _dtype(name))) for name, n in axes.items()}
+            for launched in (self._fire, self._undo, self._send):
+                launched(1, blank)
+            launch(wave_kernels()["total"], 2, blank["totals"], 0)
 
     def _fire(self, n: int, d: dict[str, Any]) -> None:
         """What can be taken back of a wave."""
@@ -192,6 +210,10 @@ class Waves:
         launch(k["settle"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], sums)
         launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, d["codes"], d["routes"], sums, told)
 
+    def _undo(self, n: int, d: dict[str, Any]) -> None:
+        """Take that back."""
+        launch(wave_kernels()["undo"], n, *(d[name] for name in ("r", "work", "mem", "nodes", "ports")))
+
     def _send(self, n: int, d: dict[str, Any]) -> None:
         """The rest."""
         k, r, work, mem, sums, image = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"], self.fast.store.image
@@ -200,15 +222,31 @@ class Waves:
         launch(k["opening"], n, r, work, mem, d["latest"], nodes, ports, codes, *scopes, int(image.header))
         launch(k["count"], _shares(n), r, sums, totals)
         if n > SHARE:
-            launch(k["total"], 1, totals, _shares(n))
+            launch(k["total"], 2, totals, _shares(n))
         launch(k["send"], n, r, work, mem, ring, nodes, ports, codes, *ends)
         launch(k["close"], n, r, work, mem, d["lost"])
         launch(k["tick"], 1, r, sums, totals, d["profile"], len(ring) - 1)
 
 
-def _of_tokens(tokens: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of what kernels tell each other, of so many tokens."""
-    return {"work": (len(Work), tokens), "sums": (2, tokens), "totals": (2, _shares(tokens))}
+def _used(name: str, array: Any, registers: Words) -> Iterator[tuple[int, Any]]:
+    """The parts of an array that say something, and where each goes: the flight to where the ring begins."""
+    head, length, at = int(registers[R.HEAD]), int(registers[R.LENGTH]), 0
+    parts: tuple[tuple[int, int], ...] = ()
+    if name == "ring":
+        first = min(length, len(array) - head)
+        parts = (head, first), (0, length - first)
+    elif name in ("mem", "latest"):
+        parts = ((0, int(registers[R.TOP])),)
+    elif name == "profile":
+        parts = ((0, int(registers[R.WAVES])),)
+    for begin, count in parts:
+        if count:
+            yield at, array[begin : begin + count]
+        at += count
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(np.int32 if name == "profile" else np.int64)
 
 
 def _shares(tokens: int) -> int:

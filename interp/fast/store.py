@@ -220,6 +220,8 @@ class Store:
         """Go on with arrays in which another machine went on; the oldest token in flight is the first of its ring."""
         self.memory, self.ring, self.profile = memory, ring, profile
         self.registers[R.HEAD] = 0
+        if not self.registers[R.OPEN]:  # nor opens any more, so that nothing of memory is used
+            self.registers[R.TOP] = len(self.image.literals)
         self._moved = True
 
     def fit_ring(self, more: int) -> None:
