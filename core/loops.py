@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from . import dtypes
 from .graph import Builder, Input, Source
@@ -30,14 +31,33 @@ class Lowering(Protocol):
 
 @dataclass(slots=True)
 class Loop:
-    """A loop that has been lowered: its node and site, its condition and trip count, and what an iteration that goes on
-    begins with."""
+    """A loop that has been lowered: its node and site, the region around it, that of its body, its condition and trip
+    count, and what an iteration that goes on begins with."""
 
     node: Node
     site: Site
+    around: Scope
+    going: Scope = field(init=False)
     decided: Source | None = None
     trips: Source | None = None
     began: list[Source] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.going = Scope(self.around.function, lambda: self.began[0])
+
+
+class Phase(NamedTuple):
+    """One way through the iterations of a loop: of the loop itself, or of a pullback."""
+
+    node: Node
+    inputs: Sequence[Source | Literal]
+    variables: Sequence[Var]
+    leaving: Sequence[Var]
+    marked: Attributes = ()
+
+
+Pass: TypeAlias = Callable[[list[Source]], list[Source]]
+"""What an iteration makes of its loop variables."""
 
 
 class Loops:
@@ -50,10 +70,8 @@ class Loops:
         """L5, L6, L10."""
         condition, body = node.regions
         ordered = sorted(resources_of(within(node.regions), self.lowering.resources))
-        inputs = [*map(scope.input, node.inputs), *(scope.orders[resource] for resource in ordered)]
-        variables = [*body.parameters, *(Var(resource, TRIGGER) for resource in ordered)]
-        count, loop = len(body.parameters), Loop(node, node.site(scope.function))
-        going = Scope(scope.function, lambda: loop.began[0])
+        orders = [Var(resource, TRIGGER) for resource in ordered]
+        count, loop = len(body.parameters), Loop(node, node.site(scope.function), scope)
 
         def decide(merges: list[Source]) -> list[Source]:
             deciding = Scope(scope.function, lambda: merges[0])
@@ -64,106 +82,80 @@ class Loops:
 
         def follow(begun: list[Source]) -> list[Source]:
             loop.began = begun
-            going.bind(body.parameters, begun[:count])
-            going.orders.update(zip(ordered, begun[count:], strict=True))
-            return [*self.lowering.region(going, body), *(going.orders[resource] for resource in ordered)]
+            loop.going.bind(body.parameters, begun[:count])
+            loop.going.orders.update(zip(ordered, begun[count:], strict=True))
+            return [*self.lowering.region(loop.going, body), *(loop.going.orders[resource] for resource in ordered)]
 
+        inputs = [*map(scope.input, node.inputs), *(scope.orders[resource] for resource in ordered)]
         leaving = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER) for resource in ordered)]
-        left = self._forwards(scope, loop, node, inputs, variables, leaving, decide, follow)
+        left = self._forwards(loop, Phase(node, inputs, [*body.parameters, *orders], leaving), decide, follow)
         loop.trips = Source(left[0].node, 1)
         scope.orders.update(zip(ordered, left[count:], strict=True))
-        self._further(scope, loop, going, node, body, 1)
+        self._further(loop, node, body, 1)
         return left[:count]
 
-    def _further(self, scope: Scope, loop: Loop, going: Scope, node: Node, body: Region, number: int) -> None:
+    def _further(self, loop: Loop, node: Node, body: Region, number: int) -> None:
         """L11: the phases of loops go back and forth in turn."""
-        phase = body.pullback
-        if phase is None:
+        region = body.pullback
+        if region is None:
             return
 
         def follow(begun: list[Source]) -> list[Source]:
-            going.bind(phase.parameters, begun)
-            return self.lowering.region(going, phase)
+            loop.going.bind(region.parameters, begun)
+            return self.lowering.region(loop.going, region)
 
         def lower(later: Node) -> list[Source]:
-            inputs, variables, marked = list(map(scope.input, later.inputs)), phase.parameters, ((PHASE, number),)
+            inputs = list(map(loop.around.input, later.inputs))
+            phase = Phase(later, inputs, region.parameters, later.results, ((PHASE, number),))
             if number % 2:
-                made = self._backwards(scope, loop, later, inputs, variables, follow, marked)
+                made = self._backwards(loop, phase, follow)
             else:
-                same, leaving = lambda merges: merges, later.results
-                made = self._forwards(scope, loop, later, inputs, variables, leaving, same, follow, marked)
-            self._further(scope, loop, going, later, phase, number + 1)
+                made = self._forwards(loop, phase, lambda merges: merges, follow)
+            self._further(loop, later, region, number + 1)
             return made
 
-        scope.further[node.name] = lower
+        loop.around.further[node.name] = lower
 
-    def _forwards(
-        self,
-        scope: Scope,
-        loop: Loop,
-        node: Node,
-        inputs: Sequence[Source | Literal],
-        variables: Sequence[Var],
-        leaving: Sequence[Var],
-        decide: Callable[[list[Source]], list[Source]],
-        follow: Callable[[list[Source]], list[Source]],
-        marked: Attributes = (),
-    ) -> list[Source]:
+    def _forwards(self, loop: Loop, phase: Phase, decide: Pass, follow: Pass) -> list[Source]:
         """A phase from the first iteration to the last: `decide` says what is switched, given what an iteration begins
         with, `follow` what the next one does."""
-
-        def make(op: str, of: str, sources: Sequence[Input], types: list[Type], **details: Any) -> list[Source]:
-            return self.lowering.node(scope, op, f"{node.name}.{of}", sources, types, node, **details)
-
-        site, merges = loop.site, []
-        for variable, data in zip(variables, inputs, strict=True):
-            of, types = f"enter_{variable.name}", [variable.type]
-            (entered,) = make("enter", of, [data], types, site=site, attributes=marked)
-            merges += make("merge", variable.name, [entered, None], [variable.type])
-        decided_on = decide(merges)
+        make, of, merges, left = partial(self._node, loop, phase), f"{phase.node.name}.", list[Source](), list[Source]()
+        for (name, type_), data in zip(phase.variables, phase.inputs, strict=True):
+            (entered,) = make("enter", f"{of}enter_{name}", [data], [type_], site=loop.site, attributes=phase.marked)
+            merges += make("merge", of + name, [entered, None], [type_])
         switches = [
-            make("switch", f"switch_{variable.name}", [data, loop.decided], [variable.type] * 2)
-            for variable, data in zip(variables, decided_on, strict=True)
+            make("switch", f"{of}switch_{name}", [data, loop.decided], [type_] * 2)
+            for (name, type_), data in zip(phase.variables, decide(merges), strict=True)
         ]
-        following = follow([switch[0] for switch in switches])
-        for variable, value, merge in zip(variables, following, merges, strict=True):
-            of, types = f"next_{variable.name}", [variable.type]
-            (again,) = make("next_iteration", of, [value], types, site=site, attributes=marked or loop.node.attributes)
+        following, marked = follow([switch[0] for switch in switches]), phase.marked or loop.node.attributes
+        for (name, type_), value, merge in zip(phase.variables, following, merges, strict=True):
+            (again,) = make("next_iteration", f"{of}next_{name}", [value], [type_], site=loop.site, attributes=marked)
             self.lowering.builder.connect(again, merge.node, 1)
-        left = []
-        for result, switch in zip(leaving, switches, strict=True):
-            types = [result.type, Type(dtypes.int64)]
-            left += self.lowering.node(
-                scope, "exit", result.name, [switch[1]], types, node, site=site, attributes=marked
-            )[:1]
+        for (name, type_), switch in zip(phase.leaving, switches, strict=True):
+            types = [type_, Type(dtypes.int64)]
+            left += make("exit", name, [switch[1]], types, site=loop.site, attributes=phase.marked)[:1]
         return left
 
-    def _backwards(
-        self,
-        scope: Scope,
-        loop: Loop,
-        node: Node,
-        inputs: Sequence[Source | Literal],
-        variables: Sequence[Var],
-        follow: Callable[[list[Source]], list[Source]],
-        marked: Attributes,
-    ) -> list[Source]:
+    def _backwards(self, loop: Loop, phase: Phase, follow: Pass) -> list[Source]:
         """L11: a phase from the last iteration to the first."""
-        merges, began, left = [], [], []
-        for variable, result, data in zip(variables, node.results, inputs, strict=True):
-            name, types = f"{node.name}.{variable.name}", [variable.type]
-            given, at = [data, loop.trips], {"site": loop.site, "attributes": marked}
-            (again,) = self.lowering.node(scope, "reenter", f"{name}.reenter", given, types, node, **at)
-            merges += self.lowering.node(scope, "merge", name, [again, None], types, node)
-            before, out = self.lowering.node(
-                scope, "back", result.name, [merges[-1]], [*types, result.type], node, **at
-            )
+        make, merges, began, left = partial(self._node, loop, phase), list[Source](), list[Source](), list[Source]()
+        at: dict[str, Any] = {"site": loop.site, "attributes": phase.marked}
+        for (name, type_), result, data in zip(phase.variables, phase.leaving, phase.inputs, strict=True):
+            of = f"{phase.node.name}.{name}"
+            (again,) = make("reenter", f"{of}.reenter", [data, loop.trips], [type_], **at)
+            merges += make("merge", of, [again, None], [type_])
+            before, out = make("back", result.name, [merges[-1]], [type_, result.type], **at)
             began.append(before)
             left.append(out)
         for value, merge in zip(follow(began), merges, strict=True):
             self.lowering.builder.connect(value, merge.node, 1)
-        for variable, begun in zip(variables, began, strict=True):
+        for (name, type_), begun in zip(phase.variables, began, strict=True):
             if not self.lowering.builder.leads(begun):
-                name, types = f"{node.name}.{variable.name}.unused", [variable.type]
-                self.lowering.node(scope, "identity", name, [begun], types, node)
+                make("identity", f"{phase.node.name}.{name}.unused", [begun], [type_])
         return left
+
+    def _node(
+        self, loop: Loop, phase: Phase, op: str, name: str, inputs: Sequence[Input], types: list[Type], **details: Any
+    ) -> list[Source]:
+        """A node around the body of a loop, made for a phase."""
+        return self.lowering.node(loop.around, op, name, inputs, types, phase.node, **details)
