@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import runpy
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import tagloom as tl
@@ -15,6 +13,7 @@ from graph_edits import EDITS, Edit
 from handmade import counting_loop, race, stuck, sum_graph, untyped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from papers import EXAMPLES, of_paper
 from tagloom.core.graph import Graph
 from tagloom.core.literals import parse_literal
 from tagloom.core.lower import lower
@@ -24,7 +23,7 @@ from tagloom.core.text import Document, parse, parse_graph, parse_program, print
 from tagloom.core.validate import program_problems
 from tagloom.core.validate_graph import graph_problems
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "papers_examples" / "recursion").glob("*.py"))
+PAPERS = sorted(path.stem for path in (EXAMPLES / "recursion").glob("*.py"))
 
 
 def bare(program: Program) -> Program:
@@ -233,12 +232,11 @@ def test_graphs_made_by_hand_come_back(graph: Graph) -> None:
     assert (f"  {graph.name}." in text) == (graph.name == "count"), "where a node is called as an argument is"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_come_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", PAPERS)
+def test_examples_come_back(name: str) -> None:
     """The papers' programs, and their graphs, go through text unchanged."""
-    monkeypatch.syspath_prepend(path.parent)
-    functions = [value for value in runpy.run_path(str(path)).values() if isinstance(value, tl.Function)]
-    assert functions or path.stem == "sentiment_trees"
+    functions = [value for value in vars(of_paper("recursion", name)).values() if isinstance(value, tl.Function)]
+    assert functions or name == "sentiment_trees"
     for function in (each for each in functions if all(form for _, form in each.source.arguments)):
         assert parse_program(tl.print_program(function.program)) == function.program
         assert parse_graph(tl.print_graph(function.graph)) == function.graph
@@ -276,8 +274,7 @@ def test_a_broken_program_comes_back(case: Case, seed: int) -> None:
 
 def test_the_entry_is_said_where_it_is_not_the_first() -> None:
     """A program keeps the order of its functions, whichever is the entry; and an entry that is no function."""
-    (path,) = (path for path in EXAMPLES if path.stem == "mutual")
-    program = runpy.run_path(str(path))["main"].program
+    program = of_paper("recursion", "mutual").main.program
     for entry in [function.name for function in program.functions] + ["nowhere"]:
         changed = replace(program, entry=entry)
         text = tl.print_program(changed)

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import shlex
 import subprocess
 import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-import tagloom as tl
+from papers import EXAMPLES, of_paper
 from tagloom.tui import cli
 
-ROOT = Path(tl.__file__).resolve().parent
-FOLDER = ROOT / "papers_examples" / "eager"
+FOLDER = EXAMPLES / "eager"
+load = functools.partial(of_paper, "eager")
 FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 ROWS = [line.split(" | ") for line in README.split("| program |")[1].split("\n\n")[0].splitlines()[2:]]
-
-
-@functools.cache
-def load(name: str) -> ModuleType:
-    """A program's file as a module."""
-    spec = importlib.util.spec_from_file_location(f"eager_{name}", FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def plain(value: Any) -> Any:

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import math
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
+from papers import EXAMPLES, of_paper
 
-ROOT = Path(tl.__file__).resolve().parent
-FOLDER = ROOT / "papers_examples" / "recursion"
+FOLDER = EXAMPLES / "recursion"
+load = functools.partial(of_paper, "recursion")
 FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 SIZES = ("quick", "heavy", "huge")
 KEYS = {"run", "result", "within", "calls", "size", "status", "until", "max_firings", "thesis"}
-
-
-@functools.cache
-def load(name: str) -> ModuleType:
-    """A program's file as a module; it finds those beside it, as when it is run."""
-    if str(FOLDER) not in sys.path:
-        sys.path.append(str(FOLDER))
-    spec = importlib.util.spec_from_file_location(f"recursion_{name}", FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def said(argument: Any) -> str:
@@ -296,7 +282,6 @@ def test_the_readme_names_every_file() -> None:
     assert [name for name in FILES if f"({name}.py)" not in readme] == []
 
 
-@pytest.mark.skipif(not (ROOT / "tui" / "cli.py").exists(), reason="there is no command line")
 @pytest.mark.parametrize("name", FILES)
 def test_the_command_line_runs_it(name: str) -> None:
     """`tagloom run FILE ARGS` exits with 0 where the program returns and with 1 where it does not."""

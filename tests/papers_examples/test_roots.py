@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import math
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import tagloom as tl
+from papers import EXAMPLES, of_paper
 from tagloom.tui import cli
 
-ROOT = Path(tl.__file__).resolve().parent
-FOLDER = ROOT / "papers_examples" / "roots"
+FOLDER = EXAMPLES / "roots"
+load = functools.partial(of_paper, "roots")
 FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 SCHEDULES = ("fifo", "lifo", "random:1")
 KEYS = {"run", "result", "calls", "size", "status", "k"}
-
-
-@functools.cache
-def load(name: str) -> ModuleType:
-    """A program's file as a module."""
-    spec = importlib.util.spec_from_file_location(f"roots_{name}", FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def rows(*sizes: str) -> list[Any]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import importlib.util
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
+from papers import EXAMPLES, of_paper_anew
 from tagloom.tui import cli
 
-ROOT = Path(tl.__file__).resolve().parent
-FOLDER = ROOT / "papers_examples" / "tensorflow"
+FOLDER = EXAMPLES / "tensorflow"
 FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
@@ -27,11 +26,7 @@ def load(name: str) -> ModuleType:
     """A program's file as a module, each time anew, since its variables change as it runs."""
     if name == "digits":
         pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
-    spec = importlib.util.spec_from_file_location(f"tensorflow_{name}", FOLDER / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return of_paper_anew("tensorflow", name)
 
 
 def plain(value: Any) -> Any:

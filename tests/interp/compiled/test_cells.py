@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import tagloom as tl
 from compiled_laws import tried
 from compiled_programs import exchanged, late, planted, prefix, ragged, rows, twice
 from edges import EDGES
+from papers import of_paper
 from tagloom.core import dtypes
 from tagloom.core.lower import lower
 from tagloom.core.value import same
@@ -137,7 +136,6 @@ def test_memory(function: tl.Function, arguments: list[Any], kept: Callable[[], 
     assert kept() == before
 
 
-FOLDER = Path(tl.__file__).parent / "papers_examples" / "roots"
 PAPERS = [
     ("inner_product", "main", [20], "compiled"),
     ("inner_product", "phases", [20], "compiled"),
@@ -152,7 +150,7 @@ PAPERS = [
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
 def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
     """The papers' programs of cells: those that read what they have put need no tokens."""
-    function = runpy.run_path(str(FOLDER / f"{file}.py"))[name]
+    function = getattr(of_paper("roots", file), name)
     assert not trial(function, arguments).differences
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == engine and same(outcome.value, wanted.value)

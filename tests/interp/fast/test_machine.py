@@ -3,8 +3,6 @@ handles; and what is left in its store once a run is over."""
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +14,7 @@ import tagloom as tl
 from acts_generator import Witness
 from fast_laws import SCHEDULES, Asked, begun, differences
 from handmade import counting_loop, sum_graph
+from papers import EXAMPLES, of_paper
 from tagloom.core import dtypes
 from tagloom.core.graph import Graph
 from tagloom.core.literals import read
@@ -33,12 +32,13 @@ ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
 OF_MODELS = ("sentiment_trees", "tree_lstm", "tree_rnn", "l2hmc", "net", "counter", "digits", "pipeline")
 """Files whose programs belong to objects, or have state that one run leaves to the next."""
-PAPERS = sorted(
-    f"{path.parent.name}/{path.stem}"
-    for path in (ROOT / "papers_examples").glob("*/*.py")
-    if path.stem not in OF_MODELS
-)
+PAPERS = sorted(f"{path.parent.name}/{path.stem}" for path in EXAMPLES.glob("*/*.py") if path.stem not in OF_MODELS)
 SMALL = Limits(firings=5_000)
+
+
+def paper(name: str) -> ModuleType:
+    """A program of the papers as a module."""
+    return of_paper(*name.split("/"))
 
 
 @tl.function
@@ -158,25 +158,13 @@ def test_graphs_made_by_hand() -> None:
     check(sum_graph(), [3, 2**63 - 1])
 
 
-@functools.cache
-def papers(name: str) -> ModuleType:
-    """A program of the papers as a module."""
-    spec = importlib.util.spec_from_file_location(
-        f"fast_{name.replace('/', '_')}", ROOT / "papers_examples" / f"{name}.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name", PAPERS)
 def test_programs_of_the_papers(name: str) -> None:
     """Every quick run that its file expects is as on the reference, in parallel and in depth first order."""
-    for row in papers(name).EXPECTED:
+    for row in paper(name).EXPECTED:
         if row["size"] == "quick":
             function, *arguments = row["run"]
-            of = getattr(papers(name), function)
+            of = getattr(paper(name), function)
             traced = of.trace(*arguments)
             given = admit_arguments(traced.graph, traced.given(of.leaves(*arguments)))
             graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
@@ -188,13 +176,13 @@ def test_programs_of_the_papers(name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "row"),
-    [(name, row) for name in PAPERS for row in papers(name).EXPECTED if row["size"] != "quick" and "k" not in row],
+    [(name, row) for name in PAPERS for row in paper(name).EXPECTED if row["size"] != "quick" and "k" not in row],
 )
 def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
     """What takes the reference minutes has the result and the calls that its file expects, on the fast machine."""
     function, *arguments = row["run"]
     limits = Limits(firings=row.get("max_firings", 10**11), tokens=10**9)
-    out = getattr(papers(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
+    out = getattr(paper(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
     assert out.status == row.get("status", "Returned")
     assert (out.results[0] if out.single else out.results) == row["result"]
     if "calls" in row:

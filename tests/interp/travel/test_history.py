@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import random
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from history_laws import other_value, replayed, seen, walk_violations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import FILL, RUNS, fib, mean, quotients
+from papers import of_paper
 from tagloom.core.cells import Handle
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
@@ -34,7 +34,6 @@ from tagloom.interp.travel.edit import Slot
 from tagloom.interp.travel.history import History
 
 FIB = fib.trace(6).graph
-EXAMPLE = Path(tl.__file__).parent / "papers_examples" / "recursion" / "fib.py"
 each_run = pytest.mark.parametrize(
     ("graph", "arguments"), RUNS, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(RUNS)]
 )
@@ -592,12 +591,10 @@ def test_somebody_elses_is_left_alone() -> None:
 
 def jumps(n: int, count: int = 200) -> None:
     """Random jumps over the run of fib(n), with Python's collector on: none takes 50 ms; says what they take."""
-    spec = importlib.util.spec_from_file_location("example_fib", EXAMPLE)
-    assert spec is not None and spec.loader is not None and gc.isenabled()
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    assert gc.isenabled()
+    graph = of_paper("recursion", "fib").fib.trace(n).graph
     before, began = memory(), time.perf_counter()
-    history = History(module.fib.trace(n).graph, [n])
+    history = History(graph, [n])
     history.run()
     took, dice, times = time.perf_counter() - began, random.Random(n), []
     for _ in range(count):
