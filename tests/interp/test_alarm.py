@@ -38,14 +38,6 @@ def short(n: tl.int64) -> tl.int64:
     return n + 1
 
 
-@pytest.fixture
-def handled(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Ctrl-C is what it is by default, wherever the tests run."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def press_after(seconds: float) -> None:
     threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 

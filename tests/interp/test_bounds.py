@@ -9,15 +9,9 @@ import tagloom as tl
 from act_laws import bound_violations
 from generator import Case
 from tagloom.interp.outcome import Outcome
+from waves import later
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
-
-
-def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
-    for _ in range(waves):
-        x = tl.identity(x)
-    return x
 
 
 @tl.function

@@ -14,16 +14,10 @@ from tagloom.interp.outcome import Outcome
 from tagloom.interp.script import Script
 from tagloom.interp.state import State
 from tagloom.interp.step import step
+from waves import later
 
 OPEN = tl.Type(tl.float64, (None,))
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(6)))
-
-
-def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
-    for _ in range(waves):
-        x = tl.identity(x)
-    return x
 
 
 @tl.function

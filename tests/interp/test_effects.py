@@ -12,15 +12,9 @@ from tagloom.core.world import Recorded
 from tagloom.interp.reference import run_graph
 from tagloom.interp.state import State
 from tagloom.interp.step import step
+from waves import later
 
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(8)))
-
-
-def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
-    for _ in range(waves):
-        x = tl.identity(x)
-    return x
 
 
 def said(function: tl.Function, *arguments: Any, **options: Any) -> list[str]:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tagloom as tl
 from said import told
-
-
-def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
-    for _ in range(waves):
-        x = tl.identity(x)
-    return x
+from waves import later
 
 
 @tl.function

@@ -16,15 +16,9 @@ from tagloom.interp.fire import rules
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.state import Record, State
 from tagloom.interp.step import step
+from waves import later
 
 INT = tl.Type(tl.int64)
-
-
-def later(x: Any, waves: int) -> Any:
-    """The value, some waves later."""
-    for _ in range(waves):
-        x = tl.identity(x)
-    return x
 
 
 @tl.function

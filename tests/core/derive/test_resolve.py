@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from gradient_functions import fac, power
 from laws import SCHEDULES, cleanliness, firings, results
 from tagloom.interp.function import Function
 
@@ -25,23 +26,8 @@ def run(function: Function, *arguments: Any, k: int | None = None) -> Any:
     return ideal.value, ideal.firings
 
 
-@tl.function
-def factorial(n: tl.float64) -> tl.float64:
-    return tl.cond(n <= 0.5, lambda: 1.0, lambda: n * factorial(n - 1.0))
-
-
-@tl.function
-def power(x: tl.float64, n: tl.int64) -> tl.float64:
-    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * x), 0, 1.0)[1]
-
-
 def test_factorial() -> None:
     """d fac(5.0) = 154 (thesis of Kostopoulou): one activation forwards and backwards."""
-
-    @tl.function
-    def fac(n: tl.float64) -> tl.float64:
-        return tl.cond(n <= 1.0, lambda: 1.0, lambda: n * fac(n - 1.0))
-
     assert run(tl.grad(fac), 5.0) == (154.0, 85)
     assert 4.0 - 0.01 * tl.grad(lambda v: fac(v + 1.0))(4.0) == pytest.approx(2.46)
 
@@ -119,7 +105,7 @@ def test_nested_arguments() -> None:
 
 def test_deep_recursion() -> None:
     """Depth is bounded by memory, and not by Python's stack."""
-    deep = tl.function(lambda x: factorial(x) * 0.0 + x)
+    deep = tl.function(lambda x: fac(x) * 0.0 + x)
     assert tl.grad(deep).run(3000.0, engine="reference").status == "Returned"
 
 
@@ -154,7 +140,7 @@ def test_what_has_no_gradient_is_refused() -> None:
 def test_engines_agree(engine: str) -> None:
     """The engines that have tokens fire as often."""
     again = tl.grad(tl.grad(power))
-    for function, arguments in ((tl.grad(factorial), (5.0,)), (tl.grad(power), (2.0, 5)), (again, (2.0, 5))):
+    for function, arguments in ((tl.grad(fac), (5.0,)), (tl.grad(power), (2.0, 5)), (again, (2.0, 5))):
         meant = function.run(*arguments, engine="reference")
         found = function.run(*arguments, engine=engine)
         assert (found.results, found.firings) == (meant.results, meant.firings)

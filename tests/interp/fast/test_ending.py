@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +95,6 @@ def test_bytes_of_arrays() -> None:
 
     out = growing.run(np.zeros(2**17), engine="fast", limits=Limits(bytes=resident() + 40 * 2**20, depth=10_000))
     assert limit_of(out) == "bytes" and out.firings < 10 * 200
-
-
-@pytest.fixture
-def handled() -> Iterator[None]:
-    """Ctrl-C is what it is by default, wherever the tests run."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("handled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -30,14 +30,6 @@ FIB = fib.trace(6).graph
 @tl.function
 def endless(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
-
-
-@pytest.fixture
-def handled() -> Iterator[None]:
-    """Ctrl-C is what it is by default, wherever the tests run."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def press(*arguments: Any) -> bool:
