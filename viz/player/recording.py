@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ...core.cells import Handle
 from ...core.errors import Usage
 from ...core.graph import Edge, Graph
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
+from ...core.world import World
+from ...interp.cells import Heap
 from ...interp.event import Cell, Event, Token
 from ...interp.fire import rules
 from ...interp.questions.why import READS
@@ -117,8 +118,8 @@ class _Recorder:
         self._held: dict[tuple[int, int, int, Tag], int] = {}
         """What a bound holds, by the step that held it, node, port and tag."""
         self._fired: set[Key] = set()
-        self._full: dict[Handle, set[int]] = {}
-        """The cells that have been put."""
+        self._cells, self._world = Heap(), World()
+        """What reads look at, of which none does anything to the world."""
         self._unknown: set[int] = set()
         """Arguments whose value nobody has said yet."""
         self._steps = 0
@@ -166,6 +167,7 @@ class _Recorder:
     def _stays(self, number: int, event: Event) -> list[Move]:
         node, port, tag, _ = event.token
         if event.parked is not None:
+            self._cells.park(event.parked, event.token)
             self._parked.setdefault(event.parked, []).append(number)
             return [(number, Place.PARKED)]
         self._waiting.setdefault((node, tag), {})[port] = number
@@ -178,6 +180,8 @@ class _Recorder:
         moves = [(each, Place.GONE) for each in sorted(gone)]
         self._fired.add(key)
         moves += self._judged(self._flying.pop(key))
+        if rule.acts is not None:
+            self._cells.apply(event, rule.node.op)
         moves += [self._begins(each, event.held) for each in self._sent(event)]
         if rule.node.op == "store":
             moves += self._stored(event)
@@ -189,13 +193,8 @@ class _Recorder:
         """The tokens that a store wakes, and those in flight that now find their cell full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
-        if not isinstance(handle, Handle) or not isinstance(index, int):
-            return []
-        moves = []
-        if event.trap is None:
-            self._full.setdefault(handle, set()).add(index)
-        for each in self._parked.pop(Cell(handle, index), ()) if event.woken else ():
-            moves.append(self._join(each))
+        woken = self._parked.pop(Cell(handle, index), []) if event.woken else []  # type: ignore[arg-type]
+        moves = [self._join(each) for each in woken]
         reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READS]
         return [*moves, *self._judged(reads)]
 
@@ -257,15 +256,12 @@ class _Recorder:
         return rule.node.op not in READS or self._finds(number, waiting)
 
     def _finds(self, number: int, waiting: dict[int, int]) -> bool:
-        """Whether a read finds what it wants, be it a trap."""
-        node, port, _, _ = self.tokens[number]
-        operands = list(self._rules[node].operands or ())
-        for other, each in [*waiting.items(), (port, number)]:
-            operands[other] = self.tokens[each].value
-        handle, *index = operands[: 2 if self._rules[node].node.op == "get" else 1]
-        if not isinstance(handle, Handle):
-            return True
-        full = self._full.get(handle, set())
-        if index and isinstance(index[0], int):
-            return index[0] in full or not 0 <= index[0] < handle.size
-        return len(full) >= handle.size
+        """Whether a read finds what it wants, be it a trap (S13); not where an operand is not known."""
+        token = self.tokens[number]
+        rule = self._rules[token.node]
+        operands = list(rule.operands or ())
+        for port, each in [*waiting.items(), (token.port, number)]:
+            operands[port] = self.tokens[each].value
+        if rule.acts is None or any(operand is None for operand in operands):
+            return False
+        return rule.acts(self._cells.blocks, self._world, token, tuple(operands)).parked is None
