@@ -5,6 +5,7 @@ What is drawn is what an act with the same key draws.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -28,24 +29,11 @@ def count_key(seed: int, count: int) -> int:
     return splitmix64(splitmix64(int(seed) & MASK, 0), int(count) & MASK)
 
 
-def _counted(*given: Type) -> None:
+def _typed(row: Act, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
+    given = (seed, count, *operands)
     if any(type_ != _INT for type_ in given):
         raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, given)))
-
-
-def _floats(seed: Type, count: Type, shape: Any) -> Type:
-    _counted(seed, count)
-    return random.uniform.types(shape=shape)
-
-
-def _integers(seed: Type, count: Type, low: Type, high: Type, shape: Any) -> Type:
-    _counted(seed, count, low, high)
-    return random.integers.types(low, high, shape=shape)
-
-
-def _permuted(seed: Type, count: Type, size: Type) -> Type:
-    _counted(seed, count, size)
-    return random.permutation.types(size)
+    return row.types(*operands, **attributes)
 
 
 def _uniforms(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -70,64 +58,59 @@ def _words(seeds: Any, numbers: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-op(
-    "uniform_at",
-    arity=2,
-    types=_floats,
-    numpy=_uniforms,
-    attributes=("shape",),
-    shape=None,
-    alike=(2, 2),
-    doc="""Numbers from 0 below 1, float64, all as likely: of a seed, the `count`-th draw, both int64. `shape` is
+def _at(row: Act, doc: str, numpy: Callable[..., Any] | None = None, undefined: Undefined | None = None) -> None:
+    """Declare the op that draws by count what an act draws by the key of its tag."""
+    assert row.arity is not None
+    arity = 2 + row.arity
+    op(
+        f"{row.name}_at",
+        arity=arity,
+        types=partial(_typed, row),
+        numpy=numpy or partial(_drawn, row),
+        attributes=row.attributes,
+        shape=None,
+        alike=(arity, arity),
+        undefined=undefined,
+        doc=doc,
+    )
+
+
+_at(
+    random.uniform,
+    """Numbers from 0 below 1, float64, all as likely: of a seed, the `count`-th draw, both int64. `shape` is
 static. `tl.Generator` counts.
 
 >>> tl.uniform_at(7, 0) < 1.0
 True
 """,
+    numpy=_uniforms,
 )
-op(
-    "normal_at",
-    arity=2,
-    types=_floats,
-    numpy=partial(_drawn, random.normal_),
-    attributes=("shape",),
-    shape=None,
-    alike=(2, 2),
-    doc="""Numbers of the normal distribution of mean 0 and variance 1, float64: of a seed, the `count`-th draw, both
+_at(
+    random.normal_,
+    """Numbers of the normal distribution of mean 0 and variance 1, float64: of a seed, the `count`-th draw, both
 int64. `shape` is static. `tl.Generator` counts.
 
 >>> tl.normal_at(7, 0, shape=(2, 3)).shape
 (2, 3)
 """,
 )
-op(
-    "integers_at",
-    arity=4,
-    types=_integers,
-    numpy=partial(_drawn, random.integers),
-    attributes=("shape",),
-    shape=None,
-    alike=(4, 4),
-    undefined=Undefined(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
-    doc="""Integers from `low` below `high`, int64, all as likely: of a seed, the `count`-th draw, all int64. `shape` is
+_at(
+    random.integers,
+    """Integers from `low` below `high`, int64, all as likely: of a seed, the `count`-th draw, all int64. `shape` is
 static. Traps where there are none. `tl.Generator` counts.
 
 >>> tl.integers_at(7, 0, 5, 6)
 5
 """,
+    undefined=Undefined(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
 )
-op(
-    "permutation_at",
-    arity=3,
-    types=_permuted,
-    numpy=partial(_drawn, random.permutation),
-    shape=None,
-    alike=(3, 3),
-    undefined=Undefined(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
-    doc="""The numbers from 0 below `n`, int64, in random order, all as likely: of a seed, the `count`-th draw, all
+_at(
+    random.permutation,
+    """The numbers from 0 below `n`, int64, in random order, all as likely: of a seed, the `count`-th draw, all
 int64. Traps on a negative n. `tl.Generator` counts.
 
 >>> sorted(tl.permutation_at(7, 0, 4).tolist())
 [0, 1, 2, 3]
 """,
+    undefined=Undefined(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
 )
