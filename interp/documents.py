@@ -15,6 +15,7 @@ from ..core.document.graph import graph_form, read_graph
 from ..core.document.program import program_form, read_program
 from ..core.document.value import Plain
 from ..core.errors import Malformed, Usage
+from ..core.files import read_file, write_file
 from ..core.graph import Graph
 from ..core.program import Program
 from .outcome import Outcome
@@ -71,20 +72,12 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
 def write_json(subject: Subject, path: str | Path) -> None:
     """Write a document to a file; raises Usage where the file cannot be written, and as `to_json` does."""
-    document = text_form(subject)
-    try:
-        Path(path).write_text(document, encoding="ascii", newline="\n")
-    except OSError as error:
-        raise Usage("this file cannot be written", got=path, hint=error.strerror) from None
+    write_file(path, text_form(subject).encode("ascii"))
 
 
 def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
     """What the document in a file says; raises Usage where the file cannot be read, and Malformed as `from_json`."""
-    try:
-        document = Path(path).read_bytes()
-    except OSError as error:
-        raise Usage("this file cannot be read", got=path, hint=error.strerror) from None
-    return from_json(document)
+    return from_json(read_file(path))
 
 
 def text_form(subject: Subject) -> str:

@@ -10,9 +10,9 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..core.errors import Malformed, Usage
+from ..core.files import read_file
 from ..core.frontend.source import here
 
 STEP = "step"
@@ -44,10 +44,7 @@ def read_metrics(path: str | os.PathLike[str]) -> Series:
 
     Raises Usage where the file cannot be read, and Malformed where another line is none of these.
     """
-    try:
-        lines = Path(path).read_bytes().split(b"\n")
-    except OSError as error:
-        raise Usage("this file cannot be read", got=os.fspath(path), hint=error.strerror) from None
+    lines = read_file(path).split(b"\n")
     found: dict[str, dict[int, float]] = {}
     for number, line in enumerate(lines[:-1], start=1):
         step, metrics = _read(line, f"{os.fspath(path)}:{number}")

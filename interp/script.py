@@ -9,11 +9,11 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..core.document.cursor import Cursor, form_of, head, parse
 from ..core.errors import Disagreement, Usage, counted
+from ..core.files import read_file, write_file
 from .state import State
 
 CLOSED = ("fifo", "lifo", "waves")
@@ -71,19 +71,13 @@ def script_form(script: Script) -> Any:
 
 def write_script(script: Script, path: str | os.PathLike[str]) -> None:
     """Save a script; raises Usage where the path cannot be written."""
-    try:
-        Path(path).write_text(json.dumps(script_form(script), separators=(",", ":")) + "\n")
-    except OSError as error:
-        raise Usage("this script cannot be written", got=path, hint=error.strerror) from None
+    document = json.dumps(script_form(script), separators=(",", ":")) + "\n"
+    write_file(path, document.encode(), "script")
 
 
 def read_script(path: str | os.PathLike[str]) -> Script:
     """Read a script; raises Usage where there is no such file, Malformed where it is no script."""
-    try:
-        written = Path(path).read_bytes()
-    except OSError as error:
-        raise Usage("this script cannot be read", got=path, hint=error.strerror) from None
-    at = Cursor(parse(written), "$")
+    at = Cursor(parse(read_file(path, "script")), "$")
     form_of(at, ("schedule",))
     _, _, positions, then = at.fields("tagloom", "version", "positions", "then")
     if then.text() not in CLOSED and seed_of(then.text()) is None:

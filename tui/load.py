@@ -23,6 +23,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.errors import Malformed, TagloomError, Usage
+from ..core.files import read_file
 from ..core.graph import Graph
 from ..core.literals import parse_literal, read
 from ..core.lower import lower
@@ -70,9 +71,7 @@ def find(target: str) -> Runnable:
 def read_text(path: Path) -> Document:
     """What a file of the text form holds; raises Malformed where it is none."""
     try:
-        return parse(path.read_bytes().decode(), str(path))
-    except OSError as error:
-        raise Usage("this file cannot be read", got=str(path), hint=error.strerror) from None
+        return parse(read_file(path).decode(), str(path))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         got = f"the byte {error.object[error.start]:#04x}"

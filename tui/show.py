@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from ..core.errors import Usage
+from ..core.files import write_file
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.text import print_graph, print_program
@@ -179,11 +180,7 @@ def _suffix(wanted: Wanted) -> str:
 
 def _write(wanted: Wanted, made: Callable[[], bytes]) -> None:
     assert wanted.output is not None
-    picture = made()
-    try:
-        wanted.output.write_bytes(picture)
-    except OSError as error:
-        raise Usage("this file cannot be written", got=wanted.output, hint=error.strerror) from None
+    write_file(wanted.output, made())
 
 
 class Progress:

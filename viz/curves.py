@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import Usage, counted
+from ..core.files import write_file
 from ..interp.metrics import Series, read_metrics
 from .style import BLUE, DARK, GREY, LIGHT, SKY, Theme
 from .svg import Sheet
@@ -31,10 +32,7 @@ class Curve:
         target = Path(path)
         if target.suffix.lower() != ".svg":
             raise Usage("curves are drawn as svg", got=target.name, hint="-o curve.svg")
-        try:
-            target.write_text(self.svg, encoding="utf-8")
-        except OSError as error:
-            raise Usage("this file cannot be written", got=target, hint=error.strerror) from None
+        write_file(target, self.svg.encode())
 
     def __repr__(self) -> str:
         return f"<curves of {self.name}>"

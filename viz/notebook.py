@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import TagloomError, Usage
+from ..core.files import write_file
 from ..core.graph import Graph
 from ..core.program import Program
 from ..interp.function import Function
@@ -49,11 +50,7 @@ class Shown:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file that ends in .svg, .png, .pdf or .dot; raises Usage where that is impossible."""
         target = Path(path)
-        made = self._drawn(target.suffix.lower().removeprefix("."))
-        try:
-            target.write_bytes(made)
-        except OSError as error:
-            raise Usage("this file cannot be written", got=target, hint=error.strerror) from None
+        write_file(target, self._drawn(target.suffix.lower().removeprefix(".")))
 
     def _drawn(self, format: str) -> bytes:
         return drawn(self.what, format, theme=self.theme, only=self.only, fold=self.fold, most=self.most)

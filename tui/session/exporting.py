@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...core.errors import Usage, counted
+from ...core.files import write_file
 from ...core.text import print_graph
 from ...interp.documents import write_json
 from ...interp.log import SUFFIX
@@ -52,7 +53,7 @@ def picture(session: Session, words: Words) -> Said:
     name, form = words.next("a file"), words.maybe() or "moment"
     words.done()
     file = session.unused(name)
-    _write(file, drawn(picture_of(session.history, form), file.suffix.lower().removeprefix(".")))
+    write_file(file, drawn(picture_of(session.history, form), file.suffix.lower().removeprefix(".")))
     return Said([f"{file} has a picture of it: {form}"], {"file": str(file), "form": form})
 
 
@@ -77,7 +78,7 @@ def export(session: Session, words: Words) -> Said:
         write_json(ended(session), file)
         said = "the outcome"
     elif suffix == ".tl":
-        _write(file, print_graph(history.graph).encode())
+        write_file(file, print_graph(history.graph).encode())
         said = "the graph"
     else:
         raise Usage("nothing is exported to such a file", required=words.usage, got=str(file))
@@ -89,7 +90,7 @@ def pytest(session: Session, words: Words) -> Said:
     file = _target(session, words)
     if file.suffix != ".py":
         raise Usage("a test is a Python file", required=words.usage, got=str(file))
-    _write(file, test_of(session.run, file.parent).encode())
+    write_file(file, test_of(session.run, file.parent).encode())
     return Said([f"{file} has a test of this moment"], {"file": str(file)})
 
 
@@ -98,10 +99,3 @@ def _target(session: Session, words: Words) -> Path:
     name = words.next("a file")
     words.done()
     return session.unused(name)
-
-
-def _write(file: Path, content: bytes) -> None:
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        raise Usage("this file cannot be written", got=str(file), hint=error.strerror) from None

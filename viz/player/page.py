@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import Usage
+from ...core.files import write_file
 from ...core.graph import Graph
 from ...core.value import Value, show
 from ...interp.event import Event
@@ -102,10 +102,7 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file; raises Usage where that is impossible."""
-        try:
-            Path(path).write_text(self.html, encoding="utf-8")
-        except OSError as error:
-            raise Usage("this file cannot be written", got=path, hint=error.strerror) from None
+        write_file(path, self.html.encode())
 
     def __str__(self) -> str:
         return f"a page that plays {self.name}"
