@@ -23,9 +23,8 @@ from ..core.program import Program
 from ..interp.function import Function
 from ..interp.outcome import Outcome
 from ..interp.travel.history import History
-from .charts import profile_svg
 from .collapse import LARGEST
-from .pictures import Picture, drawn, moment, static
+from .pictures import Picture, drawn, moment, profile, static
 from .pictures import picture as of_run
 from .style import DARK, LIGHT, Theme
 
@@ -88,7 +87,7 @@ def _of(subject: object, form: str) -> tuple[str, Picture]:
         case History(), _:
             return subject.name, of_run(subject, form)
         case Outcome(), "profile":
-            return subject.graph.name, _profile(subject)
+            return subject.graph.name, profile(subject.graph.name, subject.stats, subject.schedule)
         case Function() | Program() | Graph(), "graph" | "program":
             return _static(subject, form)
     required = (
@@ -107,13 +106,6 @@ def _static(subject: Function | Program | Graph, form: str) -> tuple[str, Pictur
     if form == "graph":
         raise Usage("a program is no graph", got=subject.entry, hint="tl.lower gives its graph")
     return subject.entry, static(subject)
-
-
-def _profile(outcome: Outcome) -> Picture:
-    profile, waiting = outcome.stats.profile, outcome.stats.waiting
-    if profile is None or waiting is None:
-        raise Usage("waves are counted under one schedule only", required="waves", got=outcome.schedule)
-    return lambda theme: profile_svg(outcome.graph.name, profile, waiting, theme)
 
 
 def display(subject: object) -> str | None:

@@ -12,6 +12,7 @@ from ..core.errors import Usage, counted
 from ..core.graph import Graph
 from ..core.program import Program
 from ..core.value import show
+from ..interp.measure import Stats
 from ..interp.travel.history import History
 from .charts import profile_svg, spacetime_svg
 from .collapse import LARGEST, collapsed, fitted, named, part
@@ -81,11 +82,15 @@ def _spacetime(history: History) -> Chart:
 
 
 def _profile(history: History) -> Chart:
-    stats = history.stats
-    if stats.profile is None or stats.waiting is None:
-        raise Usage("waves are counted under one schedule only", required="waves", got=history.schedule)
-    profile, waiting = stats.profile, stats.waiting
-    return lambda theme: profile_svg(_called(history), profile, waiting, theme)
+    return profile(_called(history), history.stats, history.schedule)
+
+
+def profile(name: str, stats: Stats, schedule: str) -> Chart:
+    """The firings of each wave of a run by a schedule; raises Usage where nobody counted waves."""
+    fired, waiting = stats.profile, stats.waiting
+    if fired is None or waiting is None:
+        raise Usage("waves are counted under one schedule only", required="waves", got=schedule)
+    return lambda theme: profile_svg(name, fired, waiting, theme)
 
 
 def _called(history: History) -> str:
