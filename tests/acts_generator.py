@@ -323,7 +323,7 @@ class ActsWriter(Writer):
         if type_ not in self.fillers:
             self.fillers[type_] = self.filler(type_, f"fill{len(self.fillers)}")
         value = self.value(scope, cells.element)
-        results, *_ = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value])
+        results = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value]).values
         return cells._replace(symbol=Symbol(results[0]))
 
     def filler(self, type_: Type, name: str) -> Source:
@@ -338,7 +338,7 @@ class ActsWriter(Writer):
                 given = apply("add", value, middle) if element == INT else value
                 put = tl.put(handle, middle, given)
                 call(region, source, [put, low, middle, given])
-                results, *_ = call(region, source, [handle, apply("add", middle, 1), high, given])
+                results = call(region, source, [handle, apply("add", middle, 1), high, given]).values
                 return Symbol(results[0])
 
             return (cond(apply("less", low, high), further, lambda: handle),)

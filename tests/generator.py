@@ -288,7 +288,7 @@ class Writer:
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
         given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
-        results, *_ = call(region, helper, [less, *given])
+        results = call(region, helper, [less, *given]).values
         return list(map(Symbol, results))
 
     def helper(self, position: int) -> Source:
