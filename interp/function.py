@@ -36,6 +36,7 @@ from .keep import Keep
 from .methods import Methods
 from .outcome import Outcome
 from .partial import Part, Partial, returned
+from .recent import Recent
 from .reference import Limits, Until
 from .script import Script
 from .tracings import MOST, Traced, Tracings
@@ -71,8 +72,8 @@ class Function(Drawn):
         self._read = read
         self._tracings = Tracings(self.name, most, relax=relax_shapes)
         self._tracing = RLock()
-        self._derived: dict[object, Function] = {}
-        """The gradients that were made of it, the one that was used last behind."""
+        self._derived: Recent[object, Function] = Recent(most)
+        """The gradients that were made of it."""
         self._parts: dict[object, Part] = {}
 
     def __repr__(self) -> str:
@@ -185,11 +186,7 @@ class Function(Drawn):
     def derived_as(self, key: object, derive: Callable[[], Function]) -> Function:
         """What is derived of it under a key, made once while it is kept: no more are than tracings."""
         with self._tracing:
-            found = self._derived.pop(key, None) or derive()
-            self._derived[key] = found
-            while len(self._derived) > self._tracings.most:
-                self._derived.pop(next(iter(self._derived)))
-        return found
+            return self._derived.used(key) or self._derived.keep(key, derive())
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
         """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.

@@ -34,6 +34,7 @@ from .image import (
     word_of,
 )
 from .opcode import Code, cast_code, code_of
+from .recent import Recent
 
 
 def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
@@ -44,8 +45,7 @@ def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
     return _Making(graph, bounds).image()
 
 
-_MOST_KEPT = 64
-_kept: dict[tuple[int, tuple[tuple[Site, int], ...]], Image] = {}
+_kept: Recent[tuple[int, tuple[tuple[Site, int], ...]], Image] = Recent(64)
 _keeping = Lock()
 """Held while `_kept` changes: several threads may run programs."""
 
@@ -54,12 +54,9 @@ def known_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
     """The image of a graph, made once: of the last graphs that ran, by which they are and not by what they equal."""
     key = id(graph), tuple(bounds.items())
     with _keeping:
-        found = _kept.pop(key, None)
+        found = _kept.used(key)
         if found is None or found.graph is not graph:
-            found = image(graph, bounds)
-        _kept[key] = found
-        while len(_kept) > _MOST_KEPT:
-            del _kept[next(iter(_kept))]
+            found = _kept.keep(key, image(graph, bounds))
     return found
 
 

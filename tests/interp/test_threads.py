@@ -199,7 +199,7 @@ def test_tapes_and_traces_in_many_threads() -> None:
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than an engine keeps, on several threads: each takes out what others have put in."""
-    monkeypatch.setattr(imaging, "_MOST_KEPT", 3)
+    monkeypatch.setattr(imaging._kept, "most", 3)
     monkeypatch.setattr(compiled_run, "_KEPT", 3)
     functions = [looping(k + 0.5) for k in range(6)]
     for each in functions:
