@@ -12,7 +12,6 @@ import tagloom as tl
 from act_laws import bound_violations, twice_violations, violations
 from acts_generator import act_cases
 from generator import Case
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
@@ -26,7 +25,7 @@ from tagloom.interp import acts, bounds, cells, fire, outcome, state, step
 from tagloom.interp.activation import Record
 from tagloom.interp.event import Event, Token
 from tagloom.interp.reference import Limits
-from test_broken_machines import broken
+from twins import broken, caught
 
 SMALL = Limits(firings=300)
 
@@ -289,25 +288,14 @@ SLOW = (draw_without_the_parent,)
 UNSEEN = (Twin(wake_at_the_front, acting, EARLY), Twin(count_held_tokens, bounding, EARLY))
 
 
-def options(examples: int, *phases: Phase) -> settings:
-    return settings(
-        max_examples=examples,
-        phases=phases,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-def caught(twin: Twin, examples: int, *phases: Phase) -> Case:
+def found(twin: Twin, examples: int) -> Case:
     """A program on which the broken machine breaks a law, and the true one none."""
 
     def fails(case: Case) -> bool:
         with broken(twin.how):
             return next(twin.laws(case), None) is not None
 
-    case = find(twin.cases, fails, settings=options(examples, *phases))
+    case = caught(twin.cases, fails, twin.how.__doc__, examples)
     assert list(twin.laws(case)) == []
     return case
 
@@ -317,11 +305,11 @@ def caught(twin: Twin, examples: int, *phases: Phase) -> Case:
 )
 def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
     """A machine that does one thing otherwise breaks a law; on the same program the true machine keeps the laws."""
-    caught(twin, 400, Phase.generate)
+    found(twin, 400)
 
 
 @pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
 def test_what_no_law_sees(twin: Twin) -> None:
     """These two differ from ours in what is the schedule's only, or never happens: no program tells them apart."""
     with pytest.raises(NoSuchExample):
-        caught(twin, 25, Phase.generate)
+        found(twin, 25)

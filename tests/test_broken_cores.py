@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from random import Random
@@ -17,8 +16,8 @@ from tagloom.interp.fast import load, several, stamped
 from tagloom.interp.fast.rows import ROW
 from tagloom.interp.image import Image, Words
 from tagloom.interp.reference import Limits
+from twins import Break, broken
 
-Break = Callable[[MonkeyPatch], None]
 _machines: dict[str, Any] = {}
 
 
@@ -95,13 +94,6 @@ def violations() -> Iterator[str]:
         for function, arguments in programs:
             found = wrong(function.graph, arguments, 2 + seed % 3, Random(seed), Limits())
             yield from (each for each in found if isinstance(each, str))
-
-
-@contextmanager
-def broken(how: Break) -> Iterator[None]:
-    with MonkeyPatch.context() as patch:
-        how(patch)
-        yield
 
 
 @pytest.mark.parametrize("how", TWINS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -14,15 +13,13 @@ import tagloom as tl
 from acts_generator import act_cases
 from event_laws import violations
 from generator import Case, cases
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
 from tagloom.interp.fast import events, ink, keeping, load, registers, run, scribe, store
 from tagloom.interp.fast.load import Variant
 from tagloom.interp.jit.native import native
+from twins import Break, broken, caught
 
-Break = Callable[[MonkeyPatch], None]
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
 ABOVE = "poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))"
 
@@ -164,13 +161,6 @@ TWINS = (
 )  # fmt: skip
 
 
-@contextmanager
-def broken(twin: Twin) -> Iterator[None]:
-    with MonkeyPatch.context() as patch:
-        twin.how(patch)
-        yield
-
-
 def broken_law(case: Case) -> str | None:
     """A law that is broken, if any is: who stops in its tracks has broken one too."""
     try:
@@ -184,22 +174,11 @@ def test_the_laws_catch_a_broken_keeper(twin: Twin) -> None:
     """A keeper that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps
     the laws."""
 
-    def caught(case: Case) -> bool:
-        with broken(twin):
+    def fails(case: Case) -> bool:
+        with broken(twin.how):
             return broken_law(case) is not None
 
-    options = settings(
-        max_examples=100,
-        phases=[Phase.generate],
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    try:
-        case = find(twin.programs, caught, settings=options)
-    except NoSuchExample:
-        pytest.fail(f"no law caught this: {twin}")
-    with broken(twin):
+    case = caught(twin.programs, fails, twin, 100)
+    with broken(twin.how):
         print(f"{twin}: {broken_law(case)}"[:200])
     assert broken_law(case) is None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -16,9 +15,7 @@ import tagloom as tl
 from acts_generator import act_cases
 from fast_laws import in_step, inexact, violations
 from generator import Case, cases
-from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
 from tagloom.core.tag import Tag
 from tagloom.interp.fast import load, run
@@ -26,8 +23,8 @@ from tagloom.interp.fast.store import Store
 from tagloom.interp.image import NODE, PORT, Image
 from tagloom.interp.imaging import image
 from tagloom.interp.opcode import FIRST, arms
+from twins import Break, broken, caught
 
-Break = Callable[[MonkeyPatch], None]
 PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)
 
 
@@ -173,13 +170,6 @@ TWINS = (
 )  # fmt: skip
 
 
-@contextmanager
-def broken(twin: Twin) -> Iterator[None]:
-    with MonkeyPatch.context() as patch:
-        twin.how(patch)
-        yield
-
-
 def broken_law(case: Case) -> str | None:
     """A law that is broken, if any is: a machine that stops in its tracks has broken one too."""
     try:
@@ -195,24 +185,13 @@ def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
     the laws."""
     tried = 0
 
-    def caught(case: Case) -> bool:
+    def fails(case: Case) -> bool:
         nonlocal tried
         tried += 1
-        with broken(twin):
+        with broken(twin.how):
             return broken_law(case) is not None
 
-    options = settings(
-        max_examples=100,
-        phases=[Phase.generate],
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    try:
-        case = find(twin.programs, caught, settings=options)
-    except NoSuchExample:
-        pytest.fail(f"no law caught this: {twin}")
-    with broken(twin):
+    case = caught(twin.programs, fails, twin, 100)
+    with broken(twin.how):
         print(f"{twin}: caught by program {tried}: {broken_law(case)}"[:200])
     assert broken_law(case) is None

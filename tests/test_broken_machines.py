@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from generator import Case, cases
-from hypothesis import HealthCheck, find, settings
-from hypothesis.errors import NoSuchExample
+from hypothesis import Phase
 from laws import violations
 from pytest import MonkeyPatch
 from tagloom.core.graph import Graph
@@ -19,10 +17,10 @@ from tagloom.core.tag import Site, Tag
 from tagloom.interp import fire, state, step
 from tagloom.interp.event import Event, Token
 from tagloom.interp.reference import Limits
+from twins import Break, broken, caught
 
 SCHEDULES = ("lifo", "random:1")
 SMALL = Limits(firings=300)
-Break = Callable[[MonkeyPatch], None]
 
 
 def drop_the_parents_iteration(patch: MonkeyPatch) -> None:
@@ -171,13 +169,6 @@ BROKEN: tuple[Break, ...] = (
 )
 
 
-@contextmanager
-def broken(how: Break) -> Iterator[None]:
-    with MonkeyPatch.context() as patch:
-        how(patch)
-        yield
-
-
 def size(case: Case) -> int:
     return sum(1 for function in case.program.reachable() for _ in function.body.walk())
 
@@ -192,18 +183,12 @@ SLOW = (skip_an_iteration, forget_the_trigger, return_to_the_wrong_site, return_
 def test_the_laws_catch_a_broken_machine(how: Break) -> None:
     """A machine that differs in one rule breaks a law, and shrinking finds a program of at most 12 nodes for it;
     on the same program the true machine keeps the laws."""
-    options = settings(
-        max_examples=1000, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
 
     def wrong(case: Case) -> bool:
         with broken(how):
             return next(violations(case, SCHEDULES, SMALL), None) is not None
 
-    try:
-        case = find(cases(), wrong, settings=options)
-    except NoSuchExample:
-        pytest.fail(f"no law caught this: {how.__doc__}")
+    case = caught(cases(), wrong, how.__doc__, 1000, Phase)
     with broken(how):
         print(how.__doc__, case, next(violations(case, SCHEDULES, SMALL)), sep="\n")
     assert size(case) <= 12

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from generator import Case, cases
 from history_laws import outcome_violations, walk_violations
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
 from tagloom.core.lower import lower
 from tagloom.interp.event import Event
@@ -18,6 +17,7 @@ from tagloom.interp.measure import Meter
 from tagloom.interp.reference import Limits
 from tagloom.interp.state import State
 from tagloom.interp.travel import edit, history, stretch
+from twins import Break, broken, caught
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1", "random:2")
 SEEDS = st.integers(0, 2**20)
@@ -134,7 +134,7 @@ def go_round_the_edit(patch: MonkeyPatch) -> None:
     patch.setattr(stretch.Lineage, "stretch", reach)
 
 
-WRONG_WALKS: tuple[Callable[[MonkeyPatch], None], ...] = (
+WRONG_WALKS: tuple[Break, ...] = (
     share_records,
     jump_one_short,
     forget_the_clock,
@@ -165,10 +165,10 @@ def keep_the_profile(patch: MonkeyPatch) -> None:
     patch.setattr(stretch, "Keyframe", lambda state, meter, waves: true_keyframe(state, meter, None))
 
 
-WRONG_ENDINGS: tuple[Callable[[MonkeyPatch], None], ...] = (count_twice, keep_the_profile)
+WRONG_ENDINGS: tuple[Break, ...] = (count_twice, keep_the_profile)
 
 
-def violations(how: Callable[[MonkeyPatch], None], case: Case) -> Iterator[str]:
+def violations(how: Break, case: Case) -> Iterator[str]:
     """What the laws say that are to notice this, on a few walks over a program."""
     graph = lower(case.program)
     for seed, spacing in enumerate((2, 20, 40)):
@@ -185,19 +185,12 @@ def violations(how: Callable[[MonkeyPatch], None], case: Case) -> Iterator[str]:
         for how in WRONG_WALKS + WRONG_ENDINGS
     ],
 )
-def test_the_laws_catch_a_broken_history(how: Callable[[MonkeyPatch], None]) -> None:
+def test_the_laws_catch_a_broken_history(how: Break) -> None:
     """A history that is wrong in one line breaks a law on some program, on which the true one keeps it."""
-    options = settings(
-        parent=settings.get_profile("mutants"), max_examples=300, suppress_health_check=list(HealthCheck)
-    )
 
     def wrong(case: Case) -> bool:
-        with MonkeyPatch.context() as patch:
-            how(patch)
+        with broken(how):
             return next(violations(how, case), None) is not None
 
-    try:
-        case = find(cases(), wrong, settings=options)
-    except NoSuchExample:
-        pytest.fail(f"no law caught this: {how.__doc__}")
+    case = caught(cases(), wrong, how.__doc__, 300)
     assert list(violations(how, case)) == []

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -20,8 +19,7 @@ from tagloom.core.graph import Graph
 from tagloom.core.value import literal
 from tagloom.interp.questions import difference, index, queries, staying, why
 from tagloom.interp.travel.history import History
-
-Break = Callable[[MonkeyPatch], None]
+from twins import Break, broken
 
 
 @tl.function
@@ -316,13 +314,6 @@ BROKEN: tuple[Break, ...] = (
     know_what_the_parent_did,
     forget_the_parent,
 )
-
-
-@contextmanager
-def broken(how: Break) -> Iterator[None]:
-    with MonkeyPatch.context() as patch:
-        how(patch)
-        yield
 
 
 @pytest.mark.parametrize("how", [pytest.param(how, id=how.__name__) for how in BROKEN])
