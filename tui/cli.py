@@ -62,6 +62,7 @@ from .options import (
     Seed,
     Target,
     Tokens,
+    Unchecked,
 )
 from .play import play
 from .report import result_lines, stats_report
@@ -111,9 +112,7 @@ def run(
     keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
     fetch: Fetch = None,
     feed: Feed = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
-    ] = False,
+    unchecked: Unchecked = False,
     max_firings: Firings = _DEFAULT.firings,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,
@@ -325,9 +324,7 @@ def show(
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
-    ] = False,
+    unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
 ) -> None:
     """Draw a program, its graph, or a run of it; without a file, print the text form.

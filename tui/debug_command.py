@@ -12,7 +12,7 @@ from ..interp.reference import Limits
 from .begin import Options, Start
 from .debug import Manner
 from .debug import debug as debugged
-from .options import Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens
+from .options import Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 
 _DEFAULT = Limits()
 
@@ -38,9 +38,7 @@ def debug(
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Debug a graph that breaks other rules than V7, V15.")
-    ] = False,
+    unchecked: Unchecked = False,
     max_firings: Firings = _DEFAULT.firings,
     max_tokens: Tokens = _DEFAULT.tokens,
     max_depth: Depth = _DEFAULT.depth,

@@ -25,6 +25,7 @@ Fold = Annotated[list[str] | None, typer.Option(help="A function, or loop, that 
 Boxes = Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")]
 Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
 Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
+Unchecked = Annotated[bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")]
 Fetch = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Run what is needed for this value: h, main/loop[4]/h, main/**/h."),

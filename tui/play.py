@@ -14,7 +14,7 @@ from ..viz.collapse import LARGEST
 from ..viz.player.page import Choice, page_of_history
 from ..viz.player.parts import MOST
 from .begin import Options, Start
-from .options import Arguments, Bound, Boxes, Firings, Fold, Schedule, Seed
+from .options import Arguments, Bound, Boxes, Firings, Fold, Schedule, Seed, Unchecked
 from .show import Progress, aside
 
 
@@ -32,9 +32,7 @@ def play(
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")
-    ] = False,
+    unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
 ) -> None:
     """Write a page of HTML that plays a run: tokens on the graph, to and fro, without a server or a network.
