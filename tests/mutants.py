@@ -37,7 +37,7 @@ SUBJECTS = {
         (
             *("tests/test_laws.py", "tests/interp/test_machine.py", "tests/interp/test_ending.py"),
             *("tests/interp/test_bounds.py", "tests/interp/test_cells.py", "tests/interp/test_effects.py"),
-            "tests/test_act_laws.py",
+            *("tests/test_act_laws.py", "tests/core/test_lower.py", "tests/core/derive"),
         ),
     ),
     "acts": Subject(
