@@ -1,4 +1,4 @@
-"""Caches that keep what was used last: what is derived of functions, images of graphs."""
+"""Caches that keep what was used last: tracings of functions, what is derived of them, images of graphs."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from ..core.graph import Graph
 from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.value import Literal
+from .recent import Recent
 
 _ENDING = Lock()
 """Held while a run reads variables, or assigns them: so others see all that it assigns, or nothing."""
@@ -79,13 +80,12 @@ class Tracing:
 
 
 class Tracings:
-    """The tracings of a function whose parameters have these names, the one that was used last behind."""
+    """The tracings of a function of this name, so many at most."""
 
     def __init__(self, name: str, most: int = MOST, *, relax: bool = False) -> None:
         self.name, self.most, self.relax = name, most, relax
-        self._found: dict[tuple[Form, ...], Tracing] = {}
+        self._found: Recent[tuple[Form, ...], Tracing] = Recent(most)
         self._count = 0
-        self._dropped = 0
 
     def __len__(self) -> int:
         return len(self._found)
@@ -96,14 +96,11 @@ class Tracings:
 
     def get(self, forms: tuple[Form, ...]) -> Traced | None:
         """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them."""
-        found = self._found.get(forms)
+        found = self._found.used(forms)
         if found is None and self.relax:
-            found = next((each for each in self._found.values() if _admits(each.forms, forms)), None)
-        if found is None:
-            return None
-        if len(self._found) > 1:
-            self._found[found.forms] = self._found.pop(found.forms)
-        return found.traced
+            wide = next((each.forms for each in self._found.values() if _admits(each.forms, forms)), None)
+            found = None if wide is None else self._found.used(wide)
+        return None if found is None else found.traced
 
     def relaxed(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
         """The forms to trace for: where shapes may be relaxed, what these share with all tracings that differ in no
@@ -121,18 +118,14 @@ class Tracings:
         if traced.created:
             reason += f"; traced twice, since the first time made {', '.join(each.name for each in traced.created)}"
         self._count += 1
-        self._found[forms] = Tracing(self._count, forms, traced, reason)
-        while len(self._found) > self.most:
-            self._found.pop(next(iter(self._found)))
-            self._dropped += 1
-        return traced
+        return self._found.keep(forms, Tracing(self._count, forms, traced, reason)).traced
 
     def explain(self) -> str:
         """Every tracing that there is, and why it was made."""
         kept = list(self)
         lines = [f"{self.name}: {len(kept)} {'tracing' if len(kept) == 1 else 'tracings'}"]
-        if self._dropped:
-            lines[0] += f", {self._dropped} dropped: no more than {self.most} are kept"
+        if self._count > len(kept):
+            lines[0] += f", {self._count - len(kept)} dropped: no more than {self.most} are kept"
         for each in kept:
             lines += [f"  {each.number}. {_said(each.forms)}", f"     {each.reason}"]
         shapes = sum(" has shape " in each.reason for each in kept)
@@ -144,7 +137,7 @@ class Tracings:
         """The difference to the tracing that is nearest, the latest of several."""
         if not self._count:
             return "the first call"
-        known = reversed(list(self._found.values()))
+        known = reversed(self._found.values())
         differences = [(_differences(each.forms, forms, names), each.number) for each in known]
         if not differences:
             return "the tracings before are dropped"
