@@ -1,7 +1,9 @@
-"""Which phase of a function, or of a loop, each node of a graph belongs to: what runs forwards, and what runs back.
+"""What of a graph runs back: the phase of a function, or of a loop, that a node is of, and what waits for adjoints.
 
-Read off the numbers of nodes, which lowering makes phase by phase (L11): a phase of a function begins with its entry
-merges, one of a loop with its `reenter`, or where it goes forwards again, its `enter`.
+Phases are read off the numbers of nodes, which lowering makes phase by phase (L11): a phase of a function begins with
+its entry merges, one of a loop with its `reenter`, or where it goes forwards again, its `enter`. What a pullback
+computes of forward values alone belongs to its phase, and fires before any adjoint comes; which nodes do not is read
+off the edges.
 
 >>> [reverses(phase) for phase in range(1, 8)]
 [0, 1, 0, 3, 2, 1, 0]
@@ -48,6 +50,20 @@ class Phases:
     def of(self, number: int) -> int:
         """The phase that a node belongs to."""
         return self.at(self.homes[number], number)
+
+
+def later_nodes(graph: Graph) -> frozenset[int]:
+    """The nodes that fire only once an adjoint has come: the routing nodes of further phases, and what gets tokens from
+    them, directly or through others."""
+    found = {number for number, node in enumerate(graph.nodes) if node.phase}
+    waiting = list(found)
+    for number in waiting:  # grows while it is walked
+        for output in graph.nodes[number].outputs:
+            for edge in output.edges:
+                if edge.node not in found:
+                    found.add(edge.node)
+                    waiting.append(edge.node)
+    return frozenset(found)
 
 
 def reverses(phase: int) -> int:

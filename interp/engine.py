@@ -23,7 +23,7 @@ from ..core.act import resource_of
 from ..core.errors import Usage
 from ..core.frontend.structure import Structure
 from ..core.graph import Graph
-from ..core.later import later_nodes
+from ..core.phases import later_nodes
 from ..core.program import Program
 from ..core.world import World
 from .alarm import held_off

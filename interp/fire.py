@@ -23,8 +23,8 @@ from ..core.act import ACTS, resource_of
 from ..core.control import CONTROL
 from ..core.graph import Edge, Graph, Node
 from ..core.infer import STAND_IN
-from ..core.later import later_nodes
 from ..core.op import OPS, kernel, trap_message, traps_on
+from ..core.phases import later_nodes
 from ..core.program import BOUND
 from ..core.tag import ROOT, Site, Tag
 from ..core.types import Type

@@ -59,14 +59,8 @@ SUBJECTS = {
         ("tests/interp/questions",),
     ),
     "gradients": Subject(
-        (
-            "core/derive/activity.py",
-            "core/derive/reverse.py",
-            "core/derive/resolve.py",
-            "core/loops.py",
-            "core/later.py",
-        ),
-        ("tests/core/derive", "tests/test_gradient_laws.py"),
+        ("core/derive/activity.py", "core/derive/reverse.py", "core/derive/resolve.py", "core/phases.py"),
+        ("tests/core/derive", "tests/core/test_phases.py", "tests/test_gradient_laws.py"),
     ),
     "partial": Subject(
         ("core/partial.py", "core/fewer_phases.py", "interp/partial.py", "interp/tagged.py"),
