@@ -42,6 +42,7 @@ def _around(inner: st.SearchStrategy[Statement]) -> st.SearchStrategy[Statement]
     return st.one_of(
         st.builds(Statement, st.just("cond"), st.sampled_from(NAMES), st.integers(0, 7), st.tuples(block, block)),
         st.builds(Statement, st.just("loop"), st.just("n"), st.integers(0, 3), st.tuples(block)),
+        st.builds(Statement, st.just("decided"), st.just("n"), st.integers(0, 3), st.tuples(block, block)),
         st.builds(Statement, st.just("call"), st.just("a"), st.integers(0, 3), st.tuples(block)),
         st.builds(Statement, st.just("recur"), st.just("a"), st.integers(0, 3), st.tuples(block)),
     )
@@ -118,14 +119,19 @@ def _statement(statement: Statement, held: dict[str, tl.Variable], x: Any, funct
             lambda: _branch(then, held, x, functions),
             lambda: _branch(otherwise, held, x, functions),
         )
-    elif kind == "loop":
-        (body,) = statement.parts
+    elif kind in ("loop", "decided"):
+        *deciding, body = statement.parts
+
+        def going_on(i: Any) -> Any:
+            for block in deciding:
+                _block(block, held, x, functions)
+            return (i < number) & (held["n"] != 7)
 
         def going(i: Any) -> Any:
             _block(body, held, x, functions)
             return i + 1
 
-        tl.while_loop(lambda i: (i < number) & (held["n"] != 7), going, 0)
+        tl.while_loop(going_on, going, 0)
     else:
         held["a"].assign(held["a"] * 0.5 + functions[statement](number, x))
 

@@ -97,3 +97,19 @@ def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert staged(LOOP, engine="reference") == at_once(LOOP)
     monkeypatch.setattr(looping, "in_order", lambda resources: ())
     assert staged(LOOP, engine="reference") != at_once(LOOP)
+
+
+def _decides_first(turned: Any, *variables: Any) -> Any:
+    """A trip that decides on the next one before it has done anything."""
+    going_on = turned.decided(variables[:-1])
+    return turned.body(*variables[:-1]), going_on
+
+
+DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement("add", "a", 4),))),)
+
+
+def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop whose condition assigns before what its body does is caught."""
+    assert staged(DECIDED, engine="reference") == at_once(DECIDED)
+    monkeypatch.setattr(looping._Turned, "__call__", _decides_first)
+    assert staged(DECIDED, engine="reference") != at_once(DECIDED)

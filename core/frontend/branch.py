@@ -81,7 +81,7 @@ def run(region: RegionTrace, python: Callable[..., Any], structure: Structure, p
     """Trace a function into a region; `structure` says how its parameters nest."""
     if not callable(python):
         raise Usage("a branch, condition or body must be a function", where=here(), got=repr(python))
-    _check_parameters(python, len(structure.parts))
+    check_parameters(python, len(structure.parts))
     with entered(region):
         return settled(python(*unflatten(structure, map(Symbol, parameters))))
 
@@ -130,7 +130,8 @@ def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
     return names if len(names) == count else [f"v{k}" for k in range(count)]
 
 
-def _check_parameters(python: Callable[..., Any], count: int) -> None:
+def check_parameters(python: Callable[..., Any], count: int) -> None:
+    """Raises Usage where a function cannot be called with so many values."""
     try:
         signature = inspect.signature(python)
     except (TypeError, ValueError):

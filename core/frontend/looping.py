@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..types import Type
 from ..value import Literal
-from .branch import Returned, captured_by, foreseen, nothing, parameter_names, predicate, returned, run, subregion
+from .branch import (
+    Returned,
+    captured_by,
+    check_parameters,
+    foreseen,
+    nothing,
+    parameter_names,
+    predicate,
+    returned,
+    run,
+    subregion,
+)
 from .inference import at
 from .resource import Resource, in_order
 from .source import here
-from .structure import LEAF, Structure, compared, leaf_names, unflatten
+from .structure import LEAF, Structure, compared, flatten, leaf_names, settled, unflatten
 from .symbol import Symbol
-from .tracing import NoTypeYet, RegionTrace, Value, number_of, to_operand, weak_number, weakly, weakness
+from .tracing import Names, NoTypeYet, RegionTrace, Value, number_of, to_operand, weak_number, weakly, weakness
 
 
 class _Regions(NamedTuple):
@@ -39,6 +52,7 @@ def traced_loop(
     bound: Attributes,
 ) -> Any:
     """Add a loop to a region; its results. A variable that is assigned in it is one more loop variable."""
+    before = region.mark()
     starts = [to_operand(number_of(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
     names = _loop_names(body, structure)
@@ -47,6 +61,9 @@ def traced_loop(
         made, assigned = _settled(region, cond, body, structure, parameters)
     except NoTypeYet:
         return foreseen(region, structure, [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters])
+    if made is None:
+        region.back_to(before)
+        return _turned_loop(region, cond, body, leaves, structure, bound)
     if not (leaves or assigned):
         raise Usage("while_loop needs at least one loop variable, or a variable that its body assigns", where=here())
     deciding, going, own, mine, going_on, following = made
@@ -76,13 +93,15 @@ def _settled(
     body: Callable[..., Any],
     structure: Structure,
     parameters: Sequence[tuple[str, Type, int | float | None]],
-) -> tuple[_Regions, tuple[Resource, ...]]:
+) -> tuple[_Regions | None, tuple[Resource, ...]]:
     """The regions, and the variables that they assign: which is known when they were traced, and then they are traced
-    again."""
+    again. No regions where the condition assigns some."""
     assigned: tuple[Resource, ...] = ()
     before = region.mark()
     while True:
         made = _regions(region, cond, body, structure, parameters, assigned)
+        if made is None:
+            return None, ()
         more = in_order({*assigned, *made.going.store})
         if more == assigned:
             return made, assigned
@@ -97,7 +116,7 @@ def _regions(
     structure: Structure,
     parameters: Sequence[tuple[str, Type, int | float | None]],
     assigned: Sequence[Resource],
-) -> _Regions:
+) -> _Regions | None:
     deciding, going, line = subregion(region), subregion(region), here()
     count = len(parameters)
     own = [deciding.parameter(inner, type_, line, weak) for inner, type_, weak in parameters]
@@ -106,12 +125,52 @@ def _regions(
     deciding.store.update(zip(assigned, own[count:], strict=True))
     going.store.update(zip(assigned, mine[count:], strict=True))
     going_on = predicate(run(deciding, cond, structure, own[:count]), "condition of while_loop")
-    changed = [each for each, value in deciding.store.items() if value not in own]
-    if changed:
-        said = f"variable {changed[0].name} is assigned in the condition of while_loop"
-        raise Usage(said, where=here(), hint="assign it in the body; the condition only decides")
+    if any(value not in own for value in deciding.store.values()):
+        return None
     following = following_of(structure, run(going, body, structure, mine[:count]), body)
     return _Regions(deciding, going, own, mine, going_on, following)
+
+
+@dataclass(frozen=True)
+class _Turned:
+    """The body of a loop whose condition assigns variables, and behind it that condition, which decides on the next
+    trip."""
+
+    cond: Callable[..., Any]
+    body: Callable[..., Any]
+    structure: Structure
+    __signature__: Signature
+
+    def __call__(self, *variables: Any) -> tuple[Any, ...]:
+        value = settled(self.body(*variables[:-1]))
+        following_of(self.structure, value, self.body)
+        following = unflatten(self.structure, [] if value is None else flatten(value)[0])
+        return *following, self.decided(following)
+
+    def decided(self, variables: tuple[Any, ...]) -> Any:
+        going_on = self.cond(*variables)
+        predicate(going_on, "condition of while_loop")
+        return going_on
+
+
+def _turned_loop(
+    region: RegionTrace,
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    bound: Attributes,
+) -> Any:
+    """A loop whose condition assigns variables: it decides before the loop and at the end of each trip, and the loop
+    goes by what it decided."""
+    check_parameters(body, len(structure.parts))
+    names = parameter_names(body, len(structure.parts))
+    last = Names()
+    last.taken.update(names)
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, last.fresh("going_on"))]
+    turned, variables = _Turned(cond, body, structure, Signature(parameters)), unflatten(structure, leaves)
+    begun, form = flatten((*variables, turned.decided(variables)))
+    return traced_loop(region, lambda *variables: variables[-1], turned, begun, form, bound)[:-1]
 
 
 def following_of(structure: Structure, value: Any, body: Callable[..., Any]) -> Returned:

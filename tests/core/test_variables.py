@@ -56,16 +56,65 @@ def test_what_is_refused(wrong: Callable[[], Any]) -> None:
     assert "test_variables.py" in str(raised.value) and (raised.value.required or raised.value.got)
 
 
-def test_the_condition_of_a_loop_assigns_nothing() -> None:
-    """It only decides."""
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_the_condition_of_a_loop_assigns(engine: str) -> None:
+    """Once more often than there are trips, and before what the body reads."""
+    n = tl.Variable(0, name="n")
+
+    def going_on(i: Any, seen: Any) -> Any:
+        n.assign_add(1)
+        return (i < 3) & (n < 10)
+
+    def step(i: Any, seen: Any) -> Any:
+        return i + 1, seen * 10 + n
+
+    def looped(start: Any) -> Any:
+        return tl.while_loop(going_on, step, start, 0)
+
+    staged = tl.function(looped)
+    for start, wanted, count in ((0, (3, 123), 4), (3, (3, 0), 1), (-20, (-11, 123456789), 10)):
+        for run in (looped, lambda start: staged.run(start, engine=engine).value):
+            n.assign(0)
+            assert (run(start), int(n)) == (wanted, count)
+
+
+def test_what_a_condition_draws() -> None:
+    """From a generator: a loop without variables of its own, as often as at once; its gradient is that of its trips."""
+
+    def counts(stage: Any) -> list[int]:
+        dice, count = tl.Generator(2), tl.Variable(0, name="count")
+        tossed = stage(lambda: tl.while_loop(lambda: dice.uniform() < 0.7, lambda: count.assign_add(1)))
+        return [(tossed(), int(count))[1] for _ in range(6)]
+
+    found = counts(tl.function)
+    assert found == counts(lambda function: function) and found[-1] > 4
+    dice = tl.Generator(2)
+    power = tl.function(lambda x: tl.while_loop(lambda y: dice.uniform() < 0.7, lambda y: y * x, 1.0)[0])
+    assert found[0] > 0 and tl.grad(power)(3.0) == found[0] * 3.0 ** (found[0] - 1)
+
+
+def test_what_a_loop_says_whose_condition_assigns() -> None:
+    """Errors are those of any other loop, at the line of the user."""
     n = tl.Variable(0, name="n")
 
     def going_on(i: Any) -> Any:
         n.assign_add(1)
         return i < 3
 
-    with pytest.raises(tl.Usage, match="variable n is assigned in the condition of while_loop"):
-        tl.function(lambda: tl.while_loop(going_on, lambda i: i + 1, 0))()
+    def looped(body: Any) -> tl.Function:
+        return tl.function(lambda: tl.while_loop(going_on, body, 0))
+
+    for body, said in (
+        (lambda i: tl.astype(i, tl.float64), "loop variable i changes its type"),
+        (lambda i: (i, i), "another number of values"),
+        (lambda i, j: i, "takes another number of values"),
+        (lambda i: {"i": i}, "loop variable i changes its structure"),
+    ):
+        with pytest.raises((tl.Usage, tl.Invalid), match=said) as raised:
+            looped(body)()
+        assert "test_variables.py" in str(raised.value)
+    with pytest.raises(tl.Invalid, match="condition of while_loop is not one bool"):
+        tl.function(lambda: tl.while_loop(lambda i: (n.assign(i), i)[1], lambda i: i + 1, 0))()
 
 
 def test_a_run_that_does_not_return_changes_nothing() -> None:
