@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakSet
 
@@ -16,7 +16,7 @@ from ...core.frontend.tracing import current
 from ...core.frontend.variable import Variable
 from .edges import may_hold
 from .file import Node, read, write
-from .objects import check_named, found, leading_to_variables, name_of, variables
+from .objects import check_named, found, leading_to, name_of, tensors
 from .restore import Report, Restoration
 
 
@@ -55,16 +55,19 @@ class Checkpoint:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what all variables hold to a file, whole or not at all: if it is interrupted, the old one stays.
 
+        What was restored, and for which there is no variable yet, is written in its place, too.
+
         Raises Usage where there are no variables, where one has no name, and where the file cannot be written.
         """
         refuse_traces("saved")
-        there = found(self._objects)
+        there = found(self._objects, self._left())
         check_named(there)
-        names = {number: name_of(there, number) for number, _ in variables(there)}
+        names = {number: name_of(there, number) for number, _ in tensors(there)}
         if not names:
             raise Usage("there are no variables to save", where=here(), hint="only what objects hold is found")
-        held = {names[number]: np.asarray(variable.value) for number, variable in variables(there)}
-        kept = {number: position for position, number in enumerate(leading_to_variables(there))}
+        held = {names[number]: np.asarray(each.value) for number, each in tensors(there)}
+        leading = sorted(leading_to([0, *names], [each.edges for each in there]))
+        kept = {number: position for position, number in enumerate(leading)}
         nodes = [
             Node(
                 {name: kept[target] for name, target in there[number].edges.items() if target in kept},
@@ -97,6 +100,13 @@ class Checkpoint:
         """Assign to the variables that nobody has used yet what was restored for them."""
         if self._restoration is not None:
             self._fill(self._restoration, lambda variable: variable._resource.is_new)
+
+    def _left(self) -> Mapping[int, Mapping[str, object]]:
+        """What was restored and nobody has got, by the object that is to lead to it."""
+        if self._restoration is None:
+            return {}
+        self.fill_new()
+        return self._restoration.left()
 
     def _fill(self, restoration: Restoration, may: Callable[[Variable], bool]) -> Report:
         report = restoration.fill(may)

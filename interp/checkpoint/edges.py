@@ -31,6 +31,12 @@ _CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Functi
 _VALUES = (NoneType, bool, int, float, complex, str, bytes, bytearray, range, EllipsisType, np.generic, np.ndarray)
 
 
+class Left(NamedTuple):
+    """A tensor of a file for which there is no variable yet."""
+
+    value: object
+
+
 class Edges(NamedTuple):
     """What an object holds: under names, in their order, and what has no name that a file could have."""
 
@@ -50,7 +56,7 @@ def edges(node: object) -> Edges:
     Edges(named={'a': {}, 'b': []}, nameless=[(1, 2), []])
     """
     found = Edges({}, [])
-    if not may_hold(node) or isinstance(node, Variable):
+    if not may_hold(node) or isinstance(node, Variable | Left):
         return found
     for name, part in (*_items(node), *_attributes(node)):
         if not may_hold(part):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import Usage
 from ...core.frontend.source import here
 from ...core.frontend.variable import Variable
-from .edges import edges
+from .edges import Left, edges
 
 
 @dataclass(slots=True)
@@ -22,12 +22,15 @@ class Found:
     nameless: list[object] = field(default_factory=list)
 
 
-def found(root: object) -> list[Found]:
-    """The objects that a root leads to, itself first, then by the number of edges, and in the order of their names."""
+def found(root: object, more: Mapping[int, Mapping[str, object]] | None = None) -> list[Found]:
+    """The objects that a root leads to, itself first, then by the number of edges, and in the order of their names.
+
+    `more` has edges that come behind those of an object, by its identity.
+    """
     there, numbers = [Found(root)], {id(root): 0}
     for number, each in enumerate(there):  # grows while it is walked
         named, each.nameless = edges(each.thing)
-        for name, part in named.items():
+        for name, part in (named | dict((more or {}).get(id(each.thing), {}))).items():
             if id(part) not in numbers:
                 numbers[id(part)] = len(there)
                 there.append(Found(part, number, name))
@@ -38,6 +41,11 @@ def found(root: object) -> list[Found]:
 def variables(there: Sequence[Found]) -> Iterator[tuple[int, Variable]]:
     """The variables among objects that were found, with their numbers."""
     return ((number, each.thing) for number, each in enumerate(there) if isinstance(each.thing, Variable))
+
+
+def tensors(there: Sequence[Found]) -> Iterator[tuple[int, Variable | Left]]:
+    """These, and the tensors for which there are none."""
+    return ((number, each.thing) for number, each in enumerate(there) if isinstance(each.thing, Variable | Left))
 
 
 def name_of(there: Sequence[Found], number: int) -> str:
@@ -85,16 +93,20 @@ def _variable_among(parts: Sequence[object], known: set[int]) -> Variable | None
     return None
 
 
-def leading_to_variables(there: Sequence[Found]) -> list[int]:
-    """The numbers of the objects from which edges lead to variables, these included, and of the root."""
+def leading_to(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -> set[int]:
+    """The numbers of the objects from which edges lead to some, these included; `named` has the edges of each.
+
+    >>> leading_to([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
+    True
+    """
     sources: dict[int, list[int]] = {}
-    for number, each in enumerate(there):
-        for target in each.edges.values():
+    for number, edges_of in enumerate(named):
+        for target in edges_of.values():
             sources.setdefault(target, []).append(number)
-    waiting = [0, *(number for number, _ in variables(there))]
+    waiting = list(targets)
     kept = set(waiting)
     for number in waiting:  # grows while it is walked
         new = [source for source in sources.get(number, ()) if source not in kept]
         kept.update(new)
         waiting.extend(new)
-    return sorted(kept)
+    return kept

@@ -8,7 +8,7 @@ order in which things were made.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,9 +17,9 @@ from ...core.frontend.concrete import Concrete
 from ...core.frontend.source import here
 from ...core.frontend.variable import Variable
 from ...core.types import Type
-from .edges import edges
+from .edges import Left, edges
 from .file import Saved
-from .objects import found, name_of, variables
+from .objects import found, leading_to, name_of, variables
 
 MOST_SAID = 20
 """How many variables of a kind a report shows."""
@@ -82,6 +82,8 @@ class Restoration:
         self._tensors = dict(saved.tensors)
         self._given: dict[int, tuple[weakref.ref[Variable], str]] = {}
         """By the identity of the variable: it, and the name of the tensor that it got."""
+        self._left: frozenset[str] = frozenset()
+        """The tensors that nobody had got at the last `fill`."""
 
     def fill(self, may: Callable[[Variable], bool]) -> Report:
         """Give every variable that matches what the file has for it, if it has got nothing yet, and may."""
@@ -101,24 +103,57 @@ class Restoration:
                 taken.add(tensor)
                 restored.append(name)
                 self._give(variable, tensor)
-        left = tuple(node.tensor for node in self._nodes if node.tensor and node.tensor not in taken)
+        left = tuple(node.tensor for node in self._nodes if node.tensor is not None and node.tensor not in taken)
+        self._left = frozenset(left)
         if not left:
             self._tensors.clear()
         return Report(self._path, tuple(restored), left, tuple(missing), tuple(mismatched))
 
+    def left(self) -> dict[int, dict[str, object]]:
+        """What the file has and nobody had got at the last `fill`: for each object that matches one of the file, by its
+        identity, what is to be under names that it does not have. Its parts are dicts, and `Left`s."""
+        pairs = self._pairs()
+        parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
+        lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._left]
+        leading = leading_to(lost, [node.edges for node in self._nodes])
+        made: list[tuple[dict[str, object], int]] = []
+
+        def part(number: int) -> object:
+            tensor = self._nodes[number].tensor
+            if number not in parts and tensor is not None:
+                parts[number] = Left(Concrete(self._tensors[tensor]))
+            elif number not in parts:
+                made.append(({}, number))
+                parts[number] = made[-1][0]
+            return parts[number]
+
+        def others(number: int, there: Collection[str]) -> dict[str, object]:
+            edges_of = self._nodes[number].edges.items()
+            return {name: part(target) for name, target in edges_of if target in leading and name not in there}
+
+        objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
+        lacking = {id(each): others(number, edges(each).named) for each, number in objects}
+        for holder, number in made:  # grows while it is walked
+            holder.update(others(number, ()))
+        return lacking
+
     def _matches(self) -> Iterator[tuple[int, str]]:
         """The identities of variables, with the names of the tensors that they match."""
+        for each, number in self._pairs():
+            tensor = self._nodes[number].tensor
+            if isinstance(each, Variable) and tensor is not None:
+                yield id(each), tensor
+
+    def _pairs(self) -> list[tuple[object, int]]:
+        """The objects of the program, with the numbers of those of the file that they match, nearest first."""
         pairs, known = [(self._root, 0)], {id(self._root)}
         for each, number in pairs:  # grows while it is walked
             node = self._nodes[number]
-            if isinstance(each, Variable):
-                if node.tensor is not None:
-                    yield id(each), node.tensor
-                continue
             for name, part in edges(each).named.items():
                 if name in node.edges and id(part) not in known:
                     known.add(id(part))
                     pairs.append((part, node.edges[name]))
+        return pairs
 
     def _given_to(self, variable: Variable) -> str | None:
         given = self._given.get(id(variable))

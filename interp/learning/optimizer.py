@@ -52,8 +52,7 @@ class Optimizer:
                 slots[name].assign(made)
 
     def make_slots(self, variables: Any) -> None:
-        """Make the slots of variables, nested at will, before the first step: for a checkpoint that is restored, and
-        saved before there was one."""
+        """Make the slots of variables, nested at will, that are not there yet; else their first step does."""
         for variable in variables_of(variables):
             self._slots_of(variable)
 

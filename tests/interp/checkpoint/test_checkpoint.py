@@ -111,8 +111,8 @@ def saved_as_float32(patch: MonkeyPatch) -> None:
 def only_the_first_edge(patch: MonkeyPatch) -> None:
     """Of the edges to an object the file has but the one that came first."""
 
-    def other(root: object) -> Any:
-        there, led = found(root), set[int]()
+    def other(*given: Any) -> Any:
+        there, led = found(*given), set[int]()
         for each in there:
             each.edges = {name: to for name, to in each.edges.items() if to not in led}
             led.update(each.edges.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from object_graphs import Object, Spec, bits, build, reached, specs
+from object_graphs import Object, Spec, bits, blank, build, reached, specs
 from pytest import MonkeyPatch
+from safetensors.numpy import load_file
 from tagloom.core.types import Type
 from tagloom.interp.checkpoint.checkpoint import Checkpoint
 from tagloom.interp.checkpoint.objects import found, name_of, variables
@@ -50,6 +52,40 @@ def test_partial(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> No
             (name, theirs[name][0], before[name][0]) for name in mine.keys() & theirs.keys() - fits
         }
         assert report.is_complete == (fits == mine.keys() == theirs.keys())
+
+
+@given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
+@settings(max_examples=80)
+def test_what_nobody_has_got_is_saved_again(tmp_path_factory: Any, one: Spec, other: Spec, dice: Any) -> None:
+    """A program that lacks parts of a file, and saves what it restored from that, saves them, too, under their paths;
+    but for those in the place of which it has something else."""
+    changed = one._replace(edges=tuple(tuple(e for e in edges if dice.random() < 0.7) for edges in one.edges))
+    for spec in (other, changed):
+        assert list(lost(tmp_path_factory.mktemp("checkpoint"), one, spec)) == []
+
+
+def lost(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
+    """What is wrong with what a program saves that has restored what another one saved."""
+    saved, program = build(one).root, build(other).root
+    if not any(True for _ in reached(saved)):
+        return
+    tl.Checkpoint(**saved).save(folder / "one")
+    checkpoint = tl.Checkpoint(**program)
+    left = checkpoint.restore(folder / "one").only_in_file
+    mine, there = {name: bits(variable) for name, variable in named(program).items()}, found(program)
+    taken = {name_of(there, number) for number in range(len(there))}
+    kept = [name for name in left if name not in taken and not any(name.startswith(f"{held}.") for held in mine)]
+    wanted = mine | {name: bits(variable) for name, variable in named(saved).items() if name in kept}
+    if not wanted:
+        return
+    checkpoint.save(folder / "other")
+    tensors = {name: (each.dtype, each.shape, each.tobytes()) for name, each in load_file(folder / "other").items()}
+    if tensors != wanted:
+        yield f"{sorted(tensors)} or other bits in the file, and not {sorted(wanted)}"
+    back = build(one, list(map(blank, one.leaves))).root
+    report = tl.Checkpoint(**back).restore(folder / "other")
+    if not {*kept} <= {*report.restored}:
+        yield f"{sorted({*kept} - {*report.restored})} was not restored again"
 
 
 @pytest.fixture
@@ -245,6 +281,50 @@ def test_saving_saves_what_was_restored(path: Path, tmp_path: Path) -> None:
     slots.append(tl.Variable(0.0))
     checkpoint.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def training(path: Path) -> tuple[Any, Any, Any]:
+    """A model and its optimizer, restored from a file."""
+    w, optimizer = tl.Variable([1.0, 2.0], name="w"), tl.optimizers.Adam(0.1)
+    checkpoint = tl.Checkpoint(w=w, optimizer=optimizer)
+    if path.exists():
+        checkpoint.restore(path)
+    return w, optimizer, checkpoint
+
+
+def kept_slots(path: Path) -> bool:
+    """Whether slots outlive a program that restores them, makes no step, and saves."""
+    w, optimizer, checkpoint = training(path)
+    optimizer.apply(tl.asarray([0.5, -2.0]), w)
+    checkpoint.save(path)
+    before = path.read_bytes()
+    training(path)[2].save(path)
+    w, optimizer, checkpoint = training(path)
+    optimizer.apply(tl.asarray([0.0, 0.0]), w)
+    return path.read_bytes() == before and int(optimizer.slots["w"]["count"]) == 2 and checkpoint.complete().is_complete
+
+
+def test_saving_before_the_first_step_loses_nothing(path: Path, monkeypatch: MonkeyPatch) -> None:
+    """The slots of an optimizer, which it makes at its first step, are in the file all the same; a checkpoint that
+    leaves out what nobody has got is noticed."""
+    assert kept_slots(path)
+    path.unlink()
+    monkeypatch.setattr(Restoration, "left", lambda restoration: {})
+    assert not kept_slots(path)
+
+
+def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
+    """What a program no longer has goes where it is saved by a new checkpoint; shared parts stay shared till then."""
+    shared = tl.Variable(3.0)
+    tl.Checkpoint(a=tl.Variable(1.0), old={"w": shared, "me": [shared]}).save(path)
+    a = tl.Variable(0.0)
+    checkpoint = tl.Checkpoint(a=a)
+    assert checkpoint.restore(path).only_in_file == ("old.w",)
+    for _ in range(2):
+        checkpoint.save(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    tl.Checkpoint(a=a).save(tmp_path / "again")
+    assert list(load_file(tmp_path / "again")) == ["a"]
 
 
 def test_a_checkpoint_that_is_dropped_gives_nothing(path: Path) -> None:
