@@ -82,12 +82,12 @@ EXPECTED = [
 
 def table() -> list[str]:
     """The rows of the README's table."""
-    rows, count = [], digits()[3].shape[0]
-    for first in range(0, 300, 100):
-        losses = [float(step(k)) for k in range(first, first + 100)]
-        rows.append(
-            f"| {first + 100} | {losses[-1]:.3f} | {right():d} of {count} | {100 * int(right()) / count:.1f} % |"
-        )
+    rows, count, run = [], digits()[3].shape[0], tl.progress(range(300), name="digits")
+    for k in run:
+        loss = float(step(k))
+        run.log(loss=loss)
+        if (k + 1) % 100 == 0:
+            rows.append(f"| {k + 1} | {loss:.3f} | {right():d} of {count} | {100 * int(right()) / count:.1f} % |")
     return rows
 
 
