@@ -6,8 +6,9 @@ Any value may be fetched and any fed, and what is not needed is left out, as a s
 P1  What is fetched or fed is a value of the main body: a parameter, or what a node there makes, by its name. It is no
     handle of cells, and what is fed is of its type.
 P2  What is fed comes in place of what its node makes: that fires only if something else that it makes is needed.
-P3  Needed is what is fetched, and what a needed node takes. A node of the main body is there as a whole or not at all;
-    one that nobody needs does not fire, does not trap, and has no effect.
+P3  Needed is what is fetched, and what a needed node takes. A node of the main body that nobody needs does not fire,
+    does not trap, and has no effect; nor do nodes within a cond or loop that only make results of it that nobody
+    needs, unless they have effects or may put to cells.
 P4  With cells that are needed everything is that may put to them; of a call, cond or loop as many phases are as the
     last one that is needed.
 P5  What is drawn at random is what the whole program draws.
@@ -18,7 +19,7 @@ Values in regions and functions have many values in a run, each under its tag; t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,13 +27,11 @@ from . import hints
 from .act import ACTS
 from .errors import Usage
 from .fewer_phases import FewerPhases, begun_phases, renamed
+from .fewer_results import READING, FewerResults
 from .names import numbered
 from .program import PULLED, Function, Node, Operand, Program, Region, Var
 from .scope import names_in
 from .types import HandleType, Type
-
-_READING = ("get", "collect", "cell_zeros")
-"""What takes a handle and puts nothing."""
 
 
 class Pruned(NamedTuple):
@@ -43,7 +42,7 @@ class Pruned(NamedTuple):
 
 
 def pruned(
-    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Iterable[str] = ()
+    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
 ) -> Pruned:
     """The program that gives these values of the main body, or else its results, and is given those that are fed.
 
@@ -59,20 +58,20 @@ def pruned(
     if fetches is not None:
         wanted = [main.value(name, "fetched") for name in fetches]
         types = tuple(main.types[name] for name in wanted if isinstance(name, str))
-    needed = main.needed(wanted, fed, keep)
-    calls = {name: name for name in fed}
-    calls |= {name: numbered("", name, names_in(main.function)) for name in fed if main.node_of.get(name) in needed}
+    left = main.left(wanted, fed, keep)
+    made = {result.name for node in left for result in node.results}
+    calls = {name: numbered("", name, names_in(main.function)) if name in made else name for name in fed}
     fewer = FewerPhases(program)
-    nodes = [_taking(node, calls) for node in main.body.nodes if node.name in needed]
+    nodes = [_taking(node, calls) for node in left]
     begun = begun_phases(nodes)
     cut = [fewer.node(node, begun[node.name]) if node.name in begun else node for node in nodes]
     results = tuple(calls.get(result, result) if isinstance(result, str) else result for result in wanted)
     used = {each for each in results if isinstance(each, str)}
     used |= {each for node in cut for each in node.inputs if isinstance(each, str)}
-    left = [var for var in main.body.parameters if var.name in used and var.name not in fed]
+    parameters = [var for var in main.body.parameters if var.name in used and var.name not in fed]
     given = {name: Var(called, main.types[name]) for name, called in calls.items() if called in used}
-    body = Region((*left, *given.values()), tuple(cut), results)
-    taken = (*(var.name for var in left), *given)
+    body = Region((*parameters, *given.values()), tuple(cut), results)
+    taken = (*(var.name for var in parameters), *given)
     if body == main.body:
         return Pruned(program, taken)
     return Pruned(_with_entry(program, replace(main.function, body=body, results=types), fewer), taken)
@@ -81,11 +80,12 @@ def pruned(
 class _Main:
     """The main function of a program, and what is known of the values of its body."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, left: Sequence[Node] | None = None) -> None:
+        """`left` are the nodes that are left of the body, if some are left out by now."""
         self.program, self.function = program, program.main
         self.body = program.main.body
-        self.makers = {result.name: node for node in self.body.nodes for result in node.results}
-        self.node_of = {name: node.name for name, node in self.makers.items()}
+        self.nodes = self.body.nodes if left is None else left
+        self.makers = {result.name: node for node in self.nodes for result in node.results}
         self.types = dict[str, Type](self.body.parameters)
         self.types |= {name: type_ for node in self.body.nodes for name, type_ in node.results}
 
@@ -112,6 +112,21 @@ class _Main:
         hint = hints.meant(name, self.types) or "tl.print_program shows the names"
         message = f"{called} has no value that could be {done} by this name"
         return Usage(message, rule="P1", where=place, required=there or "a value", got=name, hint=hint)
+
+    def left(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
+        """P2 to P4: the nodes that are needed for some values, where others are fed, and what is needed of them; those
+        to keep are kept whole."""
+        fewer, nodes = FewerResults(self.program), self.body.nodes
+        while True:
+            needed = _Main(self.program, nodes).needed(wanted, fed, keep)
+            there = [node for node in nodes if node.name in needed]
+            used = {each for each in wanted if isinstance(each, str)}
+            used |= {each for node in there for each in node.inputs if isinstance(each, str)}
+            used -= {*fed}
+            slim = tuple(node if node.name in keep else fewer.node(node, used) for node in there)
+            if slim == nodes:
+                return slim
+            nodes = slim
 
     def needed(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
         """P2 to P4: the nodes that are needed for some values, where others are fed, by name."""
@@ -143,8 +158,8 @@ class _Main:
         """P4: for each handle the nodes that may put to its cells. Those that are also another's have a node that takes
         one and makes the other, which is needed then."""
         found: dict[str, list[Node]] = {}
-        for node in self.body.nodes:
-            for name in self._handles(node) if node.op not in _READING else ():
+        for node in self.nodes:
+            for name in self._handles(node) if node.op not in READING else ():
                 found.setdefault(name, []).append(node)
         return found
 

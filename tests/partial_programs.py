@@ -33,6 +33,20 @@ def noisy(x: tl.float64) -> tl.float64:
     return x * tl.uniform() + x
 
 
+@tl.function
+def lean(n: tl.int64, x: tl.float64) -> tl.float64:
+    """Of four loop variables the second needs but the first, and the fourth the third."""
+
+    def body(i: tl.Symbol, s: tl.Symbol, t: tl.Symbol, u: tl.Symbol) -> tuple[tl.Symbol, ...]:
+        tl.print("{}", i)
+        s, t = tl.cond(i % 2 == 0, lambda: (s + x, t * 3.0), lambda: (tl.sin(s), t - 1.0))
+        return i + 1, s, t, u + t
+
+    _, s, _, u = tl.while_loop(lambda i, s, t, u: i < n, body, 0, x, 1.0, 0.5)
+    return s + u
+
+
+LEAN = case(tl.print_program(lean.program, locations=False), 3, 0.5)
 MODEL = case(tl.print_program(model.program, locations=False), 1.0, 2.0)
 STEP = Case(tl.value_and_grad(model).program, [1.0, 2.0])
 NOISY = Case(tl.value_and_grad(noisy).program, [3.0])
@@ -93,6 +107,45 @@ func fill(h: cells[int64], x: int64) -> int64 {
 }""",
     4,
 )
+FILLED = case(
+    """func filled(n: int64) -> int64, int64 {
+  a = cells 3, element=int64
+  i, h, s, m = while_loop 0, a, 0, n {
+    while(i: int64, h: cells[int64], s: int64, m: int64) {
+      p = less i, 3
+      yield p
+    }
+    do(i: int64, h: cells[int64], s: int64, m: int64) {
+      j = add i, 1
+      q = multiply i, m
+      k = put h, i, q
+      t = add s, q
+      yield j, k, t, m
+    }
+  }
+  g = get a, 2
+  return g, s
+}""",
+    7,
+)
+CHOSEN = case(
+    """func chosen(n: int64) -> int64, int64, int64 {
+  p = less n, 3
+  a, b, c = cond p, n, 4 {
+    then(n: int64, m: int64) {
+      d = multiply n, m
+      e = subtract n, 1
+      yield n, d, e
+    }
+    else(n: int64, m: int64) {
+      f = add n, m
+      yield m, f, n
+    }
+  }
+  return a, b, c
+}""",
+    2,
+)
 DRAWS = case(
     """func drawn(n: int64) -> float64 {
   small = less_equal n, 1
@@ -113,6 +166,9 @@ DRAWS = case(
 ALL = {
     "several": SEVERAL,
     "cells": CELLS,
+    "chosen": CHOSEN,
+    "filled": FILLED,
+    "lean": LEAN,
     "draws": DRAWS,
     "recursive": RECURSIVE,
     "noisy": NOISY,

@@ -10,11 +10,12 @@ import pytest
 import tagloom as tl
 from partial_laws import everything, under_tags
 from partial_programs import ALL
-from tagloom.core import partial
+from tagloom.core import fewer_results, partial
 from tagloom.core.act import resource_of
 from tagloom.core.fewer_phases import FewerPhases, renamed
+from tagloom.core.fewer_results import FewerResults
 from tagloom.core.partial import Pruned, pruned
-from tagloom.core.program import Function, Program
+from tagloom.core.program import Function, Node, Program
 from tagloom.core.tag import Tag
 from tagloom.core.value import Value
 from tagloom.interp import tagged
@@ -36,8 +37,12 @@ def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
 
 def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
     """Of a node with several results the first is fetched, whichever is meant."""
+
+    def first(main: Any, name: str) -> str:
+        return main.makers[name].name if name in main.makers else name
+
     right = partial._Main.value
-    patch.setattr(partial._Main, "value", lambda self, name, done: self.node_of.get(right(self, name, done), name))
+    patch.setattr(partial._Main, "value", lambda self, name, done: first(self, right(self, name, done)))
 
 
 def keeps_effects(patch: pytest.MonkeyPatch) -> None:
@@ -107,6 +112,28 @@ def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("partial_laws.pruned", kept)
 
 
+def yields_the_first(patch: pytest.MonkeyPatch) -> None:
+    """Of a region with fewer results it is the first ones that are left."""
+    right = FewerResults._region
+    patch.setattr(FewerResults, "_region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+
+
+def drops_puts(patch: pytest.MonkeyPatch) -> None:
+    """In a loop what puts to cells is needed for its own result only."""
+    patch.setattr(FewerResults, "_acts", lambda self, node, types: False)
+
+
+def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
+    """A variable stays if its result is wanted, whatever the next values of others take."""
+    right = FewerResults._loop
+
+    def loop(self: FewerResults, node: Node, wanted: list[int]) -> Node:
+        patch.setattr(fewer_results, "_parameters_used", lambda region: [])
+        return right(self, node, wanted)
+
+    patch.setattr(FewerResults, "_loop", loop)
+
+
 BROKEN: tuple[Broken, ...] = (
     keeps_what_is_fed,
     leaves_the_old_value,
@@ -118,6 +145,9 @@ BROKEN: tuple[Broken, ...] = (
     calls_itself_in_part,
     renames,
     draws_by_another_name,
+    yields_the_first,
+    drops_puts,
+    forgets_the_next_values,
     keeps_parameters,
 )
 

@@ -12,7 +12,7 @@ from gradient_programs import differentiated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from partial_laws import asked, everything, needed, violations
-from partial_programs import ALL, CELLS, DRAWS, MODEL, RECURSIVE, SEVERAL, STEP
+from partial_programs import ALL, CELLS, CHOSEN, DRAWS, FILLED, LEAN, MODEL, RECURSIVE, SEVERAL, STEP
 from tagloom.core.partial import holders, pruned, tag_around
 from tagloom.core.program import Program
 
@@ -83,6 +83,24 @@ def test_what_is_not_needed_is_left_out() -> None:
     assert left(MODEL.program, ["x"]) == ["x"]
     assert left(MODEL.program, ["print"]) == ["x", "w", "multiply", "tanh", "print"]
     assert "print" not in left(MODEL.program, None)
+
+
+def test_what_only_makes_other_results_is_left_out() -> None:
+    """P3: variables of a loop, and results of a branch in it, that what is fetched does not depend on; effects and puts
+    stay."""
+
+    def within(program: Program, *fetches: str) -> tuple[list[str], set[str]]:
+        body = pruned(program, fetches).program.main.body
+        loop = next(node for node in body.nodes if node.op == "while_loop")
+        return [result.name for result in loop.results], {node.op for node in body.walk()}
+
+    branches = {"while_loop", "less", "cond", "remainder", "equal", "add", "print"}
+    assert within(LEAN.program, "loop") == (["loop", "loop_n"], {"while_loop", "less", "add", "print"})
+    assert within(LEAN.program, "loop_s") == (["loop", "loop_s", "loop_n", "loop_x"], branches | {"sin"})
+    assert within(LEAN.program, "loop_u")[0] == ["loop", "loop_s", "loop_t", "loop_u", "loop_n", "loop_x"]
+    assert within(FILLED.program, "g")[0] == ["i", "h", "m"]
+    (chosen,) = (node for node in pruned(CHOSEN.program, ["c"]).program.main.body.nodes if node.op == "cond")
+    assert [result.name for result in chosen.results] == ["a", "c"] and len(list(chosen.regions[0].walk())) == 1
 
 
 def test_what_is_fed_needs_nothing() -> None:
