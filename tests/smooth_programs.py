@@ -115,12 +115,30 @@ TO_NUMBERS: dict[str, Callable[..., Any]] = {
 }
 
 
+def read_twice(v: Any) -> Any:
+    """What is put is read by another put, and twice at the end."""
+    held = tl.put(tl.cells(2, tl.float64), 1, v[0] * tl.tanh(v[1]))
+    held = tl.put(held, 0, tl.get(held, 1) * tl.sin(v[2]))
+    return tl.get(held, 0) * tl.get(held, 1) + tl.get(held, 1)
+
+
+BY_CELLS: dict[str, Callable[..., Any]] = {
+    "map": lambda v: tl.map(lambda x: x * tl.sin(x), v),
+    "map of rows": lambda v: tl.map(lambda row: tl.sum(row * tl.tanh(v)), matrix(v)),
+    "scan": lambda v: tl.scan(lambda s, x: (0.5 * s + x, tl.tanh(s) * x), 0.3, v)[1],
+    "collect": lambda v: tl.collect(tl.put(tl.put(tl.cells(2, tl.float64), 1, v[2]), 0, tl.sin(v[0])))[[1, 0, 1]] * v,
+    "read twice": read_twice,
+}
+"""What makes vectors and numbers of vectors by way of cells."""
+
+
 @dataclass
 class Smooth(Writer):
     """Writes programs of floats that are used."""
 
     risks: int = 0
     floats: bool = True
+    by_cells: bool = False
     wide: tuple[int, ...] = (3, 4, 2)
     long: tuple[int, ...] = (8, 5, 11)
 
@@ -156,6 +174,8 @@ class Smooth(Writer):
         return [*grown, total]
 
     def op(self, scope: list[Any]) -> Any:
+        if self.by_cells and self.pick(*[False] * 3, True):
+            return self.pick(*BY_CELLS.values())(self.spread(scope))
         if self.pick(*[False] * 5, True):
             made = self.pick(*{**TO_VECTORS, **TO_NUMBERS}.values())
             return made(self.spread(scope))
@@ -169,9 +189,10 @@ class Smooth(Writer):
 
 
 @st.composite
-def smooth_cases(draw: Any, *, recursive: bool = True) -> Case:
-    """Programs with cond and while_loop, nested, and with recursion, or without; and arguments for them."""
-    writer = Smooth(draw)
+def smooth_cases(draw: Any, *, recursive: bool = True, by_cells: bool = False) -> Case:
+    """Programs with cond and while_loop, nested, and with recursion, or without, and with cells; and arguments for
+    them."""
+    writer = Smooth(draw, by_cells=by_cells)
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2))))] if recursive else []
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))

@@ -42,6 +42,18 @@ def test_second_derivatives_of_smooth_programs(case: Case) -> None:
     assert wrong(case, 2) == []
 
 
+@pytest.mark.parametrize(("order", "count"), [(1, 15), (2, 5)])
+def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None:
+    """So they are of programs that keep floats in cells, and read them, some several times."""
+
+    @settings(max_examples=count)
+    @given(smooth_cases(by_cells=True))
+    def check(case: Case) -> None:
+        assert wrong(case, order) == []
+
+    check()
+
+
 @settings(max_examples=20)
 @given(cases(floats=True))
 def test_gradients_of_generated_programs(case: Case) -> None:
@@ -86,6 +98,15 @@ def test_gradients_of_programs_with_acts(case: Case) -> None:
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs(case: Case) -> None:
     """The same of programs with slopes, more than a person waits for, of the first order and the second."""
+    assert wrong(case) == wrong(case, 2) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=40)
+@given(smooth_cases(by_cells=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
+    """The same of programs with cells."""
     assert wrong(case) == wrong(case, 2) == []
 
 

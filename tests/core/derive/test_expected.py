@@ -211,6 +211,14 @@ def test_one_of_two_calls_is_split() -> None:
     }
 
 
+def test_fast_refuses_bounds_on_what_goes_back() -> None:
+    """It says so before it begins; where loops have no bounds, or nothing goes back, it takes them."""
+    with pytest.raises(tl.Usage, match="engine fast cannot run this\n  got: where iterations are bounded"):
+        first.run(2.0, 6, engine="fast", k=2)
+    assert power.run(2.0, 6, engine="fast", k=2).value == 64.0
+    assert first.run(2.0, 6, engine="fast").value == 192.0
+
+
 def test_calls_beside_each_other_are_differentiated_in_parallel() -> None:
     """The critical path of the gradient of a balanced tree, Sinf, grows with its depth, and not with its size."""
     derivative = tl.grad(tree, 1)

@@ -213,6 +213,8 @@ def test_cells_beside_the_thread_are_refused(function: Any) -> None:
 
 def test_what_is_computed_again_is_the_same() -> None:
     """D5: a second pullback would draw other numbers, or print once more."""
+    one, other = tl.Generator(3), tl.Generator(3)
+    assert tl.function(lambda x: x * one.uniform())(2.0) == tl.value_and_grad(lambda x: x * other.uniform())(2.0)[0]
     drawn = tl.function(lambda x: x * tl.uniform())
     value, slope = tl.value_and_grad(drawn)(2.0)
     assert value == 2.0 * slope

@@ -65,6 +65,11 @@ def bounded(n: tl.int64) -> tl.int64:
 
 
 @tl.function
+def doubled(x: tl.float64) -> tl.float64:
+    return tl.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + y), 0, x)[1]
+
+
+@tl.function
 def drawn(n: tl.float64) -> tl.float64:
     return n + tl.uniform()
 
@@ -250,6 +255,7 @@ REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (bounded, {}, "it knows no bounds on iterations"),
     (vector, {}, "has operands that are no scalars"),
     (drawn, {}, "which has no kernel there"),
+    (tl.grad(doubled), {}, "goes back through a loop"),
 ]
 
 
