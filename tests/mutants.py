@@ -59,11 +59,17 @@ SUBJECTS = {
         ("tests/interp/questions",),
     ),
     "gradients": Subject(
-        ("core/derive/activity.py", "core/derive/reverse.py", "core/derive/resolve.py", "core/phases.py"),
-        ("tests/core/derive", "tests/core/test_phases.py", "tests/test_gradient_laws.py"),
+        (
+            *(f"core/derive/{name}.py" for name in ("activity", "reverse", "resolve", "rows", "ruled", "threads")),
+            "core/phases.py",
+        ),
+        (
+            *("tests/core/derive", "tests/core/test_phases.py", "tests/core/test_custom_gradient.py"),
+            "tests/test_gradient_laws.py",
+        ),
     ),
     "partial": Subject(
-        ("core/partial.py", "core/fewer_phases.py", "interp/partial.py", "interp/tagged.py"),
+        ("core/partial.py", "core/fewer_phases.py", "core/fewer_results.py", "interp/partial.py", "interp/tagged.py"),
         ("tests/core/test_partial.py", "tests/interp/test_partial.py"),
     ),
     "breakpoints": Subject(
