@@ -136,20 +136,13 @@ def found() -> list[str]:
     return [said for case in cases for said in wrong(case)]
 
 
-def is_caught(laws: Callable[[], list[str]]) -> bool:
-    """Whether the laws say something."""
-    try:
-        return bool(laws())
-    except Exception:
-        return True
-
-
 @pytest.mark.parametrize("broken", BROKEN)
 def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws say something of one of them, and nothing while nothing is broken."""
+    """The laws say something of one of them, and nothing while nothing is broken; what merely fails proves nothing."""
     assert found() == []
     broken(monkeypatch)
-    assert is_caught(found)
+    said = found()
+    assert any("the machine failed" not in each for each in said)
 
 
 def drops_an_argument(patch: pytest.MonkeyPatch) -> None:

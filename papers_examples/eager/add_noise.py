@@ -39,6 +39,9 @@ EXPECTED = [
 AT_ONCE = []
 
 
+HEADING = ["| drawn by | seed 0 | seed 1 | seed 2 | seed 0 |", "|---|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -49,4 +52,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -62,7 +62,11 @@ EXPECTED = [
 AT_ONCE = [(thrice, (1, 2, 3)), (plainly, (1, 2, 3)), (lambda: (main(0), COUNT.value), (123, 3))]
 
 
+HEADING = ["| counted | |", "|---|---|"]
+
+
 if __name__ == "__main__":
+    print(*HEADING, sep="\n")
     for name, function in (("at once", plainly), ("by calls of a function", thrice)):
         print(f"| {name} | {', '.join(str(int(each)) for each in function())} |")
     print(f"| by three calls in one graph | {', '.join(str(int(main(0))))} |")

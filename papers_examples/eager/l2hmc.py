@@ -146,6 +146,9 @@ EXPECTED = [{"run": ("main", PLACES), "result": 3, "size": "quick"}]
 AT_ONCE = [(lambda: taken(tl.asarray(PLACES)), 3)]
 
 
+HEADING = ["| step | at once | staged |", "|---|---|---|"]
+
+
 def table(count=10, steps=3, rate=1e-4):
     """The rows of the README's table."""
     one, other = (Sampler(np.zeros((count, 2))) for _ in range(2))
@@ -154,4 +157,4 @@ def table(count=10, steps=3, rate=1e-4):
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

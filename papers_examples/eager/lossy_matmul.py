@@ -45,6 +45,9 @@ EXPECTED = [
 AT_ONCE = [(lambda: lossy_matmul(ONES, ONES, False), [[4.0] * WIDTH] * WIDTH)]
 
 
+HEADING = ["| training | ops | elements that stay, with seeds 0 to 3 |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -57,4 +60,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), "", lossy_matmul.explain(), sep="\n")
+    print(*HEADING, *table(), "", lossy_matmul.explain(), sep="\n")

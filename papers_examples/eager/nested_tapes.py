@@ -46,6 +46,9 @@ AT_ONCE = [
 ]
 
 
+HEADING = ["| | by tapes | as graphs |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     tapes = [float(each) for each in by_tapes(tl.asarray(3.0))]
@@ -55,4 +58,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

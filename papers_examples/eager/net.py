@@ -77,6 +77,8 @@ AT_ONCE = [(lambda: main(10.0), 21.0), (lambda: restored()[1], 21.0)]
 
 
 if __name__ == "__main__":
-    print("|", " | ".join(f"{LOSSES[k]:.4f}" for k in (0, 1, 5, 20, 119)), "|")
+    print("| 0 | 1 | 5 | 20 | 119 |", "|---|---|---|---|---|", sep="\n")
+    print("|", " | ".join(f"{LOSSES[k]:.4f}" for k in (0, 1, 5, 20, 119)), "|\n")
     waiting, said = restored()
+    print("| not there when it was restored | what it says of 10 |", "|---|---|", sep="\n")
     print(f"| {', '.join(waiting)} | {said:.3f} |")

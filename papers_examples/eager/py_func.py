@@ -70,5 +70,8 @@ AT_ONCE = [
 ]
 
 
+HEADING = ["| n | steps |", "|---|---|"]
+
+
 if __name__ == "__main__":
-    print(*(f"| {n} | {main(n)} |" for n in (6, 27, 97)), sep="\n")
+    print(*HEADING, *(f"| {n} | {main(n)} |" for n in (6, 27, 97)), sep="\n")

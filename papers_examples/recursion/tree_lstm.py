@@ -18,7 +18,7 @@ TreeLSTM of these sizes, is one that papers on recursion in graphs measure. Writ
 import numpy as np
 import tagloom as tl
 from sentiment_trees import NOT_GOOD, REVIEW, WORDS, Trees
-from tree_rnn import LABELS, WIDTH, TreeRNN, losses, table
+from tree_rnn import LABELS, LEARNING, WIDTH, TreeRNN, learning, table
 
 HIDDEN = 64
 
@@ -92,4 +92,4 @@ EXPECTED = [
 
 
 if __name__ == "__main__":
-    print(*table(TreeLSTM(), "Sinf"), losses(TreeLSTM()), sep="\n")
+    print(*table(TreeLSTM(), "Sinf"), "", *LEARNING, learning(TreeLSTM()), sep="\n")

@@ -136,6 +136,16 @@ class TreeRNN:
 
         return self.loss(sum(node(root)[1] for root in trees.roots), trees)
 
+    @tl.function
+    def right(self, trees: Trees) -> tl.int64:
+        """How many trees it labels right, each by its root."""
+
+        def further(count, root):
+            state, _ = self.node(trees, root)
+            return count + tl.astype(tl.argmax(self.guess(state)) == trees.label[root], tl.int64)
+
+        return tl.foldl(further, 0, trees.roots)
+
     def slopes(self, form):
         """The function that gives the loss and its gradients, in one of the forms."""
         return tl.value_and_grad(getattr(self, form), self.variables)
@@ -148,10 +158,15 @@ class TreeRNN:
         return loss
 
 
-def trained(net, epochs):
-    """The mean loss of each epoch, of four batches of five trees."""
-    trees = batches(seed=1, count=4)
-    return [float(np.mean([net.step(batch) for batch in trees])) for _ in range(epochs)]
+def trained(net, epochs, count=4, engine=None, log=None):
+    """The mean loss of each epoch, of so many batches of five trees; with a bar on terminals, and a line for each epoch
+    in a file `log`."""
+    trees, found = batches(seed=1, count=count), []
+    run = tl.progress(range(epochs), log=log, name=type(net).__name__)
+    for _ in run:
+        found.append(float(np.mean([net.step.run(batch, engine=engine).value for batch in trees])))
+        run.log(loss=found[-1])
+    return found
 
 
 NET = TreeRNN()
@@ -182,26 +197,39 @@ MEASURES = {
 
 
 def table(net, *measures):
-    """The rows of the README's table: of the loss, and of loss and gradients, in each form. But for Sinf, a chain has
+    """The README's tables: of the loss, and of loss and gradients, in each form. But for Sinf, a chain has
     what a balanced tree of as many words has."""
     kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
     found = [
         (kind, words, [(getattr(net, form).run(trees), net.slopes(form).run(trees)) for form in FORMS])
         for kind, words, trees in kinds
     ]
+    heading = f"| | {type(net).__name__} | words | {' | '.join(f'`{form}`' for form in FORMS)} |"
     rows = []
     for name in measures:
+        if name != "nodes":
+            rows += [*[""] * bool(rows), heading, "|---|---|---|---|---|---|---|"]
         for kind, words, pairs in found if name == "Sinf" else found[3:]:
             cells = [", ".join(f"{MEASURES[name](out):,}" for out in pair) for pair in pairs]
             rows.append(f"| {name} | {kind} | {words} | {' | '.join(cells)} |")
     return rows
 
 
-def losses(net):
-    """A row of the README's table of what is learnt."""
-    found = " | ".join(f"{loss:.2f}" for loss in trained(net, 5))
-    return f"| {type(net).__name__} | {found} |"
+LEARNING = [
+    "| network | 1 | 2 | 3 | 4 | 5 | right before | right after |",
+    "|---|---|---|---|---|---|---|---|",
+]
+
+
+def learning(net):
+    """A row of the README's table of what is learnt: losses, and how many of 40 other trees are labelled right, before
+    and after. A step is compiled, since there are 200 of them."""
+    others = batches(seed=2, count=8)
+    before = sum(int(net.right(batch)) for batch in others)
+    found = [f"{loss:.2f}" for loss in trained(net, 5, 40, "compiled")]
+    after = sum(int(net.right(batch)) for batch in others)
+    return f"| {type(net).__name__} | {' | '.join(found)} | {before} | {after} |"
 
 
 if __name__ == "__main__":
-    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), losses(TreeRNN()), sep="\n")
+    print(*table(TreeRNN(), "Sinf", "S1", "nodes"), "", *LEARNING, learning(TreeRNN()), sep="\n")

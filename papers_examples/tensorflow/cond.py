@@ -41,6 +41,9 @@ def said(function, x, y):
     return ", ".join(map(str, products(function, x, y)))
 
 
+HEADING = ["| x * y | where it is needed | where it is not |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     return [
@@ -50,4 +53,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -43,10 +43,13 @@ EXPECTED = [
 ]
 
 
+HEADING = ["| iterations | value at 1 | slope | curvature |", "|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     return [f"| {n} | {main(1.0, n):g} | {slope(1.0, n):g} | {curvature(1.0, n):g} |" for n in (0, 1, 2, 4)]
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -80,6 +80,9 @@ EXPECTED = [
 ]
 
 
+HEADING = ["| steps | loss of the last batch | held-out digits read right | |", "|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows, count, run = [], digits()[3].shape[0], tl.progress(range(300), name="digits")
@@ -92,4 +95,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -53,6 +53,9 @@ def changed():
     return [int(tl.count_nonzero(tl.any(shard != whole[k::3, :], axis=1))) for k, shard in enumerate(words.shards)]
 
 
+HEADING = ["| steps | loss | rows changed, by shard |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -63,4 +66,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

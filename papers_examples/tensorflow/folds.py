@@ -59,6 +59,9 @@ EXPECTED = [
 ]
 
 
+HEADING = ["| | n = 8 | n = 16 | n = 32 |", "|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -69,4 +72,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

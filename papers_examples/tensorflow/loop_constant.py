@@ -30,10 +30,13 @@ EXPECTED = [
 ]
 
 
+HEADING = ["| n | value | by w | by x |", "|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     return [f"| {n} | {main(2.0, 3.0, n):g} | {by_w(2.0, 3.0, n):g} | {by_x(2.0, 3.0, n):g} |" for n in (0, 1, 5)]
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -51,10 +51,13 @@ def of_loop(take):
     return sum(count for node, count in fired if node.op in gates)
 
 
+HEADING = ["| taken? | firings of the loop's gates | result |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     return [f"| {said} | {of_loop(take)} | {untaken(take, 100)} |" for said, take in (("yes", True), ("no", False))]
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -44,6 +44,9 @@ def of_the_library(steps):
 EXPECTED = [{"run": ("main", 0), "result": 25.0, "size": "quick"}]
 
 
+HEADING = ["| steps | loss |", "|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -55,4 +58,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

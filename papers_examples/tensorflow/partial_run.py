@@ -26,6 +26,9 @@ BOTH_FED = main.partial(feed={"add": 100, "subtract": 3})
 EXPECTED = [{"run": ("main", 5), "result": 24, "size": "quick"}]
 
 
+HEADING = ["| what is fetched | result | what is left of the graph |", "|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -42,4 +45,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")

@@ -90,6 +90,9 @@ def main(steps: tl.int64) -> tl.float64:
 EXPECTED = [{"run": ("main", 20), "result": 2.0680944644990777e-06, "size": "quick"}]
 
 
+HEADING = ["| broken off after | goes on from | slope at the end | offset |", "|---|---|---|---|"]
+
+
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
@@ -100,4 +103,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*HEADING, *table(), sep="\n")
