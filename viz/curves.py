@@ -66,16 +66,35 @@ def _chart(sheet: Sheet, y: float, metric: str, numbers: Mapping[int, float], en
     lost = len(numbers) - len(finite)
     said = f"{metric}, {last:.4g} at last" + (f"; {lost} not finite" if lost else "")
     sheet.text(_LEFT, y + 12, said, size=11)
-    for value, at in ((high, top), ((low + high) / 2, top + _HEIGHT / 2), (low, top + _HEIGHT)):
+    sheet.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
+    for said, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():
+        _, at = _at(ends[0], value, ends, (low, high), top)
         sheet.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
-        if high > low or at == top:
-            sheet.text(_LEFT - 6, at + 4, f"{value:.4g}", size=9, anchor="end", faint=True)
-    for step, anchor in ((ends[0], "start"), (ends[1], "end")):
-        x = _LEFT if anchor == "start" else _LEFT + _WIDTH
-        sheet.text(x, top + _HEIGHT + 14, f"{step:,}", size=9, anchor=anchor, faint=True)
+        sheet.text(_LEFT - 6, at + 4, said, size=9, anchor="end", faint=True)
+    for step in (each for each in ticks(*ends, 6) if each == round(each)):
+        x, _ = _at(round(step), low, ends, (low, high), top)
+        sheet.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
+        sheet.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", faint=True)
+    sheet.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", faint=True)
     colour = BLUE if sheet.theme is LIGHT else SKY
     for run in _runs(numbers):
         sheet.path([_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers from one to another, so many spaces between them at most: multiples of 1, 2 or 5 times a power of
+    ten. The ends themselves where there are no two.
+
+    >>> ticks(0.06, 2.3, 5), ticks(0, 299, 6), ticks(7, 7, 4)
+    ([0.5, 1.0, 1.5, 2.0], [0, 50.0, 100.0, 150.0, 200.0, 250.0], [7])
+    """
+    spread = high / most - low / most
+    power = 10.0 ** math.floor(math.log10(spread)) if spread > 0.0 else 0.0
+    if not 0.0 < power * 10.0 < math.inf:
+        return [low] if low == high else [low, high]
+    space = next((each * power for each in (1, 2, 5) if each * power >= spread), 10 * power)
+    found = [max(low, min(k * space, high)) for k in range(math.ceil(low / space), math.floor(high / space) + 1)]
+    return found if len(found) > 1 else [low, high]
 
 
 def _at(step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float) -> tuple[float, float]:

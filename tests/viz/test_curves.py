@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.viz.curves import curves_svg
+from tagloom.viz.curves import curves_svg, ticks
 from tagloom.viz.style import DARK, LIGHT
 
 SERIES = st.dictionaries(st.integers(-(10**6), 10**9), st.floats(), min_size=1)
@@ -83,3 +83,13 @@ def test_a_curve_shows_itself(tmp_path: Path) -> None:
     for wrong, said in (("curve.png", "drawn as svg"), ("no/curve.svg", "cannot be written")):
         with pytest.raises(tl.Usage, match=said):
             made.save(tmp_path / wrong)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_ticks_are_round(one: float, other: float) -> None:
+    """Whatever the ends are, ticks rise from one to the other, and there are few; those of a chart have other words."""
+    low, high = sorted((one, other))
+    found = ticks(low, high, 5)
+    assert found == sorted(found) and low <= found[0] and found[-1] <= high and len(found) <= 7
+    words = re.findall(r'text-anchor="end"[^>]*>([^<]*)<', curves_svg("run", {"loss": {0: low, 1: high}}))
+    assert len(words) == len(set(words)) > 1
