@@ -34,7 +34,6 @@ class Training:
     def __init__(self):
         self.slope, self.offset = tl.Variable(0.0, name="slope"), tl.Variable(0.0, name="offset")
         self.optimizer, self.steps = tl.optimizers.Momentum(rate=0.2, momentum=0.5), tl.Variable(0, name="steps")
-        self.optimizer.make_slots((self.slope, self.offset))
 
     def loss(self, x, y):
         return tl.mean((self.slope * x + self.offset - y) ** 2)
