@@ -1,8 +1,9 @@
 """What a gradient keeps: `python tests/benchmarks/gradients.py [--quick]` prints a table.
 
-What a reverse pass needs of what ran forwards are tokens that wait where they were made. So for each program, size and
-engine: activations, the most tokens that waited at once, and the memory that the run took, beside that of the program
-without its gradient. Each run has a process of its own; `--quick` takes small sizes, in one process, and is for trying.
+What a reverse pass needs of what ran forwards are tokens that wait where they were made, and on `compiled` records. So
+for each program, size and engine: activations, the most tokens that waited at once, and the memory that the run took,
+beside that of the program without its gradient. Each run has a process of its own; `--quick` takes small sizes, in one
+process, and not `compiled`, which has to be compiled; it is for trying.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def tree(x: tl.float64, n: tl.int64) -> tl.float64:
 
 
 class Row(NamedTuple):
-    """A program, and its sizes: in earnest on the reference and on `fast`, and to try."""
+    """A program, and its sizes: in earnest on the reference and on the other engines, and to try."""
 
     name: str
     function: Any
@@ -61,7 +62,8 @@ ORDERS: dict[str, Callable[[Any], Any]] = {
 
 
 def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
-    """One run: activations, the most tokens that waited, and the bytes that it took more than a short one."""
+    """One run: activations, the most tokens that waited, and the bytes that it took more than a short one. Of these
+    `compiled` tells the last alone."""
     function = ORDERS[order](ROWS[row].function)
     options = {"engine": engine, "limits": tl.Limits(depth=10**6)}
     function.run(0.5, 3, **options)
@@ -69,11 +71,10 @@ def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
     out = function.run(0.5, size, **options)
     assert out.status == "Returned", out.error
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {
-        "activations": sum(out.stats.opened.values()),
-        "waited": out.stats.largest_store,
-        "bytes": max(0, peak - before),
-    }
+    found = {"bytes": max(0, peak - before)}
+    if engine != "compiled":
+        found |= {"activations": sum(out.stats.opened.values()), "waited": out.stats.largest_store}
+    return found
 
 
 def measured(*asked: Any) -> dict[str, int]:
@@ -87,15 +88,19 @@ def measured(*asked: Any) -> dict[str, int]:
 def lines(
     number: int, row: Row, engine: str, sizes: tuple[int, ...], how: Callable[..., dict[str, int]]
 ) -> list[list[str]]:
-    """A line of the table for each size."""
+    """A line of the table for each size. What has no tokens has the activations of what has."""
     made = []
     for size in sizes:
         found = {order: how(number, order, engine, size) for order in ORDERS}
-        activations, waited = found["gradient"]["activations"], found["gradient"]["waited"]
-        each = [f"{found[order]['bytes'] / found[order]['activations']:,.0f}" for order in ORDERS]
-        made.append(
-            [row.name.format(size), engine, f"{activations:,}", f"{waited:,}", f"{waited / activations:.2f}", *each]
-        )
+        if engine == "compiled":
+            counted = {order: how(number, order, "fast", size)["activations"] for order in ORDERS}
+            activations, stored = counted["gradient"], ["", ""]
+        else:
+            counted = {order: each["activations"] for order, each in found.items()}
+            activations, waited = counted["gradient"], found["gradient"]["waited"]
+            stored = [f"{waited:,}", f"{waited / activations:.2f}"]
+        each = [f"{found[order]['bytes'] / counted[order]:,.0f}" for order in ORDERS]
+        made.append([row.name.format(size), engine, f"{activations:,}", *stored, *each])
     return made
 
 
@@ -111,7 +116,8 @@ def main() -> None:
         return
     found = []
     for number, row in enumerate(ROWS):
-        for engine, sizes in (("reference", row.reference), ("fast", row.fast)):
+        engines = {"reference": row.reference, "fast": row.fast, "compiled": row.fast}
+        for engine, sizes in list(engines.items())[: 2 if options.quick else 3]:
             found += lines(number, row, engine, *((row.quick, measure) if options.quick else (sizes, measured)))
     print(f"{date.today()}, {processor()}, Python {platform.python_version()}\n")
     bytes_ = [f"bytes each, {order}" for order in ORDERS]
