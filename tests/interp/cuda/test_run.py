@@ -126,7 +126,7 @@ def test_generated_programs() -> None:
             endings[wanted.status] += 1
 
     agrees()
-    assert endings["Returned"] >= several / 4, endings
+    assert endings["Returned"], endings
 
 
 @pytest.fixture
