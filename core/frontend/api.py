@@ -18,7 +18,7 @@ from ..types import Type, type_of
 from ..value import Literal, Value, admit
 from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
-from .dispatch import at_once, finished, learned
+from .dispatch import applied, at_once, learned
 from .gradients import called_once
 from .inference import at
 from .looping import following_of, traced_loop
@@ -68,7 +68,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         return like(operands, value)
     pairs = zip(operands, known, strict=True)
     given = tuple(each if type(each) in (Concrete, bool, int, float) else Concrete(taken) for each, taken in pairs)
-    return finished(learned(row, given, known, attributes, computes, type_), given, value)
+    return applied(learned(row, given, known, attributes, computes, type_), given, value)
 
 
 Operators.apply = staticmethod(apply)

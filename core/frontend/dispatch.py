@@ -165,9 +165,14 @@ def finished(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
     made._value, made._type = value, known.result or interned(type_of(value))
     if RECORDERS.get():
         record_op(known, operands, made)
-    applied = _APPLIED.get()
-    if applied is not None:
-        applied.append((known, operands, made))
+    return made
+
+
+def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
+    """The same, of which a function under `one_op` is told, too."""
+    made, those = finished(known, operands, value), _APPLIED.get()
+    if those is not None:
+        those.append((known, operands, made))
     return made
 
 
@@ -180,7 +185,7 @@ def at_once(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -
         value = known.run(*[each._value if type(each) is Concrete else each for each in operands])
     except (Doubt, MemoryError):
         return None
-    return finished(known, operands, value)
+    return applied(known, operands, value)
 
 
 def door(op: str, arity: int | None) -> Callable[..., Any]:
@@ -203,14 +208,9 @@ def _of_one(op: str) -> Callable[..., Any]:
             known = TABLE.get((op, id(x._type)))
             if known is not None and current() is None:
                 try:
-                    value = known.run(x._value)
+                    return finished(known, operands, known.run(x._value))
                 except (Doubt, MemoryError):
-                    return Operators.apply(op, *operands)
-                made = _new(Concrete)
-                made._value, made._type = value, known.result or interned(type_of(value))
-                if RECORDERS.get():
-                    record_op(known, operands, made)
-                return made
+                    pass
         return Operators.apply(op, *operands)
 
     return call
@@ -228,13 +228,9 @@ def _of_two(op: str) -> Callable[..., Any]:
             if known is not None and current() is None:
                 try:
                     value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
+                    return finished(known, operands, value)
                 except (Doubt, MemoryError):
-                    return Operators.apply(op, *operands)
-                made = _new(Concrete)
-                made._value, made._type = value, known.result or interned(type_of(value))
-                if RECORDERS.get():
-                    record_op(known, operands, made)
-                return made
+                    pass
         return Operators.apply(op, *operands)
 
     return call
@@ -268,10 +264,9 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
         if not given or type(x := given[0]) is not Concrete or current() is not None:
             return function(*given, **named)
         try:
-            if len(given) < 3 and not named:  # written out: 0.4 us less
-                key: Key = (function, id(x._type), *(given[1:] and (_strict(given[1]),)))
-            else:
-                key = (function, id(x._type), *map(_strict, given[1:]), *named, *map(_strict, named.values()))
+            key: Key = (function, id(x._type), *map(_strict, given[1:]))
+            if named:
+                key = (*key, tuple(named), *map(_strict, named.values()))
             known = TABLE.get(key)
             if known is not None:
                 return finished(known, (x,), known.run(x._value))  # type: ignore[return-value]

@@ -231,6 +231,8 @@ def test_what_is_equal_may_be_another_key() -> None:
             tl.sum(x, axis=True)
         with pytest.raises(tl.Usage, match="an axis is no integer"):
             tl.sum(x, axis=1.0)
+        with pytest.raises(TypeError, match="positional"):
+            tl.sum(x, "axis", 1)  # type: ignore[misc]
         with pytest.raises(tl.Invalid, match="keepdims is no truth value"):
             apply("sum", x, axis=1, keepdims=1)
         assert apply("sum", x, axis=1, keepdims=True).shape == (2, 1)
