@@ -37,3 +37,18 @@ def dense(rows: Rows, table: Any) -> Any:
     """The same gradient as an array of the shape of the table."""
     zeros = Operators.apply("multiply_no_nan", table, 0.0)
     return Operators.apply("scatter_add", zeros, rows.values, rows.indices)
+
+
+def summed(rows: Rows) -> Rows:
+    """The same rows, where each copy has the sum over all copies.
+
+    >>> import tagloom as tl
+    >>> summed(Rows(tl.asarray([5, 2, 5]), tl.asarray([[1.0], [2.0], [4.0]]))).values
+    asarray([[5.],
+             [2.],
+             [5.]], dtype=float64)
+    """
+    numbers = Operators.apply("inverse_indices", rows.indices)
+    zeros = Operators.apply("multiply_no_nan", rows.values, 0.0)
+    totals = Operators.apply("scatter_add", zeros, rows.values, numbers)
+    return Rows(rows.indices, Operators.apply("take", totals, numbers, axis=0))

@@ -94,9 +94,12 @@ def compound(kind: type, parts: Sequence[tuple[str, Form]]) -> Form:
     return Form(structure, tuple(type_ for _, form in ordered for type_ in form.types))
 
 
-def flatten(value: object, *, by_reference: bool = False, keep: bool = False) -> tuple[list[Any], Structure]:
+def flatten(
+    value: object, *, by_reference: bool = False, keep: bool = False, whole: type | None = None
+) -> tuple[list[Any], Structure]:
     """The leaves of a nested value, in order, and its structure. Of variables the leaf is what they hold here, or with
-    `keep` the variable; `by_reference` they are part of the structure, as everything that is no value.
+    `keep` the variable; `by_reference` they are part of the structure, as everything that is no value. Named tuples of
+    the class `whole` are leaves.
 
     Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
     be called with its fields, a value that contains itself.
@@ -106,7 +109,7 @@ def flatten(value: object, *, by_reference: bool = False, keep: bool = False) ->
     ([2, [3], 1], {'b': 1, 'a': (2, [3])})
     """
     leaves: list[Any] = []
-    structure = _apart(value, leaves, 0, by_reference)
+    structure = _apart(value, leaves, 0, by_reference, whole)
     return (leaves if keep else list(map(read, leaves))), structure
 
 
@@ -222,7 +225,7 @@ def fixed(value: object) -> Structure:
     return Structure(Fixed, fixed=Fixed(value))
 
 
-def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool) -> Structure:
+def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool, whole: type | None) -> Structure:
     kind: Any = type(value)
     if depth > DEEPEST:
         raise Invalid(f"a value is nested deeper than {DEEPEST}, or contains itself", where=here())
@@ -230,7 +233,7 @@ def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool) -> Str
         parts = [(str(k), part) for k, part in enumerate(value)]
     elif kind is dict:
         parts = _items(value)
-    elif is_named_tuple(kind):
+    elif is_named_tuple(kind) and kind is not whole:
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
         parts = _fields(value)
@@ -248,7 +251,8 @@ def _apart(value: Any, leaves: list[Any], depth: int, by_reference: bool) -> Str
     if kind not in (tuple, dict):
         check_class(kind, tuple(key for key, _ in parts))
     order = tuple(value) if kind is dict else ()
-    return Structure(kind, tuple((key, _apart(part, leaves, depth + 1, by_reference)) for key, part in parts), order)
+    inner = tuple((key, _apart(part, leaves, depth + 1, by_reference, whole)) for key, part in parts)
+    return Structure(kind, inner, order)
 
 
 def _items(value: dict[Any, Any]) -> list[tuple[str, Any]]:

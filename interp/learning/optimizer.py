@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ...core.errors import Invalid, Usage
-from ...core.frontend.rows import Rows
+from ...core.frontend.rows import Rows, summed
 from ...core.frontend.source import here
 from ...core.frontend.standard.common import type_of
+from ...core.frontend.standard.indexing import scatter, take
 from ...core.frontend.variable import Variable, init_scope
 from ...core.types import Type
-from .rows import gathered, scattered, summed
 
 Slots: TypeAlias = Mapping[str, Any]
 """What is kept for a variable from one step to the next, by name."""
@@ -69,14 +69,14 @@ class Optimizer:
         """A step of some rows. Where one comes twice, both copies get the sum of their gradients, and so agree."""
         rows = summed(gradient)
         held = {
-            name: gathered(slot, rows.indices) if _is_parallel(slot, variable) else slot.value
+            name: take(slot, rows.indices, axis=0) if _is_parallel(slot, variable) else slot.value
             for name, slot in slots.items()
         }
-        value, after = self.update(gathered(variable.value, rows.indices), rows.values, held)
-        variable.assign(scattered(variable.value, rows.indices, value))
+        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, held)
+        variable.assign(scatter(variable, value, rows.indices))
         for name, made in after.items():
             slot = slots[name]
-            slot.assign(scattered(slot.value, rows.indices, made) if _is_parallel(slot, variable) else made)
+            slot.assign(scatter(slot, made, rows.indices) if _is_parallel(slot, variable) else made)
 
     def _slots_of(self, variable: Variable) -> dict[str, Variable]:
         number = variable._resource.number

@@ -189,6 +189,26 @@ def test_higher_orders() -> None:
     assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), *map(np.asarray, reversed(again))), wanted)
 
 
+@settings(max_examples=25)
+@given(ids=IDS, norm=st.floats(0.1, 20.0))
+def test_clipped_as_the_dense_one(ids: Any, norm: float) -> None:
+    """Rows are as long as what they add up to, alone and among others; at once and in a program."""
+
+    def dense(gradient: Any) -> Any:
+        return tl.scatter_add(tl.zeros_like(TABLE), gradient.values, gradient.indices)
+
+    def both(ids: Any) -> Any:
+        slopes = tl.grad(CASES["a look-up"], rows=0)(TABLE, ids)
+        one, (several, length) = tl.clip_by_norm(slopes, norm), tl.clip_by_global_norm({"w": slopes, "b": (2.0,)}, norm)
+        return dense(slopes), dense(one), dense(several["w"]), several["b"][0], length
+
+    for way in (both, tl.function(both)):
+        slopes, *found = way(ids)
+        several, length = tl.clip_by_global_norm((slopes, 2.0), norm)
+        for mine, theirs in zip(found, (tl.clip_by_norm(slopes, norm), *several, length), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "multiply takes": lambda w, i: tl.sum(tl.take(w * 2.0, i, axis=0)),
     "sum takes": lambda w, i: tl.sum(w) + tl.sum(tl.take(w, i, axis=0)),
