@@ -110,16 +110,14 @@ class Function(Drawn):
     def called(self, arguments: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> Any:
         """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. A call that is
         made again is given what resources held then, by `held`, and assigns nothing."""
-        (traced, leaves), recorders = self._taken("call", arguments), hearing()
-        beside = traced.held() if held is None else {each: held[each] for each in traced.captured}
-        for recorder in recorders if held is None else ():
-            for resource, value in beside.items():
-                recorder.read(resource, value)
+        traced, leaves = self._taken("call", arguments)
+        settled = self.settled(arguments) if hearing() else ()
+        beside = traced.seen() if held is None else {each: held[each] for each in traced.captured}
         outcome = self._run(traced, traced.given(leaves, beside), Options(account=False))
         result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
         assigned = (traced.assign if held is None else traced.made)(outcome.results)
-        if recorders:
-            pullback = partial(Function.pulled, self, self.settled(arguments), beside)
+        if hearing():
+            pullback = partial(Function.pulled, self, settled, beside)
             record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws)
         return result
 

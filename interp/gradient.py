@@ -146,7 +146,7 @@ def _for_again(function: Function, arguments: Sequence[Any]) -> tuple[Mapping[Re
             where=here(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
-    return traced.held(), function.settled(arguments)
+    return traced.seen(), function.settled(arguments)
 
 
 def _pulled_back(

@@ -12,6 +12,8 @@ from threading import Lock
 from typing import Any
 
 from ..core.frontend.concrete import Concrete
+from ..core.frontend.reading import assigned, seen
+from ..core.frontend.recording import hearing
 from ..core.frontend.resource import Resource
 from ..core.frontend.structure import Form, Structure, leaf_names
 from ..core.graph import Graph
@@ -56,6 +58,15 @@ class Traced:
         with _ENDING:
             return {each: each.value for each in self.captured}
 
+    def seen(self) -> dict[Resource, Any]:
+        """What they hold now, as tapes under way have it, which are told of the variables that are assigned, too."""
+        held = self.held()
+        if not hearing():
+            return held
+        for each in self.assigned:
+            seen(each, each.value)
+        return {each: seen(each, value) for each, value in held.items()}
+
     def made(self, results: Sequence[Any]) -> list[Concrete]:
         """What a run that returned has assigned, of which these are all results."""
         return [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
@@ -66,6 +77,8 @@ class Traced:
         with _ENDING:
             for variable, value in zip(self.assigned, values, strict=True):
                 variable.value = value
+        for variable in self.assigned:
+            assigned(variable)
         return values
 
 

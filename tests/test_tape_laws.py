@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from smooth_programs import smooth_cases
 from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.recording import RECORDERS, Record
+from tagloom.core.frontend.recording import RECORDERS, OpRecord, Step
 from tagloom.core.frontend.structure import leaf
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.value import fingerprint
@@ -123,9 +122,9 @@ class Forwards(tl.Tape):
 class Shortsighted(tl.Tape):
     """What depends on what is watched is not recorded, but for the first step."""
 
-    def record(self, record: Record) -> None:
+    def record(self, step: Step) -> None:
         known = dict(self._known)
-        super().record(record)
+        super().record(step)
         self._known = known if self._records else self._known
 
 
@@ -154,9 +153,9 @@ def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
 class OpsAlone(tl.Tape):
     """Calls are not recorded, and in a trace no branches and loops."""
 
-    def record(self, record: Record) -> None:
-        if isinstance(record.pull, partial):
-            super().record(record)
+    def record(self, step: Step) -> None:
+        if isinstance(step, OpRecord):
+            super().record(step)
 
 
 def test_a_tape_of_ops_alone_is_found() -> None:

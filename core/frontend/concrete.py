@@ -34,25 +34,19 @@ class Concrete(Operators):
     (float64, (2,), asarray([1. , 2.5], dtype=float64))
     """
 
-    __slots__ = ("__weakref__", "_literal", "_tagloom_resource", "_type", "_value")
-    _literal: Literal
-    """Made when it is asked for; from then on it is always the same one."""
+    __slots__ = ("__weakref__", "_tagloom_resource", "_type", "_value")
     _type: Type
     _value: Value
 
     def __init__(self, value: Literal) -> None:
-        self._value, self._type, self._literal = value.value, interned(value.type), value
+        self._value, self._type = value.value, interned(value.type)
         region = current()
         if region is not None:
             region.instance.trace.make(self)
 
     @property
     def _tagloom_literal(self) -> Literal:
-        try:
-            return self._literal
-        except AttributeError:
-            self._literal = Literal(self._value, self._type)
-            return self._literal
+        return Literal(self._value, self._type)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._value,)
@@ -136,6 +130,11 @@ class Concrete(Operators):
 def _again(value: Value) -> Concrete:
     """An array that was pickled."""
     return Concrete(literal(value))
+
+
+def another(array: Concrete) -> Concrete:
+    """Another array of the same elements."""
+    return Concrete(array._tagloom_literal)
 
 
 def like(operands: Sequence[Any], value: Any) -> Any:

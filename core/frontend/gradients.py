@@ -91,13 +91,13 @@ def traced_pullback(
             return _as_call(present, source, arguments, called, adjoint, assigned, rows)
         if present is not region or pulled:
             again = call(present, source, arguments, called.captured)
-            return _pulled(present, source, arguments, again, adjoint, assigned, rows, _AGAIN)
+            return _pulled(present, source, again, adjoint, assigned, rows, _AGAIN)
         pulled = True
-        return _pulled(region, source, arguments, called, adjoint, assigned, rows, marked)
+        return _pulled(region, source, called, adjoint, assigned, rows, marked)
 
     value = unflatten(called.structure, map(Symbol, called.values))
     if hearing():
-        _tell(region, source, arguments, called, value, pullback)
+        _tell(source, called, value, pullback)
     return value, called, pullback
 
 
@@ -149,9 +149,8 @@ def _as_call(
     back = pullback_source(source, tuple(called.captured), rows, _AGAIN)
     found, _, _ = traced_pullback(region, back, (*arguments, (fitting, tuple(assigned))), called.captured)
     rest = iter(found)
-    leaves = [next(rest) if is_float(to_operand(leaf).type) else None for leaf in _leaves(source, arguments)]
-    captured = called.captured.items()
-    return leaves, {each: next(rest) if is_float(operand.type) else None for each, operand in captured}
+    made = [next(rest) if is_float(each.type) else None for each in (*called.operands, *called.captured.values())]
+    return _apart(called, made)
 
 
 def _number_as(adjoint: Any, of: Value) -> Any:
@@ -161,41 +160,40 @@ def _number_as(adjoint: Any, of: Value) -> Any:
     return Concrete(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
 
 
-def _leaves(source: Source, arguments: Sequence[Any]) -> list[Any]:
-    return [leaf for leaves, _ in source.taken_apart(arguments, Invalid) for leaf in leaves]
+def _apart(called: Called, adjoints: Sequence[Any]) -> Adjoints:
+    """Those of what a call took, by where it came from."""
+    count = len(called.leaves)
+    return list(adjoints[:count]), dict(zip(called.captured, adjoints[count:], strict=True))
 
 
-def _tell(
-    region: RegionTrace, source: Source, arguments: Sequence[Any], called: Called, value: Any, pullback: Pullback
-) -> None:
+def _places_of(called: Called) -> list[Place]:
+    """All that a call takes."""
+    return [*range(len(called.leaves)), *called.captured]
+
+
+def _tell(source: Source, called: Called, value: Any, pullback: Pullback) -> None:
     """Tell the tapes under way of a call."""
-    leaves = _leaves(source, arguments)
-    beside = {each: _as_used(region, each, held) for each, held in called.captured.items()}
-    for resource, used in beside.items():
-        for recorder in hearing():
-            recorder.read(resource, used)
-    places: list[Place] = [*range(len(leaves)), *called.captured]
+    places = _places_of(called)
 
     def pulled(adjoint: Any, rows: Collection[int]) -> list[Any]:
         of_results, of_assigned = adjoint
         made, captured = pullback(of_results, of_assigned, {places[at] for at in rows})
         return [*made, *captured.values()]
 
-    given = [*leaves, *beside.values()]
+    given = [*called.leaves, *(_as_used(*pair) for pair in called.captured.items())]
     record_call(source.name, given, value, [Symbol(each) for each in called.assigned.values()], pulled)
 
 
-def _as_used(region: RegionTrace, resource: Resource, held: Value | Literal) -> Any:
+def _as_used(resource: Resource, held: Value | Literal) -> Any:
     """What a resource is known by where it is used: a symbolic value of a function around, or a concrete array."""
     if resource.made_by is not None:
         return Symbol(resource.held)
-    return resource.held if is_constant(resource) else array_of(region, held)
+    return resource.held if is_constant(resource) else array_of(held)
 
 
 def _pulled(
     region: RegionTrace,
     source: Source,
-    arguments: Sequence[Any],
     called: Called,
     adjoint: Any,
     assigned: Sequence[Any],
@@ -214,12 +212,7 @@ def _pulled(
                 said = "an adjoint has another type than its result"
                 raise Invalid(said, rule="D3", where=here(), required=value.type, got=got)
             inputs.append(region.operand(operand))
-    taken = source.taken_apart(arguments, Invalid)
-    names = [
-        name for (name, _), (_, each) in zip(source.arguments, taken, strict=True) for name in leaf_names(each, name)
-    ]
-    operands = [*(to_operand(leaf) for leaves, _ in taken for leaf in leaves), *called.captured.values()]
-    names += [resource.name for resource in called.captured]
+    operands = [*called.operands, *called.captured.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
             f"{source.name} has no {'float among its arguments' if inputs else 'float among its results'}",
@@ -227,10 +220,9 @@ def _pulled(
             where=here(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
-    places: list[Place] = [*range(len(operands) - len(called.captured)), *called.captured]
-    by_rows = tuple(at for at, place in enumerate(places) if place in rows)
+    by_rows = tuple(at for at, place in enumerate(_places_of(called)) if place in rows)
     fresh, types = list[str](), list[Type]()
-    for number, (name, operand) in enumerate(zip(names, operands, strict=True)):
+    for number, (name, operand) in enumerate(zip(called.names, operands, strict=True)):
         if number in by_rows:
             fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
             types += row_types(_table(name, called.parameters[number]))
@@ -239,19 +231,13 @@ def _pulled(
             types.append(called.parameters[number])
     attributes = ((PULLED, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
     rest = map(Symbol, region.node("pullback", inputs, types, fresh, attributes=attributes))
-    leaves: list[Any] = []
+    made: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
-            leaves.append(Rows(next(rest), next(rest)))
+            made.append(Rows(next(rest), next(rest)))
         else:
-            leaves.append(_fitting(region, next(rest), operand) if is_float(operand.type) else None)
-    count = len(operands) - len(called.captured)
-    return leaves[:count], dict(zip(called.captured, leaves[count:], strict=True))
-
-
-def _fitting(region: RegionTrace, adjoint: Symbol, of: Value | Literal) -> Any:
-    """An adjoint with the sizes of its value, where the function leaves them open."""
-    return filled_adjoint(adjoint, array_of(region, of))
+            made.append(filled_adjoint(next(rest), array_of(operand)) if is_float(operand.type) else None)
+    return _apart(called, made)
 
 
 def _table(name: str, type_: Type) -> Type:

@@ -146,8 +146,7 @@ class Trace:
         self.symbols: dict[tuple[Instance, str, Type], Resource] = {}
         """The symbolic values that functions close over."""
         self.made: dict[int, Any] = {}
-        """The concrete arrays that were made meanwhile, by identity: they are literals. One that stands for a literal
-        which a variable holds is there by that of the literal, too."""
+        """The concrete arrays that were made meanwhile, by identity: they are literals."""
         self.arrays: dict[int, Resource] = {}
         """The concrete arrays that functions close over, by identity."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}

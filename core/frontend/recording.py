@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..derive.rows import otherwise
@@ -31,64 +30,21 @@ from .tracing import RegionTrace, Value, current, to_operand
 
 Array: TypeAlias = Concrete | Symbol
 """What tapes know: arrays that ops run on at once, and those of a trace."""
+Held: TypeAlias = Concrete | Value | Literal
+"""What a variable holds: at once an array, in a trace what stands for it there."""
 Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
 or of an operand that has none. Those at the places in the last are `Rows`."""
 
 
 class Record(NamedTuple):
-    """One step: an op or a call, with the very objects that went in and came out."""
+    """One step, such as a call, with the very objects that went in and came out."""
 
     operands: tuple[Any, ...]
     """Arrays, and Python's numbers, which are constants."""
     results: tuple[Array, ...]
+    """Of floats: what else came out has no adjoint."""
     pull: Pull
-
-
-class Recorder(Protocol):
-    """What records: a tape."""
-
-    region: RegionTrace | None
-    """Where it began: the region under trace; None outside of traces."""
-
-    def record(self, record: Record) -> None:
-        """Take a step down, if it concerns what is watched."""
-
-    def knows(self, value: Array) -> bool:
-        """Whether a value is watched, or depends on what is."""
-
-    def read(self, variable: Resource, held: Array) -> None:
-        """Watch what a variable holds, if that is the first that is seen of it."""
-
-
-RECORDERS: ContextVar[tuple[Recorder, ...]] = ContextVar("recorders", default=())
-"""The tapes under way, the outermost first."""
-
-
-def hearing() -> tuple[Recorder, ...]:
-    """Those of them that take down what is done here."""
-    recorders = RECORDERS.get()
-    if not recorders:
-        return ()
-    region = current()
-    return tuple(each for each in recorders if each.region is region)
-
-
-class AtOnce:
-    """What gradient rules call ops with here: ops as everybody calls them, which are recorded as any others."""
-
-    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        return Operators.apply(op, *operands, **attributes)
-
-    def type(self, operand: Any) -> Type:
-        return operand._type if isinstance(operand, Concrete) else to_operand(operand).type
-
-
-def record(operands: Sequence[Any], results: Sequence[Array], pull: Pull) -> None:
-    """Tell all tapes under way of a step."""
-    made = Record(tuple(operands), tuple(results), pull)
-    for recorder in hearing():
-        recorder.record(made)
 
 
 class Applied(Protocol):
@@ -102,6 +58,98 @@ class Applied(Protocol):
     def attributes(self) -> Mapping[str, Any]: ...
 
 
+class OpRecord(NamedTuple):
+    """The step of an op."""
+
+    operands: tuple[Any, ...]
+    results: tuple[Array, ...]
+    applied: Applied
+
+    def pull(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+        """What the rule of the op says, summed to the shape of the operand where the op broadcasts."""
+        op, attributes, row, do = self.applied.op, self.applied.attributes, lookup(self.applied.op), AtOnce()
+        if row.gradient is None:
+            raise _without_rule(op)
+        pairs = zip(self.operands, self.applied.types, strict=True)
+        operands = [
+            each if isinstance(each, Concrete | Symbol) else Concrete(literal(each, type_)) for each, type_ in pairs
+        ]
+        (adjoint,), (result,) = adjoints, self.results
+        pulled = []
+        for at in wanted:
+            if at in rows and (taken := by_rows(do, op, adjoint, operands, attributes)):
+                pulled.append(Rows(*taken))
+                continue
+            made = row.gradient(do, at, adjoint, result, *operands, **attributes)
+            if at in rows and made is not None:
+                raise otherwise("a source", op, here())
+            is_wider = made is not None and row.scalar is not None and not _is_same(do.type(made), operands[at]._type)
+            pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
+        return pulled
+
+
+Step: TypeAlias = Record | OpRecord
+
+
+class Recorder(Protocol):
+    """What records: a tape."""
+
+    region: RegionTrace | None
+    """Where it began: the region under trace; None outside of traces."""
+    is_paused: bool
+    """Whether it takes nothing down for a while."""
+
+    def record(self, step: Step) -> None:
+        """Take a step down, if it concerns what is watched."""
+
+    def knows(self, value: Array) -> bool:
+        """Whether a value is watched, or depends on what is."""
+
+    def watches(self, variable: Resource) -> bool:
+        """Whether a variable is watched, or is to be as soon as it is read."""
+
+    def seen(self, variable: Resource, held: Held, array: Array) -> Array | None:
+        """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
+        that it sees of the variable."""
+
+    def see(self, variable: Resource, held: Held, before: Array, array: Array) -> None:
+        """Watch a variable that holds this, for which others have `before`, as an array of its own."""
+
+    def assigned(self, variable: Resource) -> None:
+        """Take it that a variable does not hold any more what it held when it was first seen."""
+
+
+RECORDERS: ContextVar[tuple[Recorder, ...]] = ContextVar("recorders", default=())
+"""The tapes under way, the outermost first."""
+
+
+def hearing() -> Sequence[Recorder]:
+    """Those of them that take down what is done here."""
+    recorders = RECORDERS.get()
+    if not recorders:
+        return ()
+    region = current()
+    return [each for each in recorders if each.region is region and not each.is_paused]
+
+
+class AtOnce:
+    """What gradient rules call ops with here: ops as everybody calls them, which are recorded as any others."""
+
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
+        return Operators.apply(op, *operands, **attributes)
+
+    def type(self, operand: Any) -> Type:
+        return operand._type if isinstance(operand, Concrete) else to_operand(operand).type
+
+
+def record(operands: Sequence[Any], results: Sequence[Array], pull: Pull) -> None:
+    """Tell all tapes under way of a step, if what it makes can have an adjoint."""
+    if results:
+        made = Record(tuple(operands), tuple(results), pull)
+        for recorder in hearing():
+            recorder.record(made)
+
+
 class _Node(NamedTuple):
     op: str
     types: tuple[Type, ...]
@@ -110,11 +158,10 @@ class _Node(NamedTuple):
 
 def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
     """Tell them of an op, if what it makes can have an adjoint."""
-    if result._type.dtype.kind != "f":
-        return
-    made = Record(operands, (result,), partial(_pulled_through, applied, operands, result))
-    for recorder in hearing():
-        recorder.record(made)
+    if result._type.dtype.kind == "f":
+        made = OpRecord(operands, (result,), applied)
+        for recorder in hearing():
+            recorder.record(made)
 
 
 def record_node(
@@ -125,8 +172,8 @@ def record_node(
     result: Symbol,
 ) -> None:
     """Tell them of an op of a trace. An operand that is no array of ours is what it was taken for."""
-    pairs, region = zip(operands, taken, strict=True), current()
-    given = tuple(each if isinstance(each, Concrete | Symbol) else array_of(region, value) for each, value in pairs)
+    pairs = zip(operands, taken, strict=True)
+    given = tuple(each if isinstance(each, Concrete | Symbol) else array_of(value) for each, value in pairs)
     record_op(_Node(op, tuple(each.type for each in taken), attributes), given, result)
 
 
@@ -136,41 +183,13 @@ def record_without_rule(op: str, operands: Sequence[Any], result: Array) -> None
     def pull(*_: Any) -> list[Any]:
         raise _without_rule(op)
 
-    record([each for each in operands if isinstance(each, Concrete | Symbol)], [result], pull)
+    arrays = [each for each in operands if isinstance(each, Concrete | Symbol)]
+    record(arrays, [result] if is_float_array(result) else [], pull)
 
 
 def _without_rule(op: str) -> Invalid:
     hint = "tl.stop_gradient(x) takes a value for a constant"
     return Invalid(f"{op} cannot be differentiated", rule="D1", where=here(), hint=hint)
-
-
-def _pulled_through(
-    applied: Applied,
-    given: tuple[Any, ...],
-    result: Array,
-    adjoints: Sequence[Any],
-    wanted: Sequence[int],
-    rows: Collection[int],
-) -> list[Any]:
-    """What the rule of an op says, summed to the shape of the operand where the op broadcasts."""
-    op, attributes, row, do = applied.op, applied.attributes, lookup(applied.op), AtOnce()
-    pairs = zip(given, applied.types, strict=True)
-    operands = [
-        each if isinstance(each, Concrete | Symbol) else Concrete(literal(each, type_)) for each, type_ in pairs
-    ]
-    if row.gradient is None:
-        raise _without_rule(op)
-    pulled = []
-    for at in wanted:
-        if at in rows and (taken := by_rows(do, op, adjoints[0], operands, attributes)):
-            pulled.append(Rows(*taken))
-            continue
-        made = row.gradient(do, at, adjoints[0], result, *operands, **attributes)
-        if at in rows and made is not None:
-            raise otherwise("a source", op, here())
-        is_wider = made is not None and row.scalar is not None and not _is_same(do.type(made), operands[at]._type)
-        pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
-    return pulled
 
 
 def _is_same(one: Type, other: Type) -> bool:
@@ -222,15 +241,9 @@ def _is_known(value: Array) -> bool:
     return any(recorder.knows(value) for recorder in hearing())
 
 
-def array_of(region: RegionTrace | None, held: Value | Literal) -> Array:
-    """A value as an array. In a trace that of a literal is always the same: it is known by that."""
-    if isinstance(held, Value):
-        return Symbol(held)
-    known = {} if region is None else region.instance.trace.made
-    if id(held) not in known:
-        known[id(held)] = Concrete(held)
-    array: Array = known[id(held)]
-    return array
+def array_of(held: Held) -> Array:
+    """What is held as an array."""
+    return Symbol(held) if isinstance(held, Value) else Concrete(held) if isinstance(held, Literal) else held
 
 
 def is_float_array(value: Any) -> bool:

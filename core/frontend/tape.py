@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..derive.rows import otherwise
 from ..errors import Invalid, Usage, counted
@@ -13,7 +13,8 @@ from ..types import Type
 from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
-from .recording import RECORDERS, Array, Record, filled_adjoint, is_float_array
+from .reading import handed_on, held_here, see_apart
+from .recording import RECORDERS, Array, Held, Record, Step, filled_adjoint, is_float_array
 from .resource import Resource, read
 from .rows import Rows, dense, joined, no_rows
 from .source import here
@@ -21,6 +22,17 @@ from .structure import flatten, leaf_names, leaves_as, unflatten
 from .symbol import Symbol
 from .tracing import NoTypeYet, current, to_operand, weakness
 from .variable import Variable
+
+
+class Seen(NamedTuple):
+    """What a tape has seen of a variable first."""
+
+    held: Held | None
+    """What the variable held; None where it has been assigned since."""
+    before: Array
+    """What others had for that."""
+    array: Array
+    """What it has for that itself, and gradients are by."""
 
 
 class Tape:
@@ -55,12 +67,13 @@ class Tape:
 
     def __init__(self, *, persistent: bool = False) -> None:
         self.persistent = persistent
-        self._records: list[Record] = []
+        self._records: list[Step] = []
         self._known: dict[Any, Array] = {}
         """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
-        self._read: dict[Resource, Array] = {}
-        """What variables held when they were first read."""
+        self._read: dict[Resource, Seen] = {}
+        """What variables were when they were first read."""
         self._spent = False
+        self.is_paused = False
         self.region = current()
 
     def __repr__(self) -> str:
@@ -103,13 +116,13 @@ class Tape:
                     got=repr(leaf)[:80],
                     hint=hint,
                 )
-        if self.region is not None:
-            for leaf in leaves:
+        for source, leaf in zip(kept, leaves, strict=True):
+            if self.region is not None:
                 self.region.instance.trace.made.pop(id(leaf), None)  # what is watched is an input, and no literal
-        self._known.update((self._key(leaf), leaf) for leaf in leaves)
-        for variable, leaf in zip(kept, leaves, strict=True):
-            if isinstance(variable, Variable):
-                self._read.setdefault(variable._resource, leaf)
+            if isinstance(source, Variable) and source._resource not in self._read:
+                self._see_first(source)
+            else:
+                self._known[self._key(leaf)] = leaf
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None, *, rows: Any = ()) -> Any:
         """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
@@ -159,47 +172,75 @@ class Tape:
         if not isinstance(source, Variable):
             return source
         if source.trainable and source._resource not in self._read:
-            self.read(source._resource, source._resource.value if self.region is None else source.value)
-        return self._read.get(source._resource, source)
+            self._see_first(source)
+        found = self._read.get(source._resource)
+        return source if found is None else found.array
+
+    def _see_first(self, variable: Variable) -> None:
+        """Watch a variable that nobody has told it of."""
+        resource = variable._resource
+        held, array = held_here(resource), variable.value
+        if resource not in self._read:
+            see_apart(self, resource, held, array)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Under `with tape.stop_recording()` this tape takes nothing down."""
         if not self._is_recording:
             raise Usage("this tape is not recording", where=here())
-        self._end()
+        self.is_paused = True
         try:
             yield
         finally:
-            self._begin()
+            self.is_paused = False
 
     def reset(self) -> None:
         """Forget all that was recorded and watched, as a new tape."""
         self._records, self._known, self._read, self._spent = [], {}, {}, False
 
-    def record(self, record: Record) -> None:
+    def record(self, step: Step) -> None:
         """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
         known, key = self._known, self._key
-        for operand in record.operands:
+        for operand in step.operands:
             if key(operand) in known:
                 break
         else:
             return
-        made = [result for result in record.results if is_float_array(result)]
-        for result in made:
+        for result in step.results:
             known[key(result)] = result
-        if made:
-            self._records.append(record)
+        self._records.append(step)
 
     def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
         return self._key(value) in self._known
 
-    def read(self, variable: Resource, held: Array) -> None:
-        """Watch what a variable holds, if it is trainable, and what it held when it was first read here."""
-        if variable.trainable and variable not in self._read:
-            self._read[variable] = held
-            self._known.setdefault(self._key(held), held)
+    def watches(self, variable: Resource) -> bool:
+        """Whether a variable is watched, or is to be as soon as it is read."""
+        return variable.trainable or variable in self._read
+
+    def seen(self, variable: Resource, held: Held, array: Array) -> Array | None:
+        """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
+        that it sees of the variable. What was assigned since is a value as any other."""
+        first = self._read.get(variable)
+        if first is None:
+            return None
+        if first.held is not held:
+            return array
+        if self._key(first.before) == self._key(array):
+            return first.array
+        if not self.knows(array):  # others began to read it, or ended, meanwhile
+            self.record(Record((first.array,), (array,), handed_on))
+        return array
+
+    def see(self, variable: Resource, held: Held, before: Array, array: Array) -> None:
+        """Watch a variable that holds this, for which others have `before`, as an array of its own."""
+        self._read[variable] = Seen(held, before, array)
+        self._known.setdefault(self._key(array), array)
+
+    def assigned(self, variable: Resource) -> None:
+        """Take it that a variable does not hold any more what it held when it was first seen."""
+        if variable in self._read:
+            self._read[variable] = self._read[variable]._replace(held=None)
 
     def _check_here(self) -> None:
         """Raises Usage elsewhere than where the tape began: there it has heard nothing, or nothing that stays."""
@@ -213,7 +254,7 @@ class Tape:
 
     @property
     def _is_recording(self) -> bool:
-        return any(each is self for each in RECORDERS.get())
+        return not self.is_paused and any(each is self for each in RECORDERS.get())
 
     def _begin(self) -> None:
         RECORDERS.set((*RECORDERS.get(), self))
@@ -267,11 +308,11 @@ class Tape:
 
     def _pulled_back(
         self,
-        records: Sequence[Record],
+        records: Sequence[Step],
         results: Iterable[Array],
         given: Iterable[Any],
         wanted: Sequence[Array],
-        tables: Collection[Any],
+        tables: set[Any],
     ) -> dict[Any, Any]:
         """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
         sources = {self._key(leaf) for leaf in wanted}
@@ -279,6 +320,8 @@ class Tape:
         for record in records:
             if any(self._key(operand) in concerned for operand in record.operands):
                 concerned.update(map(self._key, record.results))
+                if record.pull is handed_on and self._key(record.operands[0]) in tables:
+                    tables.update(map(self._key, record.results))
         found: dict[Any, Any] = {}
 
         def contribute(value: Array, adjoint: Any) -> None:
@@ -292,7 +335,9 @@ class Tape:
             contribute(result, adjoint)
         for record in reversed(records):
             take: Callable[..., Any] = found.get if sources.intersection(map(self._key, record.results)) else found.pop
-            adjoints = [_whole(take(self._key(result), None), result) for result in record.results]
+            adjoints = [take(self._key(result), None) for result in record.results]
+            if record.pull is not handed_on:
+                adjoints = [_whole(*pair) for pair in zip(adjoints, record.results, strict=True)]
             places = [at for at, each in enumerate(record.operands) if self._is_to_have(each, concerned)]
             if any(adjoint is not None for adjoint in adjoints) and places:
                 by_rows = [at for at in places if self._key(record.operands[at]) in tables]

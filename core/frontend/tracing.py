@@ -134,6 +134,11 @@ class RegionTrace:
             raise NoTypeYet  # it was made where the function was traced before, with less known
         return known[0] if known else latest
 
+    def has_used(self, resource: Resource) -> bool:
+        """Whether the function has had what a resource holds before, so that somebody may have it by now."""
+        regions = self, *self.around()
+        return resource in self.instance.captured or any(resource in region.store for region in regions)
+
     @property
     def outermost(self) -> RegionTrace:
         """The region of the function itself."""

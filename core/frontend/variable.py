@@ -19,8 +19,9 @@ from ..value import Literal, literal
 from .concrete import Concrete
 from .inference import at
 from .operators import OF_ELEMENTS, Operators
-from .recording import array_of, hearing
-from .resource import Held, Resource
+from .reading import assigned, read_here
+from .recording import hearing
+from .resource import Held, Resource, read
 from .source import here
 from .symbol import Symbol
 from .tracing import Value, current, left, number_of, outside, to_operand, weakly
@@ -74,15 +75,7 @@ class Variable(Operators, Held):
     @property
     def value(self) -> Any:
         """What it holds: a concrete array, or in a trace the symbolic value that it has there."""
-        return self._told()
-
-    def _told(self) -> Any:
-        """What it holds, which tapes under way are told."""
-        region = current()
-        held = self._resource.value if region is None else array_of(region, region.held(self._resource))
-        for recorder in hearing():
-            recorder.read(self._resource, held)
-        return held
+        return read_here(self._resource)
 
     @property
     def _tagloom_value(self) -> Value:
@@ -100,7 +93,7 @@ class Variable(Operators, Held):
 
     def assign(self, value: Any, /) -> None:
         """Hold another value, of the variable's type; a Python number takes its dtype."""
-        region = current()
+        region, value = current(), read(value)
         scalar = self.dtype if self._type.is_scalar else None
         try:
             made = to_operand(value, self._type) if isinstance(value, list) else weakly(number_of(value), scalar)
@@ -116,15 +109,15 @@ class Variable(Operators, Held):
                 got=at(made.type, made.location if isinstance(made, Value) else None),
                 hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
             )
-        if self.trainable and hearing():
-            self._told()
+        if hearing():
+            read_here(self._resource)
+        assigned(self._resource)
         if region is not None:
             region.store[self._resource] = made
         elif isinstance(made, Value):
             raise Invalid("a symbolic value is used after its function was traced", rule="F2", where=here(), got=value)
         else:
-            kept = value.value if isinstance(value, Held) else value
-            self._resource.value = kept if isinstance(kept, Concrete) else Concrete(made)
+            self._resource.value = value if isinstance(value, Concrete) else Concrete(made)
 
     def assign_add(self, value: Any, /) -> None:
         """Hold the sum."""

@@ -488,3 +488,20 @@ def test_sizes_that_a_function_leaves_open() -> None:
         return slope, other
 
     assert [each.tolist() for each in both(np.ones(3))] == [[2.0, 2.0, 2.0]] * 2
+
+
+def test_an_integer_for_a_float() -> None:
+    """Where the function says that its argument is a float, that has an adjoint, whatever number was given."""
+
+    @tl.function
+    def product(x: tl.float64, y: tl.float64) -> tl.float64:
+        return x * x * y
+
+    def adjoints(y: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(y)
+            z = product(2, y)
+        return *tl.vjp(product, 2, 5.0)[1](1.0), tape.gradient(z, y)
+
+    for way in (adjoints, tl.function(adjoints)):
+        assert [float(each) for each in way(tl.asarray(5.0))] == [20.0, 4.0, 4.0]
