@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from . import dtypes
+from .cast import ERRORS, IGNORED, after, as_typed, as_wide, rounded, unboxed
 from .dtypes import DType
 from .errors import Invalid, Usage
 from .types import Shape, Type, join_shapes, type_of
@@ -163,17 +163,22 @@ def wrap(number: int, dtype: DType = dtypes.int64) -> int:
 _LOW, _HIGH = dtypes.int64.range
 
 
-def kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = ()) -> Kernel:
-    """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's."""
+def kernel(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = (), *, shares: bool = False
+) -> Kernel:
+    """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's.
+
+    `shares` says that nobody writes to the elements of operands, so that a result may have the same.
+    """
     if row.scalar is None:
-        return _on_arrays(row, operands, result, attributes)
+        return _on_arrays(row, operands, result, attributes, shares=shares)
     if result.shape is None:
         return _kernel_by_shape(row, operands, result, attributes)
     if not result.is_scalar:
-        return _on_arrays(row, operands, result, attributes)
+        return _on_arrays(row, operands, result, attributes, shares=shares)
     compute = _followed(*row.scalar_on(operands[0].dtype, result.dtype))
     if any(type_.dtype not in dtypes.NATIVE for type_ in (*operands, result)):
-        return _boxed_kernel(compute, result.dtype)
+        return _boxed_kernel(compute, operands, result.dtype)
     if result.dtype is not dtypes.int64:
         return compute
 
@@ -204,14 +209,10 @@ def _followed(function: Callable[..., Any], further: tuple[Any, ...]) -> Callabl
     return (lambda *operands: function(*operands, *further)) if further else function
 
 
-def _boxed_kernel(column: Callable[..., Any], dtype: DType) -> Kernel:
+def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: DType) -> Kernel:
     """On scalars that are not all Python's own: they are unboxed, and the result is boxed."""
-    box = _boxing(dtype)
-
-    def compute(*operands: Value) -> Value:
-        return box(column(*[each.item() if isinstance(each, np.generic) else each for each in operands]))  # type: ignore[no-any-return]
-
-    return compute
+    box, computed = _boxing(dtype), after(list(map(unboxed, operands)), column)
+    return lambda *operands: box(computed(*operands))
 
 
 def _boxing(dtype: DType) -> Callable[[Any], Any]:
@@ -219,96 +220,67 @@ def _boxing(dtype: DType) -> Callable[[Any], Any]:
     make = dtype.numpy.type
     if dtype.is_integer:
         return lambda number: wrap(number, dtype) if dtype in dtypes.NATIVE else make(wrap(number, dtype))
-    return (lambda number: number) if dtype in dtypes.NATIVE else _rounded if dtype is dtypes.float32 else make
+    return (lambda number: number) if dtype in dtypes.NATIVE else rounded if dtype is dtypes.float32 else make
 
 
-_LARGEST = float(np.finfo(np.float32).max)
-
-
-def _rounded(number: float) -> Any:
-    if -_LARGEST <= number <= _LARGEST:
-        return np.float32(number)
-    before = _ERRORS.set(_IGNORED)
-    try:
-        return np.float32(number)
-    finally:
-        _ERRORS.reset(before)
-
-
-def _ignoring() -> tuple[ContextVar[Any], Any]:
-    """Where NumPy keeps what it does about overflows and the like, and what stands there when it does nothing: to set
-    that, and back, takes 0.1 us, and np.errstate 1."""
-    context = Context()
-    context.run(np.seterr, all="ignore")
-    ((variable, value),) = context.items()
-    return variable, value
-
-
-_ERRORS, _IGNORED = _ignoring()
-
-
-def _on_arrays(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
+def _on_arrays(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, shares: bool = False
+) -> Kernel:
     is_narrow = row.computes_narrow(result.dtype)
     column = _bound(row.narrow if is_narrow and row.narrow else row.numpy, attributes)
-    is_wide, makes_new = not (is_narrow or row.innocuous), isinstance(column, np.ufunc)
-    given = _strong if is_wide else _typed
+    makes_new, is_wide = isinstance(column, np.ufunc), not (is_narrow or row.innocuous)
+    casts = list(map(as_wide if is_wide else as_typed, operands))
+    if makes_new and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
+        casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
+    computed, is_array, is_lent = after(casts, column), bool(result.shape), _can_change if shares else _is_of_others
     wanted, scalar, array = result.dtype.numpy, result.dtype.numpy.type, np.ndarray
-    is_native = result.dtype in dtypes.NATIVE
-    as_they_are = all(type_.shape and not (is_wide and type_.dtype is dtypes.float32) for type_ in operands)
+    number = {"f": float, "b": bool}.get(result.dtype.kind, int) if result.dtype in dtypes.NATIVE else scalar
 
     def settled(made: Any, operands: tuple[Value, ...]) -> Value:
         """What a column made, in the one form of a value."""
-        if type(made) is scalar:
-            return made.item() if is_native else made
-        if type(made) is not array or not made.ndim:
+        if type(made) is not array:
+            return normal(made, result) if is_array else number(made)
+        if not made.ndim:
             return normal(made, result)
         if made.dtype is not wanted:
             made = made.astype(wanted, "C")
-        elif not makes_new and (made.base is not None or any(made is each for each in operands)):
+        elif not makes_new and is_lent(made, operands):
             made = made.copy()
         if not made.flags.c_contiguous:
             made = made.copy()
-        made.setflags(write=False)
+        made.setflags(False)
         return made  # type: ignore[no-any-return]
 
     def compute(*operands: Value) -> Value:
-        before = _ERRORS.set(_IGNORED)
+        before = ERRORS.set(IGNORED)
         try:
-            return settled(column(*operands) if as_they_are else column(*map(given, operands)), operands)
+            return settled(computed(*operands), operands)
         finally:
-            _ERRORS.reset(before)
+            ERRORS.reset(before)
 
     def compute_new(*operands: Value) -> Value:
         """What most ops do on arrays, written out: 0.15 us less of 0.75."""
-        before = _ERRORS.set(_IGNORED)
+        before = ERRORS.set(IGNORED)
         try:
-            made = column(*operands)
+            made = computed(*operands)
             if made.dtype is wanted and made.flags.c_contiguous:
                 made.setflags(False)
                 return made  # type: ignore[no-any-return]
             return settled(made, operands)
         finally:
-            _ERRORS.reset(before)
+            ERRORS.reset(before)
 
-    return compute_new if makes_new and as_they_are and result.shape else compute
-
-
-_MAKE: dict[type, Callable[[Any], Any]] = dict.fromkeys(dtypes.BY_PYTHON, np.asarray)
+    return compute_new if makes_new and is_array else compute
 
 
-def _typed(operand: Value) -> Any:
-    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt."""
-    make = _MAKE.get(type(operand))
-    return operand if make is None else make(operand)
+def _is_of_others(made: Any, operands: tuple[Value, ...]) -> bool:
+    """Whether an array that a column gave may have the elements of an operand."""
+    return made.base is not None or any(made is each for each in operands)
 
 
-_WIDE = np.dtype(np.float64)
-
-
-def _strong(operand: Value) -> Any:
-    """The same, and float32 as float64."""
-    typed = _typed(operand)
-    return typed.astype(_WIDE) if typed.dtype.char == "f" else typed
+def _can_change(made: Any, operands: tuple[Value, ...]) -> bool:
+    """Whether somebody may write to the elements of an array that a column gave, operands never changing."""
+    return made.base is not None and (type(made.base) is not np.ndarray or made.base.flags.writeable)
 
 
 MOST_ELEMENTS = 2**30

@@ -117,7 +117,7 @@ def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> t
     try:
         message = trap_message(row, values, tuple(attributes.items()))
         if message is None:
-            computes = kernel(row, types, type_, tuple(attributes.items()))
+            computes = kernel(row, types, type_, tuple(attributes.items()), shares=True)
             return computes(*values), computes, type_
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"

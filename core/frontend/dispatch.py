@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from .. import dtypes
+from ..cast import after
 from ..dtypes import DType
 from ..op import Kernel, Op
 from ..types import Type, interned, type_of
@@ -144,12 +145,12 @@ def _guarded(row: Op, makers: Sequence[Callable[[Any], Value] | None], known: Kn
     """A kernel that makes values of numbers, and stops before operands of which the op has no value."""
     kernel, undefined, attributes = known.run, row.undefined, known.attributes
     when = undefined.when if undefined and known.types[-1].dtype.kind in undefined.kinds else None
-    if when is None and not any(makers):
-        return kernel
+    if when is None:
+        return after(makers, kernel)
 
     def run(*given: Any) -> Value:
         values = [each if make is None else make(each) for each, make in zip(given, makers, strict=True)]
-        if when is not None and np.any(when(*values, **attributes)):
+        if np.any(when(*values, **attributes)):
             raise Doubt
         return kernel(*values)
 
@@ -264,9 +265,15 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
         if not given or type(x := given[0]) is not Concrete or current() is not None:
             return function(*given, **named)
         try:
-            key: Key = (function, id(x._type), *map(_strict, given[1:]))
+            key: Key
             if named:
-                key = (*key, tuple(named), *map(_strict, named.values()))
+                key = (function, id(x._type), *map(_strict, given[1:]), tuple(named), *map(_strict, named.values()))
+            elif len(given) == 1:  # the usual ones are written out: 0.2 us less
+                key = function, id(x._type)
+            elif len(given) == 2:
+                key = function, id(x._type), _strict(given[1])
+            else:
+                key = (function, id(x._type), *map(_strict, given[1:]))
             known = TABLE.get(key)
             if known is not None:
                 return finished(known, (x,), known.run(x._value))  # type: ignore[return-value]

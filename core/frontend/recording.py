@@ -158,9 +158,11 @@ class _Node(NamedTuple):
 
 def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
     """Tell them of an op, if what it makes can have an adjoint."""
-    if result._type.dtype.kind == "f":
-        made = OpRecord(operands, (result,), applied)
-        for recorder in hearing():
+    if result._type.dtype.kind != "f":
+        return
+    made, region = OpRecord(operands, (result,), applied), current()
+    for recorder in RECORDERS.get():  # as `hearing` has it: 0.2 us less
+        if recorder.region is region and not recorder.is_paused:
             recorder.record(made)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,12 +63,7 @@ def _of_some(name: str, dtype: DType | None = None) -> TypeRule:
 
 def _reduced(ufunc: np.ufunc) -> Any:
     """A column of a function of two elements, with the defaults of the attributes."""
-    reduce: Any = ufunc.reduce
-
-    def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return reduce(x, axis, None, None, keepdims)
-
-    return column
+    return partial(ufunc.reduce, axis=None)
 
 
 def _found(function: Any) -> Any:
@@ -89,7 +85,7 @@ def _first(ufunc: np.ufunc) -> Any:
     reduced = _reduced(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        made = reduced(x, axis, keepdims)
+        made = reduced(x, axis=axis, keepdims=keepdims)
         if np.asarray(x).dtype.kind != "f" or not np.any(made == 0):
             return made
         rank = np.ndim(x)

@@ -320,6 +320,26 @@ def test_tapes_see_what_takes_the_short_way() -> None:
     assert all(np.array_equal(each, [2.5, 11.5]) for each in found)
 
 
+def test_elements_that_are_moved_are_shared() -> None:
+    """At once a part of an array, or its elements in another shape, are no copy: nobody can write to them. A program
+    that was given an array of NumPy's makes another one."""
+    given = np.arange(6.0)
+    x = tl.asarray(given)
+    for _ in range(2):
+        for part in (x[1:4], tl.reshape(x, (2, 3)), x[None], tl.stop_gradient(x)):
+            found = np.asarray(part)
+            assert np.shares_memory(found, np.asarray(x))
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                found.setflags(write=True)
+        for other in (x[::-1], tl.matrix_transpose(tl.reshape(x, (2, 3))), tl.broadcast_to(x, (2, 6)), tl.sort(x)):
+            assert other._value.flags.c_contiguous and not np.shares_memory(np.asarray(other), np.asarray(x))
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                np.asarray(other).setflags(write=True)
+    made = [tl.function(lambda x: tl.reshape(x, (2, 3))).run(given, engine=each) for each in ("reference", "fast")]
+    given[:] = 0.0
+    assert all(np.array_equal(each.value.ravel(), np.arange(6.0)) for each in made)
+
+
 def test_threads() -> None:
     """Threads that fill and use one table at once make what each makes alone."""
     wrong: list[Any] = []
