@@ -90,7 +90,10 @@ class Op:
     Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
     them as they are, each element within 2 ulp of the exact number. `innocuous` says that rounding twice gives the bits
     of rounding once, as for sums, products, quotients and roots, and what rounds nothing (Figueroa, When is double
-    rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are.
+    rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are. `moves` says that elements are
+    moved alone, of which nothing is computed.
+
+    `static` makes of the attributes what `numpy` is with them, where that is quicker.
 
     `gradient` is the rule of its adjoints; an op of floats without one cannot be differentiated.
     """
@@ -110,6 +113,8 @@ class Op:
     bound: Callable[..., Any] | None = None
     narrow: Callable[..., Any] | None = None
     innocuous: bool = False
+    moves: bool = False
+    static: Callable[..., Callable[..., Any]] | None = None
     gradient: Gradient | None = None
 
     def computes_narrow(self, dtype: DType) -> bool:
@@ -200,7 +205,11 @@ def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes
     return compute
 
 
-def _bound(column: Callable[..., Any], attributes: Attributes) -> Callable[..., Any]:
+def _column(row: Op, attributes: Attributes, *, is_narrow: bool) -> Callable[..., Any]:
+    """What computes arrays, of operands alone."""
+    if row.static is not None and not is_narrow:
+        return row.static(**dict(attributes))
+    column = row.narrow if is_narrow and row.narrow else row.numpy
     return partial(column, **dict(attributes)) if attributes else column
 
 
@@ -227,14 +236,13 @@ def _on_arrays(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, shares: bool = False
 ) -> Kernel:
     is_narrow = row.computes_narrow(result.dtype)
-    column = _bound(row.narrow if is_narrow and row.narrow else row.numpy, attributes)
-    makes_new, is_wide = isinstance(column, np.ufunc), not (is_narrow or row.innocuous)
+    column = _column(row, attributes, is_narrow=is_narrow)
+    makes_new, is_wide = isinstance(column, np.ufunc), not (is_narrow or row.innocuous or row.moves)
     casts = list(map(as_wide if is_wide else as_typed, operands))
     if makes_new and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
-    computed, is_array, is_lent = after(casts, column), bool(result.shape), _can_change if shares else _is_of_others
-    wanted, scalar, array = result.dtype.numpy, result.dtype.numpy.type, np.ndarray
-    number = {"f": float, "b": bool}.get(result.dtype.kind, int) if result.dtype in dtypes.NATIVE else scalar
+    computed, is_array = after(casts, column), bool(result.shape)
+    wanted, array, number = result.dtype.numpy, np.ndarray, _number(result.dtype)
 
     def settled(made: Any, operands: tuple[Value, ...]) -> Value:
         """What a column made, in the one form of a value."""
@@ -244,9 +252,12 @@ def _on_arrays(
             return normal(made, result)
         if made.dtype is not wanted:
             made = made.astype(wanted, "C")
-        elif not makes_new and is_lent(made, operands):
+        elif not (makes_new or shares) and (made.base is not None or any(made is each for each in operands)):
             made = made.copy()
-        if not made.flags.c_contiguous:
+        flags = made.flags
+        if shares and not flags.writeable and flags.c_contiguous:  # a part of an operand
+            return made  # type: ignore[no-any-return]
+        if not flags.c_contiguous or (shares and made.base is not None):
             made = made.copy()
         made.setflags(False)
         return made  # type: ignore[no-any-return]
@@ -270,17 +281,21 @@ def _on_arrays(
         finally:
             ERRORS.reset(before)
 
-    return compute_new if makes_new and is_array else compute
+    def compute_moved(*operands: Value) -> Value:
+        """What needs no word about floats: 0.15 us less."""
+        return settled(computed(*operands), operands)
+
+    return compute_moved if row.moves else compute_new if makes_new and is_array else compute
 
 
-def _is_of_others(made: Any, operands: tuple[Value, ...]) -> bool:
-    """Whether an array that a column gave may have the elements of an operand."""
-    return made.base is not None or any(made is each for each in operands)
-
-
-def _can_change(made: Any, operands: tuple[Value, ...]) -> bool:
-    """Whether somebody may write to the elements of an array that a column gave, operands never changing."""
-    return made.base is not None and (type(made.base) is not np.ndarray or made.base.flags.writeable)
+def _number(dtype: DType) -> Callable[[Any], Any]:
+    """What makes a scalar of one of NumPy's."""
+    if dtype in dtypes.NATIVE:
+        return {"f": float, "b": bool}.get(dtype.kind, int)
+    make = dtype.numpy.type
+    if dtype is dtypes.float32:
+        return lambda number: number if type(number) is make else make(float(number))
+    return make
 
 
 MOST_ELEMENTS = 2**30

@@ -189,6 +189,10 @@ def at_once(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -
     return applied(known, operands, value)
 
 
+NOTHING = object()
+"""What stands for an operand that was not given."""
+
+
 def door(op: str, arity: int | None) -> Callable[..., Any]:
     """The function of an op that takes operands alone, or its operator."""
     return {1: _of_one, 2: _of_two}.get(arity or 0, _of_several)(op)
@@ -204,23 +208,22 @@ def _of_several(op: str) -> Callable[..., Any]:
 def _of_one(op: str) -> Callable[..., Any]:
     """Written out, as the next one is: by way of `at_once` an op takes 0.45 us longer."""
 
-    def call(*operands: Any) -> Any:
-        if len(operands) == 1 and type(x := operands[0]) is Concrete:
+    def call(x: Any = NOTHING, *more: Any) -> Any:
+        if type(x) is Concrete and not more:
             known = TABLE.get((op, id(x._type)))
             if known is not None and current() is None:
                 try:
-                    return finished(known, operands, known.run(x._value))
+                    return finished(known, (x,), known.run(x._value))
                 except (Doubt, MemoryError):
                     pass
-        return Operators.apply(op, *operands)
+        return Operators.apply(op, *_given(x, *more))
 
     return call
 
 
 def _of_two(op: str) -> Callable[..., Any]:
-    def call(*operands: Any) -> Any:
-        if len(operands) == 2:
-            x, y = operands
+    def call(x: Any = NOTHING, y: Any = NOTHING, *more: Any) -> Any:
+        if not more:
             first, second = type(x), type(y)
             if first is Concrete:
                 known = TABLE.get((op, id(x._type), id(y._type) if second is Concrete else second))
@@ -229,12 +232,16 @@ def _of_two(op: str) -> Callable[..., Any]:
             if known is not None and current() is None:
                 try:
                     value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
-                    return finished(known, operands, value)
+                    return finished(known, (x, y), value)
                 except (Doubt, MemoryError):
                     pass
-        return Operators.apply(op, *operands)
+        return Operators.apply(op, *_given(x, y, *more))
 
     return call
+
+
+def _given(*operands: Any) -> Sequence[Any]:
+    return [each for each in operands if each is not NOTHING]
 
 
 def _swapped(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,10 +169,11 @@ op(
     "index",
     arity=1,
     types=_static,
-    numpy=lambda x, key: np.asarray(x).__getitem__(read_key(key)),
+    numpy=lambda x, key: np.asarray(x)[read_key(key)],
+    static=lambda key: operator.itemgetter(read_key(key)),
     attributes=("key",),
     shape=None,
-    innocuous=True,
+    moves=True,
     gradient=RULES["index"],
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
 axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.

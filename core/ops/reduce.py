@@ -66,6 +66,16 @@ def _reduced(ufunc: np.ufunc) -> Any:
     return partial(ufunc.reduce, axis=None)
 
 
+def _reducing(ufunc: np.ufunc) -> Any:
+    """The same, of its attributes: NumPy takes 0.1 us less for what has no name."""
+    reduce: Any = ufunc.reduce
+
+    def static(axis: Any = None, keepdims: bool = False) -> Any:
+        return partial(reduce, axis=axis, keepdims=True) if keepdims else lambda x: reduce(x, axis)
+
+    return static
+
+
 def _found(function: Any) -> Any:
     """A column of NumPy's of where an element is."""
 
@@ -135,6 +145,7 @@ sum = op(
     arity=1,
     types=_wide,
     numpy=_reduced(np.add),
+    static=_reducing(np.add),
     attributes=("axis", "keepdims"),
     shape=None,
     bound=_sum_bound,

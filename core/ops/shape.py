@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -135,10 +136,12 @@ def _size(x: Type, axis: object) -> Type:
     return Type(dtypes.int64)
 
 
-def _moved(name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str) -> None:
-    columns: dict[str, Any] = {"attributes": attributes, "gradient": RULES.get(name), "doc": doc}
+def _moved(
+    name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str, **columns: Any
+) -> None:
+    columns |= {"attributes": attributes, "gradient": RULES.get(name), "doc": doc}
     columns |= {} if arity is None else {"alike": (0, 1)}
-    op(name, arity=arity, types=types, numpy=numpy, shape=None, innocuous=True, **columns)
+    op(name, arity=arity, types=types, numpy=numpy, shape=None, moves=True, **columns)
 
 
 _moved(
@@ -179,6 +182,7 @@ are more elements, or fewer.
 >>> tl.reshape([1, 2, 3, 4], (2, -1)).tolist()
 [[1, 2], [3, 4]]
 """,
+    static=lambda shape: methodcaller("reshape", shape),
 )
 op(
     "reshape_like",
@@ -207,6 +211,7 @@ _moved(
 >>> tl.permute_dims([[1, 2, 3]], (1, 0)).tolist()
 [[1], [2], [3]]
 """,
+    static=lambda axes: methodcaller("transpose", axes),
 )
 _moved(
     "squeeze",
