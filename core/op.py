@@ -274,10 +274,12 @@ def _on_arrays(
         before = ERRORS.set(IGNORED)
         try:
             made = computed(*operands)
-            if made.dtype is wanted and made.flags.c_contiguous:
-                made.setflags(False)
-                return made  # type: ignore[no-any-return]
-            return settled(made, operands)
+            if made.dtype is not wanted:
+                made = made.astype(wanted, "C")
+            elif not made.flags.c_contiguous:
+                made = made.copy()
+            made.setflags(False)
+            return made  # type: ignore[no-any-return]
         finally:
             ERRORS.reset(before)
 

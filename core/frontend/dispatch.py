@@ -74,10 +74,12 @@ def _strict(value: Any) -> Any:
     if kind in _PLAIN or isinstance(value, DType):
         return value
     if kind is tuple:
-        kinds = tuple(map(type, value))
-        return (kinds, value) if _PLAIN.issuperset(kinds) else (kind, *map(_strict, value))
+        for each in value:  # the usual ones are written out: 0.15 us less
+            if type(each) is not int and each is not None:
+                return kind, *map(_strict, value)
+        return value
     if kind is slice:
-        return kind, _strict(value.start), _strict(value.stop), _strict(value.step)
+        return kind, _strict((value.start, value.stop, value.step))
     if kind is bool:
         return kind, value
     raise Doubt
