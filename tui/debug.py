@@ -40,22 +40,26 @@ def debug(start: Start, manner: Manner) -> int:
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
-    session = new_session(start.options)
+    session, is_plain = new_session(start.options), headless or plain
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
-            if at is not None:
+            if at is not None and is_plain:
                 to_event(session, at)
     if headless:
         return transcribe(session, _lines(commands), in_json if as_json else in_words)
-    return converse(session) if plain else _on_screen(session, watch)
+    return converse(session) if plain else _on_screen(session, watch, at if start.target else None)
 
 
-def _on_screen(session: Session, watch: bool) -> int:
-    """The app, which is imported only where it is shown."""
+def _on_screen(session: Session, watch: bool, at: int | None) -> int:
+    """The app, which is imported only where it is shown. It goes far itself: there one sees how far it is, and may
+    stop it."""
     from .app.app import Debugger
 
-    return Debugger(session, watches=watch, tours=True).run() or 0
+    app = Debugger(session, watches=watch, tours=True)
+    if at is not None:
+        app.do(f"goto {at}")
+    return app.run() or 0
 
 
 def in_words(reply: Reply) -> str:

@@ -31,7 +31,8 @@ def events(session: Session) -> Page:
         else f"{position:,} of {len(history):,}"
     )
     if not numbers:
-        return empty("no event is such" if filters else "nothing has happened yet: s steps")._replace(said=said)
+        nothing = "what is known begins here: s steps on" if history.base else "nothing has happened yet: s steps"
+        return empty("no event is such" if filters else nothing)._replace(said=said)
     make = lambda index: _event(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
     return Page(Lazy(len(numbers), make), said, max(at, 0))
 

@@ -123,7 +123,7 @@ class Known:
     def branch(self, history: History) -> Known:
         """What is known of a branch of this run: up to where it begins, the same."""
         since = history.branched_at
-        past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start < (since or 1))
+        past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start <= since)
         return Known(history, Part(self.gates, since, past, self._fired_in_wave(since), self._last.before))
 
     def catch_up(self, history: History) -> None:

@@ -121,9 +121,10 @@ class Session:
     def _turn(self, taken: list[tuple[str, Situation]], kept: list[tuple[str, Situation]], nothing: str) -> str:
         if not taken:
             raise Usage(nothing)
-        line, situation = taken.pop()
-        kept.append((line, self.situation))
-        self._return(situation)
+        (line, situation), here = taken[-1], self.situation
+        self._return(situation)  # which somebody may stop: then nothing was taken back
+        taken.pop()
+        kept.append((line, here))
         return line
 
     # Runs
