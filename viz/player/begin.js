@@ -57,6 +57,6 @@ listen();
 setSpeed(1);
 byId("unit").value = page.unit;
 drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
-page.zoom = fitting() < LEGIBLE ? LEGIBLE : 0;
+page.zoom = fitting() < NEARLY ? LEGIBLE : 0;
 zoom(1);
 seek(readAddress() || 0);

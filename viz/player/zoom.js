@@ -2,6 +2,9 @@
 
 const LEGIBLE = 0.8;
 
+// Of what is as small as this nothing is cut off: a box at the edge of which half is missing is harder to read.
+const NEARLY = 0.68;
+
 function zoom(by) {
   const plan = byId("plan"), pane = byId("scroll"), fits = fitting();
   if (by !== 1) page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
