@@ -27,7 +27,16 @@ from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 
 LIMITS = Limits(firings=150)
-CONDITIONS = ("fired", "trap", "depth >= 2", "depth > 0", "op == 'add' and fired", "not (op == 'merge') and fired")
+CONDITIONS = (
+    "fired", "not fired", "trap", "depth >= 2", "depth > 0", "tag.depth == 1 and fired", "op == 'add' and fired",
+    "not (op == 'merge') and fired", "value == 3", "value < 1 and fired", "-1 < value", "value != 0 and op == 'add'",
+    "value", "value * 2 == 6", "value > 0.5", "not fired and value >= 2", "fired or value == 2", "inputs[0] == 1",
+    "inputs[1] <= 2 and fired", "outputs[0] != 0", "iteration == 1", "count == 3", "step == 40",
+    "firings > 30 and fired", "trap and op != 'add'", "trap or count >= 4 and op == 'switch'",
+    "port == 1 and value > 1", "true", "not (value < 3 or op == 'merge')",
+    "tag matches 'main/*' and value == 1", "lost", "store > 2",
+)  # fmt: skip
+"""What looks at nodes, at values, at counts, at several of these; and at what the fast machine does not know."""
 LINES = (
     "step", "step 9", "back", "back 3", "event 20", "event-back 5", "wave", "wave-back", "result", "trap", "over",
     "out", "node", "node-back", "tag", "continue", "reverse", "run", "start",
@@ -165,7 +174,7 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
     if whole.refused is not None:
         return
-    for condition in CONDITIONS:
+    for condition in dice.sample(CONDITIONS, 8):
         start = begun(graph, arguments, schedule)
         for _ in range(dice.choice([0, 3, 20, 60])):
             start.forward()
@@ -189,6 +198,31 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
         whole.forward_to(points[1])
         if late.position != whole.position or seen(late.state) != seen(whole.state):
             yield f"{condition} from {len(start)} on is hit at {late.position}, and not at {whole.position}"
+
+
+def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
+    """From the beginning on, breakpoints and log points stop a session that goes far where they stop one that knows all
+    events, say as much, and have been hit as often, those that ignore some hits too."""
+    dice = random.Random(seed)
+    with MonkeyPatch.context() as patch:
+        near(patch)
+        sessions = pair(graph, arguments, schedule)
+        for condition in dice.sample(CONDITIONS, 3):
+            ignored, text = dice.randint(1, 9), "{step} {count} {value} of {node} {inputs[0]} {tag}"
+            lines = (f"break {condition}", f"break {condition} ignore {ignored}", f'log {condition} "{text}"')
+            line = dice.choice(lines)
+            for session in sessions:
+                session.do(line)
+        points = [str(point) for point in sessions[0].situation.points]
+        for _ in range(4):
+            replies = [session.do("continue").data for session in sessions]
+            found = [(reply["position"], reply["logged"], reply["hits"]) for reply in replies]
+            if found[0] != found[1]:
+                yield f"{points}: {found[0]}, and not {found[1]}"
+                return
+            counts = [[point["hits"] for point in session.do("breaks").data["breakpoints"]] for session in sessions]
+            if counts[0] != counts[1]:
+                yield f"{points}: hit {counts[0]} times, and not {counts[1]}"
 
 
 def near(patch: MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from far_laws import base_violations, session_violations, stop_violations
+from far_laws import base_violations, hit_violations, session_violations, stop_violations
 from generator import Case, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,10 +14,11 @@ from moments import chain, fib, mixed
 from pytest import MonkeyPatch
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
+from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.fast import handover, run
 from tagloom.interp.questions import late
 from tagloom.interp.state import State
-from tagloom.interp.travel import far
+from tagloom.interp.travel import ahead, far
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
 SEEDS = st.integers(0, 2**20)
@@ -37,6 +38,7 @@ def test_programs_that_have_everything(name: str, schedule: str) -> None:
         assert list(base_violations(*RUNS[name], schedule, seed)) == []
         assert list(stop_violations(*RUNS[name], schedule, seed)) == []
         assert list(session_violations(*RUNS[name], schedule, seed)) == []
+        assert list(hit_violations(*RUNS[name], schedule, seed)) == []
 
 
 @settings(max_examples=15)
@@ -52,7 +54,9 @@ def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
     """Commands lead where they lead a session that knows every event."""
-    assert list(session_violations(lower(case.program), case.arguments, schedule, seed)) == []
+    graph = lower(case.program)
+    assert list(session_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(hit_violations(graph, case.arguments, schedule, seed)) == []
 
 
 @pytest.mark.heavy
@@ -64,6 +68,7 @@ def test_many_programs(case: Case, schedule: str, seed: int) -> None:
     assert list(base_violations(graph, case.arguments, schedule, seed)) == []
     assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
     assert list(session_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(hit_violations(graph, case.arguments, schedule, seed)) == []
 
 
 def begin_one_late(patch: MonkeyPatch) -> None:
@@ -127,11 +132,41 @@ def stop_after_the_node(patch: MonkeyPatch) -> None:
 
     def beyond(self: far.Far, machine: Any, goal: Any, stops: Any) -> Any:
         stopped = go_ahead(self, machine, goal, stops)
-        if stops is not None and stops.nodes and machine.stopped_by == "node":
+        if stops is not None and stops.needs and machine.stopped_by == "node":
             stopped = go_ahead(self, machine, goal, stops)
         return stopped
 
     patch.setattr(far.Far, "_go_ahead", beyond)
+
+
+def turn_comparisons_round(patch: MonkeyPatch) -> None:
+    """The machine stops where a value is larger, if it is to be smaller."""
+    patch.setitem(ahead.SIGNS, "<", ahead.Sign.MORE)
+    patch.setitem(ahead.SIGNS, ">=", ahead.Sign.MOST)
+
+
+def count_before_the_step(patch: MonkeyPatch) -> None:
+    """What is asked of an event that is about to happen is asked of the counts before it."""
+    coming = run.coming
+
+    def late_by_one(*given: Any) -> Any:
+        state, event = coming(*given)
+        state.steps -= 1
+        return state, event
+
+    patch.setattr(run, "coming", late_by_one)
+
+
+def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
+    """The machine stops only before nodes that fire."""
+    need = ahead.Condition.need
+    fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
+    patch.setattr(ahead.Condition, "need", fires)
+
+
+def forget_hits_on_the_way(patch: MonkeyPatch) -> None:
+    """Hits that the fast machine passed are counted as if nobody had looked."""
+    patch.setattr(Breakpoints, "passed", lambda self, start, step: None)
 
 
 WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
@@ -142,6 +177,10 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
     take_what_is_not_known_for_nothing,
     forget_what_was_there,
     stop_after_the_node,
+    turn_comparisons_round,
+    count_before_the_step,
+    forget_tokens_that_stay,
+    forget_hits_on_the_way,
 )
 
 
@@ -153,7 +192,7 @@ def test_the_laws_catch_what_is_wrong(how: Callable[[MonkeyPatch], None], monkey
     def is_caught(name: str, schedule: str, seed: int) -> bool:
         given = (*RUNS[name], schedule, seed)
         try:
-            return any(True for law in (base_violations, stop_violations) for _ in law(*given))
+            return any(True for law in (base_violations, stop_violations, hit_violations) for _ in law(*given))
         except Exception:
             return True
 

@@ -30,6 +30,7 @@ from ..viz.style import DARK, LIGHT
 from ..viz.view import View
 from .begin import Start
 from .load import find, forms, program_of
+from .session.far import FAR, check_interrupt, on_to
 from .terminal import in_cells
 
 
@@ -106,19 +107,24 @@ def of_run(history: History, wanted: Wanted) -> Picture:
     if wanted.at is None:
         history.run()
     else:
-        _go_to(history, wanted.at)
+        history = _at(history, wanted.at, wanted.form)
     return moment(history) if wanted.form is FormWord.graph else picture(history, wanted.form)
 
 
-def _go_to(history: History, position: int) -> None:
-    """To where so many events have happened; raises Usage where the run is over before."""
+def _at(history: History, position: int, form: FormWord) -> History:
+    """The run where so many events have happened; all of them are known, unless only that moment is shown. Raises Usage
+    where the run is over before, and KeyboardInterrupt."""
     if position < 0:
         raise Usage("events are counted from 0", got=f"--at {position}")
+    if form is FormWord.graph and position > len(history) + FAR and history.refused is None:
+        history = history.far(position)
+        check_interrupt(history)
     if len(history) < position:
-        history.forward_to(lambda state, event: state.steps >= position)
+        on_to(history, lambda state, event: state.steps >= position)
     if len(history) < position:
         raise Usage("the run is over before", required=f"--at 0 to {len(history)}", got=f"--at {position}")
     history.jump(position)
+    return history
 
 
 def aside(line: str) -> None:

@@ -90,7 +90,9 @@ class _Entry:
     hits: list[int] = field(default_factory=list)
     """The steps at which it was hit, ascending."""
     looked: int = 0
-    """Up to which step it has looked at every one, from the first on."""
+    """Up to which step it has looked at every one, from `since` on."""
+    since: int = 0
+    """How many steps had been made before the first at which it can look."""
 
     def look(self, state: State, event: Event) -> bool:
         """Whether it is hit and takes notice; writes down whether it is hit."""
@@ -142,18 +144,18 @@ class Breakpoints:
         entry = self._entry(number)
         if breakpoint.condition != entry.breakpoint.condition:
             entry.hits.clear()
-            entry.looked = 0
+            entry.looked = entry.since
         entry.breakpoint = breakpoint
 
-    def with_points(self, points: Mapping[int, Breakpoint]) -> Breakpoints:
+    def with_points(self, points: Mapping[int, Breakpoint], since: int = 0) -> Breakpoints:
         """Others over the same run, under these numbers. One that has the number and looks at the same as one here
-        knows the hits that there have been. These stay as they are."""
+        knows the hits that there have been; any other looks at the steps from `since` on. These stay as they are."""
         made = Breakpoints()
         for number, breakpoint in points.items():
             known = self._entries.get(number)
-            made._entries[number] = _Entry(breakpoint)
+            made._entries[number] = _Entry(breakpoint, [], since, since)
             if known is not None and _looks(known.breakpoint) == _looks(breakpoint):
-                made._entries[number] = _Entry(breakpoint, known.hits.copy(), known.looked)
+                made._entries[number] = _Entry(breakpoint, known.hits.copy(), known.looked, known.since)
         made._last = max(self._last, *points, 0)
         return made
 
@@ -162,9 +164,28 @@ class Breakpoints:
         made = Breakpoints()
         for number, entry in self._entries.items():
             hits = entry.hits[: bisect_right(entry.hits, step)]
-            made._entries[number] = _Entry(entry.breakpoint, hits, min(entry.looked, step))
+            made._entries[number] = _Entry(entry.breakpoint, hits, min(entry.looked, step), min(entry.since, step))
         made._last = self._last
         return made
+
+    def known_from(self, base: int) -> Breakpoints:
+        """Others over the same run, where only its steps from `base` on can be looked at from now on. One that has
+        looked at all up to there knows the hits that there have been; any other begins there."""
+        made = Breakpoints()
+        for number, entry in self._entries.items():
+            goes_on = entry.since <= base <= entry.looked
+            hits, looked, since = (entry.hits.copy(), entry.looked, entry.since) if goes_on else ([], base, base)
+            made._entries[number] = _Entry(entry.breakpoint, hits, looked, since)
+        made._last, made.lines = self._last, [line for line in self.lines if line.step <= base]
+        return made
+
+    def passed(self, start: int, step: int) -> None:
+        """They have been shown all steps, from `start` up to this one, at which any of them may be hit. What log points
+        said at later ones is forgotten: these steps are yet to come."""
+        for entry in self._entries.values():
+            if entry.looked >= start:
+                entry.looked = max(entry.looked, step)
+        self.lines = [line for line in self.lines if line.step <= step]
 
     def see(self, state: State, event: Event) -> Seen:
         """Look at an event that the state has just done. Looking twice at a step is looking once."""
@@ -206,8 +227,12 @@ class Breakpoints:
         return self._entries[number]
 
     def looked_at(self, number: int) -> int:
-        """Up to which step a breakpoint has looked at every one, from the first on: up to there its hits are all."""
+        """Up to which step a breakpoint has looked at every one, from `since` on: up to there its hits are all."""
         return self._entry(number).looked
+
+    def since(self, number: int) -> int:
+        """How many steps had been made before the first of which a breakpoint counts hits."""
+        return self._entry(number).since
 
 
 def _looks(breakpoint: Breakpoint) -> tuple[Expression, bool]:

@@ -56,8 +56,8 @@ class Variant(StrEnum):
 
 
 _FILES = {
-    Variant.PLAIN: ("frames", "holding", "machine", "plain"),
-    Variant.NOTING: ("journal", "frames", "holding", "machine", "plain"),
+    Variant.PLAIN: ("frames", "holding", "needed", "machine", "plain"),
+    Variant.NOTING: ("journal", "frames", "holding", "needed", "machine", "plain"),
     Variant.STAMPED: ("frames", "plain", "messages", "sharing"),
 }
 _TRUE = {Variant.PLAIN: "", Variant.NOTING: "JOURNAL", Variant.STAMPED: "STAMPED"}

@@ -6,7 +6,7 @@ before anything has changed; then the same token is delivered again, with what i
 No step asks for room: how many surely fit is worked out for many at once. Where a limit is near, steps are `careful`,
 one by one, so that limits are exact.
 
-`load` compiles the text of this file, of `frames` and of `holding`, with numbers for the names of columns and
+`load` compiles the text of this file, of `frames`, `holding` and `needed`, with numbers for the names of columns and
 registers, together with `compute`, `cast` and `traps`, which `arms` makes from the table of opcodes. Arrays are
 addresses, read with `peek`.
 """
@@ -37,6 +37,7 @@ from .frames import (
 )
 from .holding import busier, due, due_at_wave, hold, is_held, let_go
 from .journal import journal_room, note_firing, note_stay
+from .needed import is_needed
 from .registers import A, Given, Head, Kind, Mode, Options, R, Why
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
     waiting, firings, steps = peek(r, R.WAITING), peek(r, R.FIRINGS), peek(r, R.STEPS)
     others = peek(r, R.PARKED) + peek(r, R.HOLDING)
     store, flight = peek(r, R.LARGEST_STORE), peek(r, R.LARGEST_FLIGHT)
+    passed, stays = peek(r, R.PASSED), peek(o, Options.STAYS)
     kind = peek(given, Given.KIND)
     poke(given, Given.KIND, Kind.NOTHING)
     why, position = Why.BUDGET, 0
@@ -171,6 +173,10 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 break
             if bits & full != full:
                 # S2: it waits for its partners
+                may_stop = stays and steps != passed and peek(codes, number) == Code.STOP
+                if may_stop and is_needed(a, mem, token, number, 1, value, firings, steps):
+                    why = Why.STOP
+                    break
                 stayed = True
                 if JOURNAL:
                     note_stay(a, r, token, value, position, Head.ENDS * (ahead == 1))
@@ -185,6 +191,9 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 length -= 1
             else:
                 code, needs, special = peek(codes, number), peek(node, NODE.NEEDS), peek(node, NODE.SPECIAL)
+                may_stop = code == Code.STOP and steps != passed and kind == Kind.NOTHING
+                if code == Code.STOP:
+                    code = peek(node, NODE.CODE)
                 if careful and firings >= firings_limit and code != Code.LEAVE:
                     why = Why.FIRINGS
                     break
@@ -201,7 +210,7 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                 elif code >= FIRST:
                     second = operand(mem, frame, peek(port, PORT.B))
                     if code >= FIRST_TRAPPING and traps(code, out, second):
-                        why = Why.LEAVE
+                        why = Why.STOP if may_stop else Why.LEAVE
                         break
                     out = compute(code, out, second, operand(mem, frame, peek(port, PORT.C)))
                     if special and peek(node, NODE.CAST):
@@ -240,9 +249,9 @@ def general(a: Any, budget: Any, header: Any) -> Any:
                             route = peek(node, NODE.ROUTE_SECOND) + site_of(mem, target) << 1
                             begin, end = peek(peek(a, A.ROUTES), route), peek(peek(a, A.ROUTES), route + 1)
                 elif code == Code.LEAVE:
-                    why = Why.LEAVE
+                    why = Why.STOP if may_stop else Why.LEAVE
                     break
-                elif code == Code.STOP:
+                if may_stop and is_needed(a, mem, token, number, 0, out, firings, steps):
                     why = Why.STOP
                     break
                 if special and target:

@@ -60,6 +60,8 @@ class R(IntEnum):
     PAUSE = 31
     """How often it waits before it asks again, and LEFT, how often it still does."""
     LEFT = 32
+    PASSED = 33
+    """The step that is made although the run would stop before it: it has stood there. Or -1."""
 
 
 class A(IntEnum):
@@ -108,6 +110,8 @@ class A(IntEnum):
     """The wave in which what waits at each word of memory was delivered; of a proxy, what PROXY says."""
     SHARED = 36
     """What several cores share; `messages` says what is there."""
+    NEEDS = 37
+    """What is needed for the run to stop at a port: two rows for each, of a firing and of a token that stays there."""
 
 
 class WAVE(IntEnum):
@@ -164,6 +168,8 @@ class Options(IntEnum):
     """The most words that a step adds to the journal, what it makes to be noted later included."""
     CLOSING = 11
     """The most words that an activation adds that closes."""
+    STAYS = 12
+    """Whether the run may stop before a token stays where it comes to."""
 
 
 class Mode(IntEnum):
@@ -212,11 +218,54 @@ class Why(IntEnum):
     RESULT = 7
     """All results have come, and that was enough."""
     STOP = 9
-    """A node is about to fire that the run is to stop at."""
+    """A step is next that the run is to stop before."""
     SECOND = 8
     """S4 was breached: no graph that keeps the rules does that."""
     IDLE = 10
     """Of several cores this one has nothing to do."""
+
+
+class NEED(IntEnum):
+    """The columns of what is needed for the run to stop: that something compares so with a number."""
+
+    WHAT = 0
+    SIGN = 1
+    WORD = 2
+    """The number."""
+    IS_FLOAT = 3
+    """Whether the words are floats."""
+
+
+class What(IntEnum):
+    """What is compared."""
+
+    ANY = 0
+    """Nothing: the run stops."""
+    NONE = 1
+    """Nothing: the run does not stop, but where a firing traps or leaves the loop, which nobody has looked into."""
+    VALUE = 2
+    """What the node gives; of a token that stays, its value."""
+    FIRST = 3
+    """The operand at port 0; then those at 1 and 2."""
+    SECOND = 4
+    THIRD = 5
+    DEPTH = 6
+    ITERATION = 7
+    COUNT = 8
+    """How often the node has fired, with this step."""
+    FIRINGS = 9
+    STEP = 10
+
+
+class Sign(IntEnum):
+    """How."""
+
+    EQUAL = 0
+    OTHER = 1
+    LESS = 2
+    MOST = 3
+    MORE = 4
+    LEAST = 5
 
 
 class Item(IntEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, overload
 from typing import Literal as Word
@@ -35,12 +35,14 @@ from ..reference import (
 from ..script import seed_of
 from ..series import Series, Tupled
 from ..state import State
+from .coming import coming
 from .handover import held_tokens, results, to_meter, to_state, waiting
 from .keeping import Keeper, Last, no_collection
 from .load import Variant, machine
 from .outside import Outside
 from .registers import Mode, Options, R, Why
 from .scribe import keeper_of
+from .stops import Need, Spot, Stops, watch
 from .store import HEAVY, Store
 from .takeover import from_state
 
@@ -56,16 +58,6 @@ def _mode(schedule: str) -> tuple[Mode, int] | None:
         return Mode.YOUNGEST, 0
     seed = seed_of(schedule)
     return None if seed is None else (Mode.RANDOM, seed)
-
-
-@dataclass(frozen=True, slots=True)
-class Stops:
-    """Where a run is to stop: before one of these nodes fires, before an activation opens that is so deep, or after a
-    firing that trapped."""
-
-    nodes: frozenset[int] = frozenset()
-    depth: int | None = None
-    traps: bool = False
 
 
 class Fast:
@@ -93,7 +85,7 @@ class Fast:
         self.schedule, self.until, self.limits, self.spent = schedule, until, limits, spent
         self.stopped_by: Word["node", "depth", "trap"] | None = None
         """Which of its stops the run stands at."""
-        self._stops = Stops()
+        self._stops, self._spots = Stops(), dict[Spot, Need]()
         self.taken = state
         """What the reference knew: the mould for the state that it is handed back."""
         self.store = Store(
@@ -138,14 +130,17 @@ class Fast:
 
     def _arm(self, stops: Stops) -> None:
         """Tell the machine where to stop."""
-        store, self._stops = self.store, stops
-        store.stop_at(stops.nodes)
+        store, self._stops, spots = self.store, stops, stops.spots()
+        if spots != self._spots:
+            watch(store, spots)
+            self._spots = spots
         depths = (self.limits.depth, DEEPEST, self.limits.depth if stops.depth is None else stops.depth - 1)
         store.options[Options.DEPTH] = min(depths)
 
     def _pass(self) -> Exhausted | None:
-        """Make the step that the run stands before, if a stop is there; the limit that it would exceed."""
-        begun, stands = self.store.registers[R.STEPS], self.stopped_by in ("node", "depth")
+        """Have the machine make the step that it stands before, if a stop is there; the limit that it would exceed."""
+        begun, stands = self.store.registers[R.STEPS], self.stopped_by == "depth"
+        self.store.registers[R.PASSED] = begun if self.stopped_by == "node" else -1
         self.stopped_by = None
         try:
             while stands and self.store.registers[R.STEPS] == begun and not self._over(self._burst(1)):
@@ -201,9 +196,11 @@ class Fast:
                 self._grow()
             case Why.FIRINGS:
                 raise exhausted("firings", "firings", self.limits.firings)
-            case Why.STOP:
+            case Why.STOP if self._is_hit():
                 self.stopped_by = "node"
                 return True
+            case Why.STOP:
+                self.store.registers[R.PASSED] = self.steps
             case Why.DEPTH if self.store.options[Options.DEPTH] < min(self.limits.depth, DEEPEST):
                 self.stopped_by = "depth"
                 return True
@@ -216,6 +213,14 @@ class Fast:
             case Why.LEAVE:
                 return self._leave()
         return False
+
+    def _is_hit(self) -> bool:
+        """Whether it stops at the step that it stands before, where it may."""
+        is_hit = self._stops.is_hit
+        try:
+            return is_hit is None or is_hit(*coming(self.store, self.outside))
+        except MemoryError:  # as the step itself will find
+            return False
 
     def _grow(self) -> None:
         if self._keeper is not None and self.store.has_room():

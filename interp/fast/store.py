@@ -28,11 +28,10 @@ from ..image import (
     value_of,
     word_of,
 )
-from ..opcode import Code
 from ..reference import Limits
 from .arrays import aligned, grown_by, power
-from .registers import A, Given, Held, Mode, Noted, Options, R
-from .rows import ROW, rows_of
+from .registers import NEED, A, Given, Held, Mode, Noted, Options, R
+from .rows import rows_of
 
 SLACK = 512
 """For how many steps at least there is to be room."""
@@ -70,7 +69,7 @@ class Store:
         self.options[Options.PLAIN] = self.is_plain
         self.registers = np.zeros(len(R), np.int64)
         self.registers[R.TOP] = len(image.literals)
-        self.registers[R.HELD_TOP] = 1
+        self.registers[[R.HELD_TOP, R.PASSED]] = 1, -1
         self.memory = aligned(len(image.literals) + (2 * SLACK) * image.largest)
         self.memory[: len(image.literals)] = image.literals
         self.ring = np.zeros((power(2 * SLACK * image.fan), 2), np.int64)
@@ -87,7 +86,7 @@ class Store:
         self.due = np.zeros(len(self.held), np.int64)
         self.codes = np.ascontiguousarray(image.nodes[:, NODE.CODE])
         self.rows, self._sends, self._routes = rows_of(image)
-        self._stops = frozenset[int]()
+        self.needs = np.zeros((1, 2, len(NEED)), np.int64)
         self.objects: list[Value | None] = list(image.objects)
         self.references = np.full(max(len(self.objects), 1), _PINNED, np.int64)
         self.unused: list[int] = []
@@ -127,7 +126,7 @@ class Store:
             A.SITES: image.sites, A.SCOPES: image.scopes, A.CODES: self.codes, A.COUNTS: self.counts,
             A.BEGUN: self.begun, A.FREE: self.free, A.RESULTS: self.results, A.GIVEN: self.given, A.WOKEN: self.woken,
             A.HELD: self.held, A.DUE: self.due, A.ROWS: self.rows, A.SENDS: self._sends, A.SEND_ROUTES: self._routes,
-            A.JOURNAL: self.journal, A.STATES: self.states,
+            A.JOURNAL: self.journal, A.STATES: self.states, A.NEEDS: self.needs,
         }  # fmt: skip
         found = np.zeros(len(A), np.int64)
         for of, array in rows.items():
@@ -153,16 +152,9 @@ class Store:
         r = self.registers
         return int(r[R.LENGTH] + r[R.WAITING] + r[R.PARKED] + r[R.HOLDING])
 
-    def stop_at(self, nodes: frozenset[int]) -> None:
-        """Have the machine stop before one of these nodes fires, and at no other."""
-        if nodes == self._stops:
-            return
-        stops = list(nodes)
-        self.codes[:] = self.image.nodes[:, NODE.CODE]
-        self.codes[stops] = Code.STOP
-        self.rows = rows_of(self.image).rows.copy()
-        self.rows[np.isin(self.rows[:, ROW.NUMBER], stops), ROW.CODE] = Code.STOP
-        self._stops, self._moved = nodes, True
+    def has_moved(self) -> None:
+        """Somebody has put an array in the place of another."""
+        self._moved = True
 
     def has_room(self) -> bool:
         """Whether nothing is nearly full, the journal left out."""

@@ -23,7 +23,8 @@ from .going import Going
 from .stretch import Lineage
 
 if TYPE_CHECKING:
-    from ..fast.run import Fast, Stops
+    from ..fast.run import Fast
+    from ..fast.stops import Stops
 
 WINDOW = 20_000
 """How many events before the place where one goes are known there: stepped in 0.1 s, and some 20 MB."""
@@ -94,7 +95,7 @@ class Far(Going):
             return self
         run = self._machine(goal)
         stopped = self._go_ahead(run, goal, stops)
-        if goal is None or (run.steps < goal and _is_exact(stopped)):
+        if _is_exact(stopped) and (goal is None or run.steps < goal):
             goal = max(run.steps - max(window, 1), 0)  # a trap that it stopped at has happened
             if self.base <= goal <= len(self):
                 return self

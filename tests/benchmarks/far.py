@@ -25,6 +25,14 @@ ROWS = (
     (FIB, "33", "lifo", 100_000_000),
 )
 """A program, its argument, the schedule, and the event to go to."""
+BREAKS = (
+    "op == 'add' and fired and value == 514229",
+    "value == 514229",
+    "op == 'add' and fired and value * 2 == 1028458",
+    "op == 'add' and fired ignore 514227",
+    "depth == 27",
+)
+"""Breakpoints in fib(28), of 11,831,375 events, that are hit late in it, or at all."""
 STEPS = 20
 
 
@@ -56,16 +64,32 @@ def measured(target: str, argument: str, schedule: str, place: int) -> str:
     )
 
 
+def stopped(condition: str) -> str:
+    """A row of the other table: from the beginning to the first hit."""
+    session = new_session(Options(schedule="lifo"))
+    session.load(Start(str(ROOT / FIB), ("28",), session.options))
+    machine()
+    session.do(f"break {condition}")
+    there = took(session, "continue")
+    return f"| `{condition}` | {session.history.position:,} | {there / 1e3:.1f} s |"
+
+
 def main() -> None:
     print("| run | event | open activations | `goto` | worst `step` | worst `back` | back before the base | memory |")
     print("|---|---|---|---|---|---|---|---|")
     for row in ROWS:
         command = [sys.executable, __file__, *map(str, row)]
         print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), flush=True)
+    print("\n| breakpoint | is hit at | `continue` |\n|---|---|---|")
+    for condition in BREAKS:
+        command = [sys.executable, __file__, condition]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if len(sys.argv) == 2:
+        print(stopped(sys.argv[1]))
+    elif sys.argv[1:]:
         target, argument, schedule, place = sys.argv[1:]
         print(measured(target, argument, schedule, int(place)))
     else:

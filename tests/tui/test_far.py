@@ -12,6 +12,7 @@ from far_laws import near
 from onscreen import Screen, shown
 from pytest import MonkeyPatch
 from tagloom.core.errors import Usage
+from tagloom.core.tag import ROOT
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.panes.timeline import timeline
@@ -72,8 +73,82 @@ def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
     assert "it is over" in said(session, "continue") and session.history.base > 0
     session = begun("7")
     said(session, "break value == -1")
-    assert "every event was stepped: breakpoint 1 looks at more than which node fires" in said(session, "continue")
+    assert "it is over" in said(session, "continue") and session.history.base > 0
+    session = begun("7")
+    said(session, "break store == -1")
+    assert "every event was stepped: breakpoint 1 looks at what becomes of tokens" in said(session, "continue")
     assert session.history.base == 0
+
+
+def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
+    """What the fast machine passes is counted: those that ignore hits stop where they should, log points say all that
+    they would say, and `breaks` counts from the beginning; once one has been elsewhere, from there."""
+    near(monkeypatch)
+    session, ordinary = begun("7", schedule="lifo"), begun("7", schedule="lifo", whole=True)
+    for each in (session, ordinary):
+        said(each, "break op == 'add' and fired and value > 1 ignore 6")
+        said(each, 'log value <= 3 and not fired "{step}: {value} under {tag}"')
+    replies = [each.do("continue").data for each in (session, ordinary)]
+    assert replies[0] == {**replies[1], "base": session.history.base, "known": len(session.history)}
+    assert session.history.base > 0 and replies[0]["hits"] == [
+        "  breakpoint 1: op == 'add' and fired and value > 1, ignores 6 hits"
+    ]
+    assert len(replies[0]["logged"]) > 1
+    assert session.do("breaks").text == ordinary.do("breaks").text
+    session = begun("7", schedule="lifo")
+    said(session, "break op == 'add' and fired"), said(session, "goto 250")
+    assert "since event 242" in said(session, "breaks") and "since" not in said(ordinary, "breaks")
+
+
+def test_a_value_far_ahead() -> None:
+    """A breakpoint on values in a run of ten million events is there at once: the machine looks for it."""
+    session = begun("33", schedule="lifo")
+    said(session, "break value == 317811 and op == 'add' and fired")
+    assert "breakpoint 1" in said(session, "continue")
+    assert session.history.position > 1_000_000
+    assert session.history.last is not None and session.history.last.outputs[0][1] == 317_811
+
+
+def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
+    """Stopped on the way to the end, one stands where it has come to: it does not go on by itself."""
+    near(monkeypatch)
+    session = begun("20", schedule="lifo")
+    go_ahead = History._go_ahead
+
+    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
+        go_ahead(self, run, 30_000, stops)
+        return far_interrupt(self)
+
+    monkeypatch.setattr(History, "_go_ahead", pressed)
+    reply = session.do("run")
+    assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
+
+
+def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
+    """It takes nothing back, and may be asked for again."""
+    session = begun("5")
+    said(session, "step 3"), said(session, "step 4")
+    there = session.history.position
+
+    def stopped(self: Any, situation: Any) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "_return", stopped)
+    assert not session.do("undo").ok and session.history.position == there
+    said(session, "undo")
+    assert session.history.state.firings == 3
+
+
+def test_a_fork_where_what_is_known_begins(monkeypatch: MonkeyPatch) -> None:
+    """It knows what its run knows there: the arguments too."""
+    near(monkeypatch)
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250"), said(session, "event-back 30")
+    assert session.history.position == session.history.base
+    before = session.run.known.activation(ROOT).given
+    said(session, "fork")
+    assert session.run.known.activation(ROOT).given == before != {}
 
 
 def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from .said import why_stopped
 from .session import Session
 
 if TYPE_CHECKING:
-    from ...interp.fast.run import Stops
+    from ...interp.fast.stops import Stops
 
 FAR = 200_000
 """How many events the reference machine makes before the fast one is asked: those of a second and a half."""
@@ -31,11 +31,12 @@ def on_to(history: History, wanted: Wanted, most: float = inf) -> bool:
     where one has come to, if somebody pressed Ctrl-C."""
     event = history.forward_to(wanted, most)
     if event is None:
-        _check_interrupt(history)
+        check_interrupt(history)
     return event is not None
 
 
-def _check_interrupt(history: History) -> None:
+def check_interrupt(history: History) -> None:
+    """Raises KeyboardInterrupt where somebody pressed Ctrl-C on the way to where the history ends."""
     stopped = history.stopped
     if isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
         raise KeyboardInterrupt
@@ -82,7 +83,7 @@ def to_hit(session: Session) -> None:
     if on_to(history, stops, most) or history.position < most:
         return
     told = _told(session, stops) if _may(session) else None
-    if told is not None and not _ahead(session, None, told):
+    if told is not None and not _ahead(session, None, told, stops):
         return
     on_to(session.history, session.run.stops.of(points))
 
@@ -117,15 +118,20 @@ def _told(session: Session, stops: Breakpoints) -> Stops | None:
     return told
 
 
-def _ahead(session: Session, position: int | None = None, stops: Stops | None = None) -> bool:
-    """Let the fast machine go ahead, and know where it leads; whether the run goes on from there."""
-    run = session.run
+def _ahead(
+    session: Session, position: int | None = None, stops: Stops | None = None, shown: Breakpoints | None = None
+) -> bool:
+    """Let the fast machine go ahead, and know where it leads; whether the run goes on from there. `shown` are the
+    breakpoints that its stops ask on the way."""
+    run, start = session.run, len(session.history)
     made = run.history.far(position, stops)
+    if shown is not None:
+        shown.passed(start, max(made.base, start))
     if made is not run.history:
         run.know(made)
         if made.base:
             session.note(f"  the fast machine went ahead: known are the events from {made.base:,} on")
-    _check_interrupt(made)
+    check_interrupt(made)
     return made.stopped is None
 
 

@@ -38,11 +38,12 @@ class Run:
     """What was known of the run before it was far away."""
 
     def __post_init__(self) -> None:
-        self.adjoints = Adjoints(self.history.graph)
-        self._begin()
+        graph = self.history.graph
+        self.adjoints, self.known, self.stops = Adjoints(graph), Known(self.history), Stops(graph, self.history.base)
 
     def _begin(self) -> None:
-        self.stops, self.known = Stops(self.history.graph), Known(self.history)
+        """Other events are known now."""
+        self.known, self.stops = Known(self.history), self.stops.known_from(self.history.base)
 
     def shares(self, other: Run) -> None:
         """Know what the run knows of which this is a branch, up to where it begins; nothing, where that one knows

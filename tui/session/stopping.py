@@ -107,9 +107,10 @@ def breaks(session: Session, words: Words) -> Said:
     lines, rows = list[str](), list[dict[str, Any]]()
     points, run = session.situation.points, session.run
     for point in points:
-        hits = run.stops.hits(points, point.number, run.history)
-        since = f" since event {run.history.base:,}" if run.history.base else ""
-        said = f"means nothing in {run.name}" if hits is None else f"{counted(hits, 'hit')}{since}"
-        lines.append(f"  {point}: {said}")
+        found = run.stops.hits(points, point.number, run.history)
+        hits, since = found or (None, 0)
+        said = f"means nothing in {run.name}" if hits is None else counted(hits, "hit")
+        begins = f" since event {since:,}" if since else ""
+        lines.append(f"  {point}: {said}{begins}")
         rows.append({**_data(point), "hits": hits})
     return Said(lines or ["there are no breakpoints"], {"breakpoints": rows})

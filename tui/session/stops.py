@@ -29,22 +29,29 @@ class Point:
 class Stops:
     """The breakpoints of a session as those of one run, with the hits that this run has had."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, base: int = 0) -> None:
+        """`base` is how many events had happened before the first that is known."""
+        self._graph, self._base = graph, base
         self._points: tuple[Point, ...] = ()
         self._compiled = Breakpoints()
 
     def branch(self, since: int) -> Stops:
         """Those of a run that has so many events in common with this one: they have been hit as often there."""
-        made = Stops(self._graph)
+        made = Stops(self._graph, self._base)
         made._points, made._compiled = self._points, self._compiled.until(since)
+        return made
+
+    def known_from(self, base: int) -> Stops:
+        """Those of the same run, where other events of it are known: from this one on."""
+        made = Stops(self._graph, base)
+        made._points, made._compiled = self._points, self._compiled.known_from(base)
         return made
 
     def of(self, points: tuple[Point, ...]) -> Breakpoints:
         """The breakpoints under the numbers of the points; those are left out that mean nothing for this graph."""
         if points is not self._points:
             made = {point.number: compiled for point in points if (compiled := self._made(point)) is not None}
-            self._compiled, self._points = self._compiled.with_points(made), points
+            self._compiled, self._points = self._compiled.with_points(made, self._base), points
         return self._compiled
 
     def _made(self, point: Point) -> Breakpoint | None:
@@ -53,9 +60,9 @@ class Stops:
         except TagloomError:
             return None
 
-    def hits(self, points: tuple[Point, ...], number: int, history: History) -> int | None:
-        """How often one has been hit up to where the run stands, in events that are known; None where it means nothing
-        for its graph. What it has not seen yet it looks at now."""
+    def hits(self, points: tuple[Point, ...], number: int, history: History) -> tuple[int, int] | None:
+        """How often one has been hit up to where the run stands, and since which event; None where it means nothing for
+        its graph. What it has not seen yet it looks at now."""
         stops = self.of(points)
         if all(number != other for other, _ in stops):
             return None
@@ -63,7 +70,7 @@ class Stops:
         if start < history.position:
             for state, event in history.events(start, history.position):
                 stops.catch_up(state, event)
-        return stops.hits(number, history.position)
+        return stops.hits(number, history.position), stops.since(number)
 
 
 def compiled(point: Point, graph: Graph) -> Breakpoint:

@@ -20,7 +20,8 @@ from tagloom.interp.event import Event
 from tagloom.interp.fast import load, store
 from tagloom.interp.fast.events import Reader
 from tagloom.interp.fast.keeping import Last
-from tagloom.interp.fast.run import Fast, Stops
+from tagloom.interp.fast.run import Fast
+from tagloom.interp.fast.stops import Stops
 from tagloom.interp.reference import Limits, drive, first_state
 from tagloom.interp.schedule import schedule
 

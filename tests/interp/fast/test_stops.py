@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pytest
 import tagloom as tl
 from tagloom.core.frontend.structure import LEAF
-from tagloom.interp.fast.run import Fast, Stops
+from tagloom.core.graph import Node
+from tagloom.interp.event import Event
+from tagloom.interp.fast.registers import Sign, What
+from tagloom.interp.fast.run import Fast
+from tagloom.interp.fast.stops import Need, Spot, Stops
 from tagloom.interp.reference import Limits, drive, first_state
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
@@ -81,3 +89,56 @@ def test_after_so_many_steps_of_many_runs() -> None:
         turns += 1
     assert turns > 100
     assert run.outcome(None, LEAF).stats == fib.run(9, engine="reference", schedule="random:5").stats
+
+
+@tl.function
+def wandering(n: tl.int64, x: tl.float32) -> tl.float32:
+    return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * y - 1.5 + tl.astype(i % 3, tl.float32)), 0, x)[1]
+
+
+READS: dict[What, Callable[[State, Event], Any]] = {
+    What.VALUE: lambda state, event: event.outputs[0][1] if event.outputs else event.token.value,
+    What.FIRST: lambda state, event: None if event.inputs is None else event.inputs[0],
+    What.SECOND: lambda state, event: None if event.inputs is None else event.inputs[-1],
+    What.DEPTH: lambda state, event: event.token.tag.depth,
+    What.ITERATION: lambda state, event: event.token.tag.iteration,
+    What.COUNT: lambda state, event: state.counts[event.token.node],
+    What.FIRINGS: lambda state, event: state.firings,
+    What.STEP: lambda state, event: state.steps,
+}
+SIGNS = {
+    Sign.EQUAL: operator.eq, Sign.OTHER: operator.ne, Sign.LESS: operator.lt,
+    Sign.MOST: operator.le, Sign.MORE: operator.gt, Sign.LEAST: operator.ge,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lifo", "waves"])
+@pytest.mark.parametrize("what", READS)
+def test_where_a_number_compares(what: What, name: str) -> None:
+    """The machine stops before the firings, and the tokens that stay, at which the comparison holds, and at no other;
+    what it asks there is the event that the reference makes."""
+    graph, arguments = wandering.graph, [7, np.float32(0.25)]
+    state = first_state(graph, arguments, name)
+    happened = [(READS[what](state, event), *seen(state, event)) for event in drive(state, schedule(name), QUIET)]
+    for node in [number for number, row in enumerate(graph.nodes) if row.op in ("add", "multiply")]:
+        ports = [] if what in (What.FIRST, What.SECOND) else waiting(graph.nodes[node])
+        here = [each for each in happened if each[3].node == node and (each[4] is not None or ports)]
+        middle = here[len(here) // 2][0]
+        is_float = not isinstance(middle, int)
+        for sign, holds in SIGNS.items():
+            asked: list[Any] = []
+            need = Need(what, sign, float(middle) if is_float else middle, is_float)
+            spots: list[Spot] = [(node, port) for port in (None, *ports)]
+            stops = Stops(needs=dict.fromkeys(spots, need), is_hit=lambda *given: asked.append(seen(*given)))  # noqa: B023
+            run = Fast(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
+            assert run.go(stops=stops) is None and not run.store.live
+            assert asked == [each[1:] for each in here if holds(each[0], middle)]
+
+
+def seen(state: State, event: Event) -> tuple[Any, ...]:
+    return state.steps, state.firings, event.token, event.inputs, event.outputs
+
+
+def waiting(node: Node) -> list[int]:
+    """The ports at which tokens wait for each other."""
+    return [port for port, literal in enumerate(node.ports) if literal is None]
