@@ -99,6 +99,8 @@ class Stretch:
             state.apply(event)
         for event in reversed(self.between(position, at)):
             state.revert(event)
+        if position % self._spacing == 0:  # somebody may go over many, one by one: the collector took 100 ms then
+            self.set_aside()
         return state
 
     def measured(self, position: int) -> Meter:
