@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import Exhausted, Usage, counted
 from ...interp.breakpoints.breakpoint import Breakpoints
-from ...interp.travel.ahead import stops_of
 from ...interp.travel.far import WINDOW
 from ...interp.travel.history import History
 from ...interp.travel.walk import Wanted
@@ -111,6 +110,8 @@ def _may(session: Session) -> bool:
 
 def _told(session: Session, stops: Breakpoints) -> Stops | None:
     """The breakpoints as the fast machine knows them; where it does not, that is said."""
+    from ...interp.travel.ahead import stops_of  # which knows the machine: 20 ms of the first screen
+
     told = stops_of(stops, session.history.state)
     if isinstance(told, str):
         session.note(f"  every event was stepped: {told}")
