@@ -15,6 +15,7 @@ from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
+from tagloom.tui.panes.tags import tags
 from tagloom.tui.panes.timeline import timeline
 from tagloom.tui.session import far
 from tagloom.tui.session.commands import new_session
@@ -171,6 +172,7 @@ def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
     said(session, "goto 250")
     assert session.history.base == 242
     assert "sent before event 242" in said(session, "why cond")
+    assert "fib(…)" in tags(session).text() and "fib()" not in tags(session).text()
     assert said(session, "inspect add").splitlines()[2].split()[0] == str(
         session.history.state.counts[session.find("add")]
     )

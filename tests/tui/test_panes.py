@@ -17,6 +17,7 @@ from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES, arranged
 from tagloom.tui.panes.events import events
 from tagloom.tui.panes.graph import Paper, laid_out, picture
+from tagloom.tui.panes.help import hints
 from tagloom.tui.panes.inspector import array_rows, inspector
 from tagloom.tui.panes.look import Looker, Size
 from tagloom.tui.panes.source import source
@@ -273,3 +274,11 @@ def test_another_thread_is_interrupted(folder: Path) -> None:
     thread.join(20)
     assert not thread.is_alive() and "interrupted" in replies[0].text[0]
     assert session.do("step").data["position"] > 100
+
+
+def test_hints_end_with_a_whole_word() -> None:
+    """As many keys are told as there is room for; the last one is not cut."""
+    for width in range(30, 220):
+        said = hints("graph", width).text
+        assert len(said) <= width and said == said.rstrip()
+    assert hints("graph", 80).text.endswith("b break") and "deliver" in hints("graph", 200).text

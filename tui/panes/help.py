@@ -100,12 +100,13 @@ HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 def hints(pane: str, width: int) -> Row:
     """The keys that help where one is, in so many columns."""
-    own, room, spans = HINTS_OF.get(pane, ()), width - 1, list[Span]()
+    own, room, spans = HINTS_OF.get(pane, ()), width, list[Span]()
     keys = {key for key, _ in own}
     for key, word in (*own, *(each for each in HINTS if each[0] not in keys and pane != "line")):
-        taken = len(key) + len(word) + 3
-        if taken <= room + 2:
-            spans += [Span(f" {key} ", SKY, True), Span(f"{word} ", GREY)]
+        gap = "  " if spans else " "
+        taken = len(gap) + len(key) + 1 + len(word)
+        if taken <= room:
+            spans += [Span(f"{gap}{key} ", SKY, True), Span(word, GREY)]
             room -= taken
     return Row(tuple(spans))
 

@@ -21,6 +21,8 @@ from .page import Lazy, Page, Row, Span, row
 
 SIBLINGS, MOST = 12, 300
 """So many activations stand below one, around the one where one is; and so many in all."""
+UNKNOWN = "…"
+"""What came in before the events that are known."""
 
 
 def tags(session: Session) -> Page:
@@ -42,6 +44,8 @@ class Entry(NamedTuple):
     """How many are in it; None where it has closed."""
     given: dict[int, tuple[int, Value]]
     came: dict[int, tuple[int, Value]]
+    is_early: bool
+    """Whether it opened before what is known, so that nobody knows what came in then."""
 
 
 class More(NamedTuple):
@@ -70,7 +74,8 @@ class _Tree:
                 continue
             tag, depth = item
             found, record = self.known.activation(tag), self.state.records.get(tag)
-            yield Entry(tag, depth, None if record is None else record.tokens, dict(found.given), dict(found.came))
+            tokens, is_early = None if record is None else record.tokens, found.opened is None and tag != ROOT
+            yield Entry(tag, depth, tokens, dict(found.given), dict(found.came), is_early)
             kept, more = self._kept(tag, found.below)
             ahead += [More(more, depth + 1)] if more else []
             ahead += [(below, depth + 1) for below in reversed(kept)]
@@ -118,11 +123,14 @@ class _Telling:
 
     def title(self, entry: Entry) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
-        given = self._given(entry)
+        given, unknown = self._given(entry), UNKNOWN if entry.is_early else ""
         if entry.tag.site.kind == "loop":
-            return f"{entry.tag.last}: {', '.join(f'{self._name(node)} = {brief(value)}' for node, value in given)}"
+            said = ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in given)
+            return f"{entry.tag.last}: {said or unknown}"
         came = [(node, value) for node, (at, value) in sorted(entry.came.items()) if at <= self.position]
-        return called_so(self.callees.get(entry.tag.site, "?"), self.gates.said(given, came))
+        (taken, made), *others = self.gates.said(given, came)
+        phases = [(taken or unknown, made), *others]
+        return called_so(self.callees.get(entry.tag.site, "?"), phases)
 
     def _given(self, entry: Entry) -> list[tuple[int, Value]]:
         """What has come in, in the order of parameters; triggers are left out."""
