@@ -89,6 +89,9 @@ def test_inspector(folder: Path) -> None:
     assert "fib.subtract  subtract" in inspector(session).text()
     assert "fires once port 0 has a token (S2)" in inspector(session).text()
     assert "then computes, under the same tag (S5)" in inspector(session).text()
+    said = begun("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
+    ports = [each.text for each in inspector(said).rows if each.text.startswith("  port")]
+    assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
 @pytest.mark.parametrize("width", [27, 40, 90])

@@ -17,6 +17,7 @@ from ...core.graph import Node
 from ...core.ops.key import read_key
 from ...core.tag import Tag
 from ...core.value import Value, show
+from ...interp.event import Event
 from ...interp.questions.ask import tag_of
 from ...interp.questions.contexts import fires_under
 from ...interp.saying import shown
@@ -91,10 +92,11 @@ def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
     for port, literal in enumerate(node.ports):
         if literal is not None:
             said = (show(literal.value), "")
-        elif last is not None and port < len(last):
-            said = (f"{SIGNS['fired'].sign} {shown(history.graph, last[port])}", GREY)
+        elif last is not None:
+            came = _operand(node, last, port)
+            said = ("no token", GREY) if came is None else (f"{SIGNS['fired'].sign} {shown(history.graph, came)}", GREY)
         elif record is not None and number in record.fired:
-            said = (f"{SIGNS['fired'].sign} before what is known", GREY)
+            said = (f"{SIGNS['fired'].sign} consumed earlier", GREY)
         elif port in held:
             said = (f"{SIGNS['waits'].sign} {shown(history.graph, held[port])}", SKY)
         else:
@@ -102,15 +104,23 @@ def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
         yield row((f"  port {port}  ", GREY), said, node=str(node), tag=str(tag))
 
 
-def _last_under(session: Session, number: int, tag: Tag) -> tuple[Value, ...] | None:
-    """The operands of the firing under a tag, if there was one up to here."""
+def _operand(node: Node, event: Event, port: int) -> Value | None:
+    """What a firing took from a port: a merge takes one token, of whichever port."""
+    inputs = event.inputs or ()
+    if node.op == "merge":
+        return inputs[0] if port == event.token.port else None
+    return inputs[port]
+
+
+def _last_under(session: Session, number: int, tag: Tag) -> Event | None:
+    """The firing under a tag, if it was one of the last up to here."""
     history = session.history
     record = history.state.records.get(tag)
     if record is not None and number not in record.fired:
         return None
     numbers = session.run.firings(number)
     found = (history[at] for at in islice(reversed(numbers), 2000))
-    return next((event.inputs for event in found if event.token.tag == tag), None)
+    return next((event for event in found if event.token.tag == tag), None)
 
 
 def _firings(session: Session, number: int) -> Iterator[Row]:
