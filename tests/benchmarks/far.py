@@ -32,7 +32,7 @@ BREAKS = (
     "op == 'add' and fired ignore 514227",
     "depth == 27",
 )
-"""Breakpoints in fib(28), of 11,831,375 events, that are hit late in it, or at all."""
+"""Breakpoints in fib(28), of 11,827,253 events, that are hit late in it, or at all."""
 STEPS = 20
 
 
