@@ -41,6 +41,8 @@ LINES = (
     "step", "step 9", "back", "back 3", "event 20", "event-back 5", "wave", "wave-back", "result", "trap", "over",
     "out", "node", "node-back", "tag", "continue", "reverse", "run", "start",
 )  # fmt: skip
+BY_PLACE = ("over", "out", "node", "node-back", "tag")
+"""Those that lead elsewhere where nobody knows which event was the last."""
 PLACES = ("flight", "state", "enabled", "tags")
 
 
@@ -252,7 +254,10 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
         for session in (far, whole):
             session.do("break fired")
         for _ in range(25):
-            line, stood = dice.choice([*LINES, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
+            lines = (
+                LINES if far.history.last or not far.history.base else [each for each in LINES if each not in BY_PLACE]
+            )
+            line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
             said = [session.do(line).text for session in (far, whole)]
             place = far.history.position
             if place != whole.history.position:
