@@ -9,12 +9,14 @@ from typing import Any, Literal, NamedTuple
 from acts_generator import Witness
 from tagloom.core.evaluate import Evaluation, evaluate
 from tagloom.core.graph import Graph
+from tagloom.core.lower import lower
 from tagloom.core.program import Program
 from tagloom.core.value import fingerprint, same
 from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.function import Function
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.record import record, words
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.reference import Limits, admit_arguments, run_graph
 
 LIMITS = Limits(firings=50_000)
 SHORT = Limits(seconds=20.0)
@@ -32,6 +34,13 @@ class Trial(NamedTuple):
 def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> list[str]:
     """Where the compiled engine differs: in results, in all that is said of the first trap, in what it did."""
     return tried(program, graph, arguments, seed).differences
+
+
+def differs(function: Function, given: Sequence[Any]) -> list[str]:
+    """Where it differs on a function, traced for these arguments."""
+    program = function.trace(*given).program
+    graph = lower(program)
+    return differences(program, graph, admit_arguments(graph, given))
 
 
 def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Trial:

@@ -32,7 +32,7 @@ _NUMPY_S = 16
 _WORK = {"pow": 64, "floor_divide": 8, "remainder": 8}
 """That of other ops, where it is not 1; `pow` is that of integers."""
 _PRODUCTS = 8
-"""How many multiplications of a product of matrices are a unit."""
+"""How many multiplications of a product of matrices of floats are a unit, where these take longer than to read them."""
 _NODE = 100
 """The work of a node besides that on elements."""
 
@@ -146,7 +146,9 @@ def _of_node(node: Node, types: dict[str, Type]) -> Cost:
         raise _Unbounded
     elements, made = max(map(math.prod, sizes)), node.results[0].type
     many = math.prod(sizes[-1])
-    work = many * sizes[0][-1] // _PRODUCTS if node.op == "matmul" else _work(node) * elements
+    work = _work(node) * elements
+    if node.op == "matmul":
+        work = max(work, many * sizes[0][-1] // (_PRODUCTS if made.dtype.kind == "f" else 1))
     return Cost(work + _NODE, many * made.dtype.numpy.itemsize)
 
 

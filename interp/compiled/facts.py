@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,6 +45,10 @@ class Known:
                 known.add(text)
             else:
                 known.discard(text)
+
+    def share(self, texts: Iterable[str]) -> None:
+        """Somebody else refers to their elements from now on."""
+        self.own.difference_update(texts)
 
     def copy(self) -> Known:
         """What is known so far, by itself."""

@@ -8,15 +8,15 @@ Every sum has the bits that it has elsewhere: an element of a product is added u
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
 from ...core.dtypes import DType
-from ...core.op import OPS
+from ...core.op import MOST_ELEMENTS, OPS
 from ...core.ops.axes import axes_of
-from ...core.program import STRUCTURED, Node, Operand, Region
+from ...core.program import Node, Operand, Region
 from ...core.types import Type
 from ...core.value import Literal
 from ..jit.state import FEW, LARGE, PLUS
@@ -65,7 +65,7 @@ class Plan:
     at: Mapping[str, int]
     """The numbers of nodes, by their names."""
     last: Mapping[str, int]
-    """The number of the last node that uses a value."""
+    """The number of the last node that uses a value; -1 where none does."""
 
     @property
     def apart(self) -> frozenset[str]:
@@ -96,12 +96,13 @@ class _Uses:
         self.made = {var.name: node for node in region.nodes for var in node.results}
         self.types = {var.name: var.type for var in region.parameters}
         self.types |= {var.name: var.type for node in region.nodes for var in node.results}
-        self.of: dict[str, list[int]] = defaultdict(list)
+        self.of: dict[str, list[int]] = {name: [] for name in self.types}
         for at, node in enumerate(region.nodes):
             for each in (each for each in node.inputs if isinstance(each, str)):
                 self.of[each].append(at)
         for each in (each for each in region.results if isinstance(each, str)):
             self.of[each].append(len(region.nodes))
+        self.links = _links(self)
 
     def users(self, name: str) -> list[Node]:
         return [self.nodes[at] for at in self.of[name] if at < len(self.nodes)]
@@ -122,7 +123,7 @@ def plan(region: Region) -> Plan:
         elif _is_turned(uses, node, turned):
             turned.add(node.name)
     products = {node.name: found for node in region.nodes if node.name in sums and (found := _product(uses, node))}
-    last = {each: max(found) for each, found in uses.of.items()}
+    last = {each: max(found, default=-1) for each, found in uses.of.items()}
     for node in products.values():
         for each in (each for each in node.inputs if isinstance(each, str)):
             last[each] = max(last[each], last[node.name])
@@ -148,16 +149,19 @@ def _is_sum(uses: _Uses, node: Node, later: set[str]) -> bool:
     count = _count(made)
     if count is None or not _LEAST <= count < LARGE or made.dtype.kind != "f":
         return False
-    alike = all(uses.type(each) == made and not _is_link(uses, each) for each in node.inputs)
+    alike = all(uses.type(each) == made and each not in uses.links for each in node.inputs)
     return alike and all(user.name in later for user in uses.users(node.name))
 
 
-def _is_link(uses: _Uses, operand: Operand) -> bool:
-    """Whether a value is that of an op element by element, other than a sum of such values."""
-    node = uses.made.get(str(operand))
-    if node is None or node.op in STRUCTURED or node.op not in OPS or OPS[node.op].scalar is None:
-        return False
-    return node.op != "add" or _count(node.results[0].type) is None or any(_is_link(uses, each) for each in node.inputs)
+def _links(uses: _Uses) -> set[str]:
+    """The values of ops element by element, but for sums of what is not the value of one."""
+    found = set[str]()
+    for node in uses.nodes:
+        is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
+        is_sum = node.op == "add" and _count(node.results[0].type) is not None
+        if is_by_elements and (not is_sum or any(each in found for each in node.inputs)):
+            found.add(node.name)
+    return found
 
 
 def _is_zeros(uses: _Uses, node: Node, sums: set[str]) -> bool:
@@ -165,9 +169,14 @@ def _is_zeros(uses: _Uses, node: Node, sums: set[str]) -> bool:
     if len(node.results) != 1:
         return False
     made = node.results[0].type
-    if node.op == "multiply_no_nan" and _is_zero(node.inputs[1]) and _count(made) and uses.type(node.inputs[0]) == made:
+    if node.op == "multiply_no_nan" and _is_zero(node.inputs[1]) and _fits(made) and uses.type(node.inputs[0]) == made:
         return all(user.op in _FILLED or user.name in sums for user in uses.users(node.name))
-    return node.op in ("broadcast_to", "broadcast_like") and _is_zero(node.inputs[0]) and bool(_count(made))
+    return node.op in ("broadcast_to", "broadcast_like") and _is_zero(node.inputs[0]) and _fits(made)
+
+
+def _fits(type_: Type) -> bool:
+    """Whether it is known that an array has elements, and not too many."""
+    return 0 < (_count(type_) or 0) <= MOST_ELEMENTS
 
 
 def _is_zero(operand: Operand) -> bool:
@@ -209,16 +218,25 @@ def _is_plain(uses: _Uses, node: Node) -> bool:
 
 
 def _product(uses: _Uses, sum_: Node) -> Node | None:
-    """The product that is added to the other operand of a sum, if that is used nowhere else and has whole tiles."""
+    """The product that is added to the other operand of a sum, which it does not read, if it is used nowhere else and
+    has whole tiles."""
     for each in reversed(sum_.inputs):
         node = uses.made.get(str(each))
         if node is None or not _is_plain(uses, node) or len(uses.of[str(each)]) != 1:
+            continue
+        if _read_by(uses, node) & {*sum_.inputs}:
             continue
         rows, columns = node.results[0].type.shape or (0, 0)
         inner = (uses.type(node.inputs[0]).shape or (None, None))[1]
         if rows and columns and inner and _is_whole(rows, inner, columns, node.results[0].type.dtype):
             return node
     return None
+
+
+def _read_by(uses: _Uses, product: Node) -> set[Operand]:
+    """Whose elements a product reads, transposed or not."""
+    made = [uses.made.get(str(each)) for each in product.inputs]
+    return {*product.inputs, *(each for node in made if node and node.op == "permute_dims" for each in node.inputs)}
 
 
 def _is_whole(rows: int, inner: int, columns: int, dtype: DType) -> bool:
@@ -234,7 +252,7 @@ def apart(
         return _zeros(writer, node)
     product = plan.products.get(node.name)
     if product is None:
-        a, b = map(value, node.inputs)
+        a, b = (value(each).text for each in node.inputs)
         return _sum(writer, node, a, b, plan.spent(node, value))
     (name,) = (each for each in node.inputs if each != product.name)
     factors, is_spent = list(map(there, product.inputs)), plan.is_spent(name, node)
@@ -249,35 +267,29 @@ def _zeros(writer: Writer, node: Node) -> str:
     return text
 
 
-def _sum(writer: Writer, node: Node, a: Value, b: Value, spent: set[str]) -> str:
+def _sum(writer: Writer, node: Node, a: str, b: str, spent: set[str]) -> str:
     """A sum; `spent` are those of its operands that nobody uses any more."""
-    known = writer.known
-    for one, other in ((a.text, b.text), (b.text, a.text)):
+    known, type_, pairs = writer.known, node.results[0].type, ((a, b), (b, a))
+    for one, other in pairs:
         if one in known.blank and other not in known.clean:
             writer.solid(one)
-    may = [text in known.blank for text in (a.text, b.text)]
-    own = [text in known.own & spent for text in (a.text, b.text)]
-    made, type_ = writer.fresh(), node.results[0].type
-    if any(may):
-        head = "if"
-        for is_blank, one, other in zip(may, (a.text, b.text), (b.text, a.text), strict=True):
-            if is_blank:
-                writer.line(f"{head} e.is_blank({one}): {made} = {other}")
-                head = "elif"
-        with writer.inside("else:"):
-            writer.line(f"{made} = {_plus(writer, type_, a.text, b.text, own)}")
-    else:
-        writer.line(f"{made} = {_plus(writer, type_, a.text, b.text, own)}")
-    handed = [mine for mine, is_blank in zip(own, reversed(may), strict=True) if is_blank]
-    is_clean = bool({a.text, b.text} & known.clean)
-    known.add(made, Fact(all(handed), is_clean, all(may)))
+    mine, made, head = known.own & spent, writer.fresh(), "if"
+    handed = {other for one, other in pairs if one in known.blank}  # one of which may be the sum
+    for one, other in pairs:
+        if one in known.blank:
+            writer.line(f"{head} e.is_blank({one}): {made} = {other}")
+            head = "elif"
+    with writer.inside("else:") if handed else nullcontext():
+        writer.line(f"{made} = {_plus(writer, type_, a, b, mine)}")
+    known.share(handed - mine)
+    known.add(made, Fact(handed <= mine, bool({a, b} & known.clean), {a, b} <= known.blank))
     return made
 
 
-def _plus(writer: Writer, type_: Type, a: str, b: str, own: Sequence[bool]) -> str:
-    """The sum of two arrays that are there; where one is spent, it is made there."""
+def _plus(writer: Writer, type_: Type, a: str, b: str, mine: set[str]) -> str:
+    """The sum of two arrays that are there; where one is nobody else's, it is made there."""
     sizes = [str(size) for size in type_.shape or ()]
-    into = a if own[0] else b if own[1] else empty(writer, sizes, type_)
+    into = a if a in mine else b if b in mine else empty(writer, sizes, type_)
     words = [f"w.address({into})", f"w.address({a})", str(type_.dtype.numpy.itemsize), f"w.address({b})"]
     writer.line(f"moves({', '.join([str(PLUS), *words, str(_count(type_)), *['0'] * 10])})")
     for text in dict.fromkeys((into, a, b)):

@@ -211,7 +211,7 @@ class Writer:
             texts = [each.text for each in inputs]
             self.spent = plan.spent(node, value) & self.known.own
             if not sums.is_fresh(node.op):
-                self.known.own.difference_update(texts)
+                self.known.share(texts)
             opened.before(node.name)
             match node.op:
                 case "cond":
@@ -235,7 +235,7 @@ class Writer:
         made = [value(result).text for result in phase.results]
         for name in kept.written(number):
             recording.write(self, record, name, there(name))
-            self.known.own.discard(values[name].text)
+            self.known.share([values[name].text])
         return made
 
     def solid(self, text: str) -> str:

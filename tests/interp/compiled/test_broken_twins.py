@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,10 +27,8 @@ from compiled_programs import (
     twice,
     vectors,
 )
-from tagloom.core.program import Program
+from compiled_twins import broken
 from tagloom.interp.compiled import run as engine
-from tagloom.interp.compiled import source
-from tagloom.interp.compiled.text import Text
 from tagloom.interp.reference import Limits, admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
@@ -100,17 +97,7 @@ QUICK = (
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong engine differs on a small program, on which the engine itself does not."""
     pattern, instead, function, arguments = TWINS[twin]
-    right = source.text_of
-
-    def wrong(program: Program, *, native: bool = False) -> Text:
-        made = right(program, native=native)
-        lines = [re.sub(pattern, instead, line) for line in made.lines]
-        assert lines != made.lines, "this twin is not wrong at all"
-        made.lines = lines
-        return made
-
-    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
-    monkeypatch.setattr(source, "text_of", wrong)
+    broken(monkeypatch, pattern, instead)
     try:
         assert list(found(function, arguments))
     except (OverflowError, tl.Crash):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 from typing import Any
@@ -11,11 +10,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from compiled_laws import differences
+from compiled_twins import afresh, broken
 from numba import int64, njit, void
-from tagloom.core.program import Program
-from tagloom.interp.compiled import run as engine
-from tagloom.interp.compiled import source
-from tagloom.interp.compiled.text import Text
 from tagloom.interp.jit import crew, kernels
 from tagloom.interp.jit.machine import read_i, write
 from tagloom.interp.jit.state import WANTED
@@ -48,31 +44,16 @@ TWINS = {
 }
 
 
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
-
-
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong share shows; no twin reads or writes beyond an array."""
-    pattern, instead = TWINS[twin]
-    right = source.text_of
-
-    def wrong(program: Program, *, native: bool = False) -> Text:
-        made = right(program, native=native)
-        lines = [re.sub(pattern, instead, line) for line in made.lines]
-        assert lines != made.lines, "this twin is not wrong at all"
-        made.lines = lines
-        return made
-
-    fresh(monkeypatch)
-    monkeypatch.setattr(source, "text_of", wrong)
+    broken(monkeypatch, *TWINS[twin])
     assert list(differences(wave.program, wave.graph, arguments(crew.LARGE + 1)))
 
 
 def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what is computed in float32, only that may be which rounds as float64 does."""
-    fresh(monkeypatch)
+    afresh(monkeypatch)
     monkeypatch.setitem(kernels._OWN_WIDTH, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
     assert list(differences(wave.program, wave.graph, arguments(1000)))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any
 
 import pytest
 import tagloom as tl
 from acts_generator import act_cases
-from compiled_laws import differences, tried
+from compiled_laws import differs, tried
+from compiled_twins import broken
 from generator import Case, cases
 from gradient_functions import GRADIENTS, nested, power
 from gradient_programs import differentiated
@@ -17,15 +17,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Invalid
 from tagloom.core.lower import lower
-from tagloom.core.program import Program
 from tagloom.interp.alarm import resident
-from tagloom.interp.compiled import arena, source
-from tagloom.interp.compiled import run as engine
+from tagloom.interp.compiled import arena
 from tagloom.interp.compiled.support import supports
-from tagloom.interp.compiled.text import Text
 from tagloom.interp.compiled.words import Words
 from tagloom.interp.jit.state import HIGHEST, RECORD
-from tagloom.interp.reference import admit_arguments
 
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(floats=True, exact=True),
@@ -161,19 +157,11 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 """What numba takes several seconds for."""
 
 
-def wrong(name: str) -> list[str]:
-    """How the engine differs from the reference on one of them."""
-    function, given = GRADS[name]
-    program = function.trace(*given).program
-    graph = lower(program)
-    return differences(program, graph, admit_arguments(graph, given))
-
-
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in GRADS])
 def test_gradients(name: str) -> None:
     """Recursion, loops, branches, second orders, gradients in loops that have gradients, traps on the way back, arrays,
     and pullbacks in any order."""
-    assert not wrong(name)
+    assert not differs(*GRADS[name])
 
 
 TWINS = {
@@ -192,21 +180,6 @@ TWINS = {
 }
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
-    """Let texts be wrong."""
-    right = source.text_of
-
-    def text_of(program: Program, *, native: bool = False) -> Text:
-        made = right(program, native=native)
-        lines = [re.sub(pattern, instead, line) for line in made.lines]
-        assert lines != made.lines, "this twin is not wrong at all"
-        made.lines = lines
-        return made
-
-    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
-    monkeypatch.setattr(source, "text_of", text_of)
-
-
 QUICK = ("a record ends with its first phase", "all that goes back is in the last iteration", "a branch is forgotten")
 
 
@@ -217,7 +190,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine whose records are wrong in one way differs."""
     pattern, instead, name = TWINS[twin]
     broken(monkeypatch, pattern, instead)
-    assert wrong(name)
+    assert differs(*GRADS[name])
 
 
 def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
 from compiled_laws import differences
-from tagloom.core.program import Program
-from tagloom.interp.compiled import run as engine
-from tagloom.interp.compiled import source
+from compiled_twins import broken
 from tagloom.interp.compiled.chains import BLOCK, Chain, planned
-from tagloom.interp.compiled.text import Text
 from tagloom.interp.jit import crew
 from tagloom.interp.reference import admit_arguments
 
@@ -106,18 +102,7 @@ TWINS = {
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum that depends on who computes what has other bits than that of blocks in order; one that forgets, another
     value."""
-    pattern, instead = TWINS[twin]
-    right = source.text_of
-
-    def wrong(program: Program, *, native: bool = False) -> Text:
-        made = right(program, native=native)
-        lines = [re.sub(pattern, instead, line) for line in made.lines]
-        assert lines != made.lines, "this twin is not wrong at all"
-        made.lines = lines
-        return made
-
     given = [np.random.default_rng(seed).normal(size=9 * crew.SHARE + 5) for seed in range(6)]
     wanted = [scaled.run(x, 0.1, engine="compiled").value for x in given]
-    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
-    monkeypatch.setattr(source, "text_of", wrong)
+    broken(monkeypatch, *TWINS[twin])
     assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != wanted

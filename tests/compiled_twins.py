@@ -1,0 +1,31 @@
+"""Compiled engines that are wrong in one known way: in the text of programs something stands for something else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tagloom.core.program import Program
+from tagloom.interp.compiled import run as engine
+from tagloom.interp.compiled import source
+from tagloom.interp.compiled.text import Text
+
+
+def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no program be compiled already."""
+    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
+    """Let texts be wrong. Fails where a text has nothing of this pattern."""
+    right = source.text_of
+
+    def text_of(program: Program, *, native: bool = False) -> Text:
+        made = right(program, native=native)
+        lines = [re.sub(pattern, instead, line) for line in made.lines]
+        assert lines != made.lines, "this twin is not wrong at all"
+        made.lines = lines
+        return made
+
+    afresh(monkeypatch)
+    monkeypatch.setattr(source, "text_of", text_of)
