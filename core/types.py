@@ -221,20 +221,29 @@ def type_of(value: object) -> Type:
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
             raise Usage("this integer does not fit into int64", got=size(value))  # type: ignore[arg-type]
         return Type(dtype)
+    if type(value) is np.ndarray and (known := _of_array(value.dtype, value.shape)) is not None:
+        return known
     try:
         array = np.asarray(value)
     except ValueError:
         raise no_array(value) from None
     if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and kinds_in(value) == {int}:
         raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value))
-    native = array.dtype.newbyteorder("=")
-    if native not in dtypes.BY_NUMPY:
+    found = _of_array(array.dtype, array.shape)
+    if found is None:
         raise Usage(
             "this is no value of a program",
             got=f"{reprlib.repr(value)}, of type {type(value).__name__}",
             required="a bool, int or float, or an array of them",
         )
-    return Type(dtypes.BY_NUMPY[native], array.shape)
+    return found
+
+
+@functools.lru_cache(MOST_INTERNED)
+def _of_array(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | None:
+    """The type of arrays of NumPy's, if they have one."""
+    native = dtype.newbyteorder("=")
+    return interned(Type(dtypes.BY_NUMPY[native], shape)) if native in dtypes.BY_NUMPY else None
 
 
 def no_array(rows: object) -> Usage:

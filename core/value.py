@@ -57,9 +57,10 @@ def borrow(value: object, wanted: Type) -> Value:
     >>> borrow(array, Type(dtypes.float64, (3,))) is array
     True
     """
-    has_form = type(value) is np.ndarray and value.ndim and value.flags.c_contiguous and value.flags.aligned
-    if has_form and value.dtype == wanted.dtype.numpy and wanted.admits(Type(wanted.dtype, value.shape)):  # type: ignore
-        return value  # type: ignore[return-value]
+    if type(value) is np.ndarray and value.ndim and value.dtype == wanted.dtype.numpy:
+        fits = value.shape == wanted.shape or wanted.admits(type_of(value))
+        if fits and value.flags.c_contiguous and value.flags.aligned:
+            return value
     return admit(value, wanted)
 
 

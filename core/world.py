@@ -55,7 +55,7 @@ def world_with(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> Wo
     something else is given."""
     if given is not None and not isinstance(given, World):
         raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80])
-    return (given or World()).with_callbacks(callbacks)
+    return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
 
 
 class Recorded(World):

@@ -100,7 +100,9 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
 
     Raises Usage where the arguments do not fit, an option is none, or the engine cannot do what is asked of it.
     """
-    name, options = named(engine), replace(options, schedule=resolved(options.schedule))
+    name, order = named(engine), resolved(options.schedule)
+    if order is not options.schedule:
+        options = replace(options, schedule=order)
     check_until(options.until)
     check_seed(options.seed)
     schedule(options.schedule)

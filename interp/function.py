@@ -10,6 +10,8 @@ from threading import RLock
 from types import MethodType
 from typing import Any, ClassVar, overload
 
+import numpy as np
+
 from ..core.act import ACTS
 from ..core.derive.resolve import resolve
 from ..core.display import Drawn
@@ -113,7 +115,8 @@ class Function(Drawn):
         traced, leaves = self._taken("call", arguments)
         settled = self.settled(arguments) if hearing() else ()
         beside = traced.seen() if held is None else {each: held[each] for each in traced.captured}
-        outcome = self._run(traced, traced.given(leaves, beside), Options(account=False))
+        options = Options(world=world_with(None, traced.callbacks), account=False)
+        outcome = self._run(traced, traced.given(leaves, beside), options)
         result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
         assigned = (traced.assign if held is None else traced.made)(outcome.results)
         if hearing():
@@ -124,7 +127,7 @@ class Function(Drawn):
     def _run(self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
         """Run on all arguments of the program."""
         subject = Subject(traced.graph, traced.structure, traced.program)
-        return run(subject, given, replace(options, world=world_with(options.world, traced.callbacks)), engine)
+        return run(subject, given, options, engine)
 
     def run(
         self,
@@ -153,6 +156,7 @@ class Function(Drawn):
         under `waves`.
         """
         traced, leaves = self._taken("run", arguments)
+        world = world_with(world, traced.callbacks)
         options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
         outcome = self._run(traced, traced.given(leaves), options, engine)
         if outcome.error is None:
@@ -251,8 +255,13 @@ class Function(Drawn):
         """What is to run, and the leaves of the arguments; raises Usage, with the line, where that cannot be."""
         if current() is not None:
             raise Usage(f"{self.name}.{method} cannot be traced", where=here(), hint=f"write {self.name}(...)")
+        key = None if self.source.static else _short(arguments)
+        with self._tracing:
+            known = self._tracings.known(key)
+        if known is not None:
+            return known, list(arguments)
         leaves, forms = self._taken_apart(arguments)
-        return self._trace(forms), leaves
+        return self._trace(forms, key), leaves
 
     def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
         """The leaves of concrete arguments, and the forms that they are traced with."""
@@ -281,10 +290,10 @@ class Function(Drawn):
         """Every tracing that there is, and why it was made: in what its arguments differed from those before."""
         return self._tracings.explain()
 
-    def _trace(self, forms: tuple[Form, ...]) -> Traced:
-        """What is traced once, however many threads want it at once."""
+    def _trace(self, forms: tuple[Form, ...], key: object = None) -> Traced:
+        """What is traced once, however many threads want it at once; with a short key, if there is one."""
         with self._tracing:
-            found = self._tracings.get(forms)
+            found = self._tracings.get(forms, key)
             if found is not None:
                 return found
             relaxed = self._tracings.relaxed(forms)
@@ -311,6 +320,13 @@ class Function(Drawn):
         draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
         beside = known.captured, known.assigned, created
         return Traced(program, graph, known.structure, trace.callbacks, *beside, draws=draws)
+
+
+def _short(arguments: Sequence[Any]) -> object:
+    """What arguments are told apart by that are all arrays; None of any others."""
+    if {*map(type, arguments)} != {np.ndarray}:
+        return None
+    return tuple((each.dtype, each.shape) for each in arguments)
 
 
 @overload

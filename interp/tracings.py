@@ -53,6 +53,8 @@ class Traced:
 
     def held(self) -> dict[Resource, Any]:
         """What resources hold now, all at one time: no run ends in between."""
+        if not self.captured:
+            return {}
         for each in self.captured:
             each.settle()
         with _ENDING:
@@ -73,6 +75,8 @@ class Traced:
 
     def assign(self, results: Sequence[Any]) -> list[Concrete]:
         """Have variables hold what a run that returned has assigned them; that."""
+        if not self.assigned:
+            return []
         values = self.made(results)
         with _ENDING:
             for variable, value in zip(self.assigned, values, strict=True):
@@ -98,6 +102,8 @@ class Tracings:
     def __init__(self, name: str, most: int = MOST, *, relax: bool = False) -> None:
         self.name, self.most, self.relax = name, most, relax
         self._found: Recent[tuple[Form, ...], Tracing] = Recent(most)
+        self._briefly: Recent[object, Tracing] = Recent(most)
+        """Those that were asked for by short keys, since the last one was made."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -107,12 +113,22 @@ class Tracings:
         """Those that are kept, in the order in which they were made."""
         return iter(sorted(self._found.values(), key=lambda tracing: tracing.number))
 
-    def get(self, forms: tuple[Form, ...]) -> Traced | None:
-        """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them."""
+    def known(self, key: object) -> Traced | None:
+        """The one that was asked for by this short key before, if it is kept."""
+        found = self._briefly.used(key)
+        if found is not None and len(self._found) > 1:
+            self._found.used(found.forms)
+        return None if found is None else found.traced
+
+    def get(self, forms: tuple[Form, ...], key: object = None) -> Traced | None:
+        """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them. It is
+        found sooner by a `key` that only arguments of these forms have."""
         found = self._found.used(forms)
         if found is None and self.relax:
             wide = next((each.forms for each in self._found.values() if _admits(each.forms, forms)), None)
             found = None if wide is None else self._found.used(wide)
+        if found is not None and key is not None:
+            self._briefly.keep(key, found)
         return None if found is None else found.traced
 
     def relaxed(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
@@ -131,6 +147,7 @@ class Tracings:
         if traced.created:
             reason += f"; traced twice, since the first time made {', '.join(each.name for each in traced.created)}"
         self._count += 1
+        self._briefly = Recent(self.most)
         return self._found.keep(forms, Tracing(self._count, forms, traced, reason)).traced
 
     def explain(self) -> str:

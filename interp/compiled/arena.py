@@ -25,7 +25,7 @@ def lent(words: Words, size: int) -> Iterator[None]:
     does not give so much."""
     memory = _found(size)
     begin = memory.ctypes.data
-    words.state[[RECORD, NO_ROOM]] = begin, begin + min(memory.nbytes, size)
+    words.state[RECORD], words.state[NO_ROOM] = begin, begin + min(memory.nbytes, size)
     try:
         yield
     finally:

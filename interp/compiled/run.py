@@ -39,8 +39,7 @@ from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
 from .thread import STACK, Runner, running
-from .words import Words, write
-from .words import given as array_given
+from .words import Words, lent, word
 
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
@@ -61,6 +60,8 @@ class Ready:
     """Whether it has effects."""
     asks: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
+    operands: int
+    """How many operands a trap has at most."""
     brief: Brief | None
     """What it takes, where sizes say that, and it leaves nothing to Python."""
 
@@ -98,7 +99,7 @@ def _made(program: Program) -> Ready:
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.perform(" in line for line in text.lines)
     brief = None if asks else straight(program) or bounded(program)
-    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, brief)
+    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, text.operands, brief)
 
 
 def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
@@ -144,7 +145,7 @@ def run_compiled(
     deepest = min(limits.depth, DEEPEST)
     borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
     steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
-    words = Words(ready.text.operands, len(program.main.results), steps, seed, borrowed)
+    words = Words(ready.operands, len(program.main.results), steps, seed, borrowed)
     work = _work(ready, words, admitted, deepest)
     waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
     with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
@@ -165,17 +166,14 @@ def run_compiled(
 
 
 def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
-    """The call of generated code on these arguments, which holds what it reads and writes."""
-    given = np.zeros(max(1, len(admitted)), np.int64)
-    arrays = []
-    for at, (parameter, value) in enumerate(zip(ready.program.main.body.parameters, admitted, strict=True)):
-        if parameter.type.is_scalar:
-            write(given, at, value, parameter.type.dtype)
-        else:
-            arrays.append(array_given(value, parameter.type))
+    """The call of generated code on these arguments, which holds what it reads and writes; they live longer."""
+    found = list[int]()
+    for parameter, value in zip(ready.program.main.body.parameters, admitted, strict=True):
+        found += [word(value, parameter.type.dtype)] if parameter.type.is_scalar else lent(value)
+    given = np.array(found, np.int64)
 
     def work() -> None:
-        ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, _ROOT, *arrays)
+        ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, _ROOT)
 
     return work
 
@@ -244,7 +242,7 @@ def _watched(
 
     with interruptible() as interrupt:
         alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-        ringing = alarm.rings(0, None)
+        ringing = "bytes" if resident_lately() > limits.bytes else alarm.rings(1, None)
         if ringing is None:
             with running(words, guarded, waiter, recurs=ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)

@@ -47,8 +47,9 @@ _OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 
 
 def text_of(program: Program, *, native: bool = False) -> Text:
-    """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of the
-    arguments, and of where the slots of the results go, how deep tags may go, the key of the root, and the arrays.
+    """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of scalars
+    and slots of arrays that are given, and of where the slots of the results go, how deep tags may go, and the key of
+    the root.
 
     If it is to be `native`, the program being of scalars, `entry` is a function of words, and Python's own."""
     made = Text(f"{HEADER}{'' if native else FOR_ARRAYS}".splitlines())
@@ -121,18 +122,20 @@ def _weaker(assumed: Sequence[Fact], found: Sequence[Fact]) -> list[Fact]:
 
 def _entry(program: Program, made: Text, component: Component, kept: Kept, native: bool) -> None:
     main = program.main
-    arguments, arrays = [], []
-    for at, (_, type_) in enumerate(main.body.parameters):
-        arguments.append(f"m.read_{lane(type_.dtype)}(a, {at})" if type_.is_scalar else f"g{at}")
-        arrays += [] if type_.is_scalar else [(f"g{at}", layout.slot(type_))]
+    arguments, begin = list[str](), 0
+    for _, type_ in main.body.parameters:
+        kind = f"{layout.numpy(layout.element(type_.dtype))}, {layout.axes(type_)}"
+        arguments.append(
+            f"m.read_{lane(type_.dtype)}(a, {begin})" if type_.is_scalar else f"m.taken(a, {begin}, {kind})"
+        )
+        begin += 1 if type_.is_scalar else 2 + len(type_.shape or ())
     said = {"s": "s", "left": "left", "record": "record", "key": "uint64(key)"}
     said["which"] = f"int64({component.position((main.name, 0))})"
     hidden = [said[name] for name, _ in component.hidden]
-    signature = f"int64({', '.join(['int64'] * 5 + [slot for _, slot in arrays])})"
     slots = layout.filled(arguments, layout.slots(p.type for p in main.body.parameters), component.parameters)
     made.lines += [
-        *([] if native else [f"@njit({signature}, {_OPTIONS})"]),
-        f"def entry({', '.join(['s', 'a', 'r', 'left', 'key'] + [name for name, _ in arrays])}):",
+        *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_OPTIONS})"]),
+        "def entry(s, a, r, left, key):",
         " m.write(s, 3, m.stack() - m.read_i(s, 3))",
         *[f" begin = m.read_i(s, {RECORD})"] * made.has_records,
         *[f" record = records.room(s, {kept.size * made.has_records})"] * component.recorded,

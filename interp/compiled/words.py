@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
+from functools import cache
+from struct import pack, unpack
 from typing import Any
 
 import numpy as np
@@ -17,50 +20,56 @@ from ..jit.kernels import lane
 from ..jit.state import LAST_ROW, OPERANDS, SLOT, WANTED
 
 _LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
+_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 
 
-def write(words: Any, at: int, value: Value, dtype: DType) -> None:
-    """A scalar into a word, as in its lane."""
-    words.view(_LANES[lane(dtype)])[at] = np.asarray(value).item()
+def word(value: Value, dtype: DType) -> int:
+    """A scalar as a word, as in its lane."""
+    number = value.item() if isinstance(value, np.generic) else value
+    (found,) = unpack("q", pack(_CODES[lane(dtype)], number))
+    return int(found)
+
+
+def lent(array: Any) -> list[int]:
+    """A slot of an array in C order that nobody counts: who lends it holds it."""
+    return [0, array.ctypes.data, *array.shape]
 
 
 def taken(words: Any, at: int, type_: Type) -> Value:
-    """The value in a slot that begins at a word; the slot no longer owns it."""
+    """The value in a slot that begins at a word; the slot no longer owns it. An array that nobody counts lies in one
+    that was lent."""
     if type_.is_scalar:
         return read(words, at, type_.dtype)
+    counter, address, *sizes = words[at : at + 2 + len(type_.shape or ())].tolist()
+    memory, dtype = _counted()(counter) if counter else None, type_.dtype.numpy
+    elements: npt.NDArray[Any]
+    if 0 in sizes:
+        elements = np.empty(sizes, dtype)
+    elif memory is None:
+        elements = np.ndarray(sizes, dtype, (ctypes.c_char * (math.prod(sizes) * dtype.itemsize)).from_address(address))
+    else:
+        elements = np.ndarray(sizes, dtype, memory, address - memory.data)
+    elements.setflags(write=False)
+    return elements
+
+
+@cache
+def _counted() -> Any:
+    """What holds memory that generated code has made, from the address of its counter on."""
     from numba.core.runtime.nrt import MemInfo
 
-    counter, address, *sizes = map(int, words[at : at + 2 + len(type_.shape or ())])
-    elements = np.asarray(_Elements(address, tuple(sizes), type_, MemInfo(counter)))
-    elements.flags.writeable = False
-    return elements
+    return MemInfo
 
 
 def _owned(array: Any) -> list[int]:
     """A slot of a copy of an array, with a reference to it."""
     from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
-    from numba.core.runtime.nrt import MemInfo
 
     counter: int = _nrt_python.meminfo_alloc(max(1, array.nbytes))
-    memory = MemInfo(counter)
+    memory = _counted()(counter)
     memory.acquire()  # beside the reference that goes with this object
     ctypes.memmove(memory.data, array.ctypes.data, array.nbytes)
     return [counter, memory.data, *array.shape]
-
-
-def given(value: Value, type_: Type) -> Any:
-    """An array as generated code takes it: what it is told is writable, though nothing is ever written there."""
-    elements: Any = np.ascontiguousarray(value)
-    return np.asarray(_Elements(elements.ctypes.data, elements.shape, type_, elements))
-
-
-class _Elements:
-    """What NumPy makes an array of without copying; it lives as long as that array."""
-
-    def __init__(self, address: int, sizes: tuple[int, ...], type_: Type, owner: object) -> None:
-        self.owner = owner  # which gives the elements back when it goes
-        code = type_.dtype.numpy.str
-        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": code, "data": (address, False)}
 
 
 def read(words: Any, at: int, dtype: DType) -> Value:
@@ -94,7 +103,7 @@ class Words:
     def answer(self, value: Value, type_: Type) -> None:
         """What was done gave this."""
         if type_.is_scalar:
-            write(self.state, OPERANDS, value, type_.dtype)
+            self.state[OPERANDS] = word(value, type_.dtype)
         else:
             owned = _owned(np.asarray(value))
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
@@ -113,13 +122,11 @@ class Words:
 
     def give_back_rows(self) -> None:
         """Give back the arrays in records that a run left behind: one that ended by an exception."""
-        from numba.core.runtime.nrt import MemInfo
-
         row = int(self.state[LAST_ROW])
         while row:
             before, counter = (ctypes.c_int64 * 2).from_address(row)
             if counter:
-                MemInfo(counter)
+                _counted()(counter)
             row = before
         self.state[LAST_ROW] = 0
 
@@ -166,6 +173,6 @@ class Words:
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
-        if isinstance(value, np.ndarray) and any(np.may_share_memory(value, each) for each in self.borrowed):
+        if isinstance(value, np.ndarray) and isinstance(value.base, ctypes.Array):
             return admit(value)
         return value

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from tagloom.interp import function
 
 
 def test_each_difference_is_said() -> None:
@@ -214,3 +215,40 @@ def test_what_is_static_is_the_same_where_it_is_equal() -> None:
         f(1.0, how)
     assert f.explain().startswith("f: 5 tracings")
     assert np.signbit(f(1.0, -0.0)) and not np.signbit(f(1.0, 0.0))
+
+
+def _found_again() -> None:
+    """What calls with arrays give, the first time and the second."""
+
+    @tl.function
+    def f(x: tl.Array[tl.float64, None], y):  # type: ignore[no-untyped-def]
+        return x + y
+
+    @tl.function
+    def g(x, how: tl.Static):  # type: ignore[no-untyped-def]
+        return x * float(how[0])
+
+    ones, halves, thirds = np.ones(2), np.array([0.5]), np.array([1 / 3])
+    for _ in range(2):
+        assert np.asarray(f(ones, ones)).tolist() == [2.0, 2.0]
+        assert np.asarray(f(ones, np.ones((3, 2)))).shape == (3, 2)
+        assert np.asarray(f(ones, np.ones(2, np.float32))).tolist() == [2.0, 2.0]
+        assert [float(g(ones, how)[0]) for how in (halves, thirds)] == [0.5, 1 / 3]
+        with pytest.raises(tl.Usage, match="wrong type"):
+            f(np.ones((2, 2)), ones)
+        with pytest.raises(tl.Usage, match="takes 2 arguments"):
+            f(ones)
+    assert f.explain().startswith("f: 3 tracings") and g.explain().startswith("g: 2 tracings")
+
+
+def test_arrays_find_their_tracing_by_dtype_and_shape() -> None:
+    """A second call is as the first: what is refused is refused again, and a static array is the one that it is."""
+    _found_again()
+
+
+def test_arrays_told_apart_by_less_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that do not say the dtype, or the shape, find the program of others."""
+    for key in (lambda given: tuple(each.shape for each in given), lambda given: tuple(each.dtype for each in given)):
+        monkeypatch.setattr(function, "_short", key)
+        with pytest.raises((AssertionError, tl.Usage)):
+            _found_again()
