@@ -122,17 +122,23 @@ def _form(context: Any) -> Any:
     return context.call_conv.get_function_type(types.none, (int64,) * 3)
 
 
-@intrinsic
-def address_of(typing: Any, part: Any) -> Any:
-    """The address of a compiled function of three words."""
-    signature = part.get_call_type(typing, (int64,) * 3, {})
+def address_in(typing: Any, part: Any) -> Any:
+    """What emits the address of a function of three words, which is compiled for it."""
+    kind: Any = types.Dispatcher(part)
+    signature = kind.get_call_type(typing, (int64,) * 3, {})
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        compiled = part.dispatcher.overloads[signature.args]
+        compiled = part.overloads[signature.args]
         context.add_linking_libs([compiled.library])
         return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
 
-    return int64(part), build
+    return build
+
+
+@intrinsic
+def address_of(typing: Any, part: Any) -> Any:
+    """The address of a compiled function of three words."""
+    return int64(part), address_in(typing, part.dispatcher)
 
 
 def there(part: Any) -> Any:

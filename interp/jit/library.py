@@ -19,15 +19,15 @@ from .state import LIBRARY
 
 _HEADER = f"""\
 from numba import float32, float64, int64, void
-from {__package__} import matrices, products
+from {__package__} import matrices
 from {__package__}.inner import kernel
 """
 _MATRIX = "{}[:, ::1]"
 _FORMS = {
-    "product": ("{m}(int64, {m}, {m})", "s, x, y", "products.of_float{bits}"),
-    "turned": ("{m}(int64, {m}, {m})", "s, x, y", "products.turned_float{bits}"),
-    "few": ("{m}({m}, {m})", "x, y", "matrices.few{bits}"),
-    "added": ("void(int64, {m}, {m}, {m}, int64, int64)", "s, to, x, y, is_turned, how", "matrices.added{bits}"),
+    "product": ("{m}(int64, {m}, {m})", "s, x, y"),
+    "turned": ("{m}(int64, {m}, {m})", "s, x, y"),
+    "few": ("{m}({m}, {m})", "x, y"),
+    "added": ("void(int64, {m}, {m}, {m}, int64, int64)", "s, to, x, y, is_turned, how"),
 }
 
 
@@ -41,8 +41,9 @@ def __getattr__(name: str) -> Any:
 @cache
 def _called(name: str) -> Any:
     form, bits = name.split("_float")
-    signature, arguments, function = (text.format(m=_MATRIX.format(f"float{bits}"), bits=bits) for text in _FORMS[form])
-    text = f"{_HEADER}@kernel({signature}, cache=True)\ndef {name}({arguments}): return {function}({arguments})\n"
+    signature, arguments = _FORMS[form]
+    signature = signature.format(m=_MATRIX.format(f"float{bits}"))
+    text = f"{_HEADER}@kernel({signature}, cache=True)\ndef {name}({arguments}): return matrices.{form}({arguments})\n"
     (compiled,) = getattr(load(name, text), name).overloads.values()
     symbol = f"tagloom_{name}"
     llvm.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .inner import kernel
-from .matrices import product32, product64, turned32, turned64
 
 _in_any_order: Any = partial(kernel, fastmath={"reassoc"})
 
@@ -46,35 +45,3 @@ def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
             for j in range(y.shape[1]):
                 made[i, j] += x[i, k] * y[k, j]
     return made
-
-
-@kernel
-def of_float32(s, x, y):  # type: ignore[no-untyped-def]
-    """The product of two matrices of float32, for a run with this state; where there is nothing to add, zeros."""
-    if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
-        return np.zeros((x.shape[0], y.shape[1]), np.float32)
-    return product32(s, x, y)
-
-
-@kernel
-def of_float64(s, x, y):  # type: ignore[no-untyped-def]
-    """The same of float64."""
-    if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
-        return np.zeros((x.shape[0], y.shape[1]), np.float64)
-    return product64(s, x, y)
-
-
-@kernel
-def turned_float32(s, x, y):  # type: ignore[no-untyped-def]
-    """The product of two matrices of float32, the rows of the first being columns."""
-    if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
-        return np.zeros((x.shape[1], y.shape[1]), np.float32)
-    return turned32(s, x, y)
-
-
-@kernel
-def turned_float64(s, x, y):  # type: ignore[no-untyped-def]
-    """The same of float64."""
-    if x.shape[1] == 0 or x.shape[0] == 0 or y.shape[1] == 0:
-        return np.zeros((x.shape[1], y.shape[1]), np.float64)
-    return turned64(s, x, y)

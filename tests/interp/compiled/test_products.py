@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ import tagloom as tl
 from numba import float32, float64, int64, njit, void
 from tagloom.core.op import OPS
 from tagloom.interp.jit import crew, matrices
-from tagloom.interp.jit.matrices import product32, product64
 
 ROWS = matrices._ROWS
-WIDE = {np.float32: matrices._WIDE32, np.float64: matrices._WIDE64}
+DTYPES = np.float32, np.float64
 SIZES = [
     *((ROWS, 1, 1), (ROWS - 1, 4, 64), (ROWS, 5, 32), (ROWS + 1, 300, 33), (2 * ROWS - 1, 7, 95)),
     *((3 * ROWS, 64, 16), (40, 130, 70), (64, 256, 256), (128, 16, 500)),
+    *((2, 70, 5), (ROWS + 3, 40, 10), (50, 30, 1), (9, 4097, 3), (20, 9, 7), (33, 9, 17), (3, 0, 4), (0, 5, 40)),
 ]
 
 
@@ -25,7 +26,7 @@ def _wrapped(product: Any, real: Any) -> Any:
     return njit(real[:, ::1](int64, real[:, ::1], real[:, ::1]), nogil=True)(lambda s, x, y: product(s, x, y))
 
 
-PRODUCTS = {np.float32: _wrapped(product32, float32), np.float64: _wrapped(product64, float64)}
+PRODUCTS = {np.float32: _wrapped(matrices.product, float32), np.float64: _wrapped(matrices.product, float64)}
 
 
 def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
@@ -40,7 +41,7 @@ def product(helping: int, x: Any, y: Any) -> Any:
     return PRODUCTS[x.dtype.type](state.ctypes.data, x, y)
 
 
-@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
     """Every element is within the bound of its row, and the same with helpers and without."""
@@ -82,30 +83,32 @@ def test_in_a_loop() -> None:
     np.testing.assert_allclose(compiled, meant, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_other_forms(dtype: Any) -> None:
     """Of a matrix with its rows as columns on either side, and added to an array or to zeros: within the bound, and an
     addition rounds once."""
-    bits, real = np.dtype(dtype).itemsize * 8, float32 if dtype is np.float32 else float64
+    real = float32 if dtype is np.float32 else float64
     matrix = real[:, ::1]
-    turned, few, added = (getattr(matrices, f"{name}{bits}") for name in ("turned", "few", "added"))
+    turned, few, added = matrices.turned, matrices.few, matrices.added
     left = njit(matrix(int64, matrix, matrix))(lambda s, x, y: turned(s, x, y))
     right = njit(matrix(matrix, matrix))(lambda x, y: few(x, y))
     plus = njit(void(int64, matrix, matrix, matrix, int64, int64))(lambda s, z, x, y, t, how: added(s, z, x, y, t, how))
     state = np.zeros(9, np.int64)
-    for size in ((16, 40, 64), (5, 3, 70), (16, 40, 7)):
+    for size in ((16, 40, 64), (5, 3, 70), (16, 40, 7), (16, 1, 7), (5, 0, 3)):
         x, y = factors(size, dtype)
         exact, bound = x.astype(np.longdouble) @ y, OPS["matmul"].bound(x, y)  # type: ignore[misc]
         assert (np.abs(left(state.ctypes.data, x.T.copy(), y) - exact) <= bound).all()
         assert (np.abs(right(x[:3], y.T.copy()) - exact[:3]) <= bound[:3]).all()
-    x, y = factors((16, 40, 64), dtype)
-    alone = product(0, x, y)
-    for is_turned, given in ((0, x), (1, x.T.copy())):
-        to = np.full((16, 64), dtype(0.1))
-        plus(state.ctypes.data, to, given, y, is_turned, matrices.ADDED)
-        assert to.tobytes() == (alone + dtype(0.1)).tobytes()
-        plus(state.ctypes.data, to, given, y, is_turned, matrices.ZEROS)
-        assert to.tobytes() == (alone + dtype(0.0)).tobytes()
+    for inner, begin in product_of((40, 1), (0.1, -0.0)):
+        x, y = factors((16, inner, 64), dtype)
+        x[::3] *= dtype(-0.0)
+        alone = product(0, x, y)
+        for is_turned, given in ((0, x), (1, x.T.copy())):
+            to = np.full((16, 64), dtype(begin))
+            plus(state.ctypes.data, to, given, y, is_turned, matrices.ADDED)
+            assert to.tobytes() == (alone + dtype(begin)).tobytes()
+            plus(state.ctypes.data, to, given, y, is_turned, matrices.ZEROS)
+            assert to.tobytes() == (alone + dtype(0.0)).tobytes()
 
 
 TWINS = {
@@ -126,10 +129,11 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(matrices._strips.py_func)
     assert right in source
     scope = dict(vars(matrices))
-    for name in ("_strips", "_strips64", "_shared", "product64"):
+    exec("@kernel\ndef _part_for(x): return crew.address_of(_strips64)", scope)
+    for name in ("_strips", "_strips64", "_shared", "_narrow", "_tiled", "product"):
         text = inspect.getsource(vars(matrices)[name].py_func)
         exec(text.replace(right, wrong) if name == "_strips" else text, scope)
     x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
     state = np.zeros(9, np.int64)
-    made = _wrapped(scope["product64"], float64)(state.ctypes.data, x, y)
+    made = _wrapped(scope["product"], float64)(state.ctypes.data, x, y)
     assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]
