@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..jit.state import HIGHEST, NO_ROOM, RECORD
-from .words import Words
+from .words import Words, address
 
 _KEPT = 4
 _LARGE = 2**26
@@ -24,7 +24,7 @@ def lent(words: Words, size: int) -> Iterator[None]:
     """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
     does not give so much."""
     memory = _found(size)
-    begin = memory.ctypes.data
+    begin = address(memory)
     words.state[RECORD], words.state[NO_ROOM] = begin, begin + min(memory.nbytes, size)
     try:
         yield

@@ -39,7 +39,7 @@ from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
 from .thread import STACK, Runner, running
-from .words import Words, lent, word
+from .words import Words, address, lent, word
 
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
@@ -162,7 +162,9 @@ def run_compiled(
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
     stopped = stopped or _inside(ready, words, limits)
-    return outcome_of(ready.text, graph, words, results, stopped, structure, waiter.trap)
+    outcome = outcome_of(ready.text, graph, words, results, stopped, structure, waiter.trap)
+    words.rest()
+    return outcome
 
 
 def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
@@ -173,7 +175,7 @@ def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -
     given = np.array(found, np.int64)
 
     def work() -> None:
-        ready.entry(words.address, given.ctypes.data, words.results.ctypes.data, deepest, _ROOT)
+        ready.entry(words.address, address(given), address(words.results), deepest, _ROOT)
 
     return work
 

@@ -18,7 +18,7 @@ from numba import float32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import crew, machine
+from . import arrays, crew, machine
 from .inner import kernel
 from .state import FEW
 
@@ -124,8 +124,9 @@ class _Tile:
 _WIDE = 2 * _BYTES
 """How many bytes of a row a tile has."""
 _tile_of, _half_of = _tile_by(2), _tile_by(1)
-address, call, keep, share = crew.address, crew.call, cast(Any, crew.keep), crew.share
+address, array, call, keep, share = crew.address, cast(Any, crew.array), crew.call, cast(Any, crew.keep), crew.share
 read_i: Any = machine.read_i
+words: Any = arrays.words
 
 
 @kernel
@@ -168,11 +169,10 @@ def _shared(s, x, y, made, apart, step, how):  # type: ignore[no-untyped-def]
     """Have the strips of a product computed, of a factor whose rows are `apart` elements apart, and its columns
     `step`."""
     rows, inner, count, size = made.shape[0], y.shape[0], y.shape[1], x.itemsize
-    words = np.array([address(x), address(y), address(made), rows, inner, count, apart, step, how, size])
-    part, at, strips = _part_for(x), address(words), (count * size + _WIDE - 1) // _WIDE
+    at = words((x, y, made, rows, inner, count, apart, step, how, size))
+    part, strips = _part_for(x), (count * size + _WIDE - 1) // _WIDE
     is_large = rows * inner * count >= _SHARED and strips > 1
     good = share(s, part, at, strips, 1) if is_large else call(part, at, 0, strips) == 0
-    keep(words)
     keep(x)
     keep(y)
     keep(made)
@@ -185,8 +185,12 @@ def _narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
     """The same of few columns: tiles read what comes after a row of the other factor too, which nobody looks at."""
     rows, count, inner, size = made.shape[0], made.shape[1], y.shape[0], x.itemsize
     wide = _WIDE // size if count * size > _BYTES else _BYTES // size
-    read, whole = np.zeros(inner * count + wide, x.dtype), np.empty((_ROWS, wide), x.dtype)
-    read[: inner * count] = y.reshape(-1)
+    read, whole = np.empty(inner * count + wide, x.dtype), np.empty((_ROWS, wide), x.dtype)
+    flat = array(address(y), inner * count, x.dtype)
+    for at in range(inner * count):
+        read[at] = flat[at]
+    for at in range(inner * count, read.size):
+        read[at] = 0
     for at in range(0, rows, _ROWS):
         row = min(at, rows - _ROWS)
         of = address(x) + row * apart * size
@@ -238,10 +242,22 @@ def _by_columns(x, y, made):  # type: ignore[no-untyped-def]
             made[i, j] = sum_
 
 
+@_in_any_order
+def _by_column(x, y, made):  # type: ignore[no-untyped-def]
+    """A product with one column."""
+    column = array(address(y), y.shape[0], y.dtype)
+    for i in range(x.shape[0]):
+        sum_ = x.dtype.type(0)
+        for k in range(x.shape[1]):
+            sum_ += x[i, k] * column[k]
+        made[i, 0] = sum_
+
+
 @kernel
-def _outer(x, y, made, how):  # type: ignore[no-untyped-def]
+def _outer(column, row, made, how):  # type: ignore[no-untyped-def]
     """The product of a column and a row, row by row: tile by tile takes twice as long."""
-    zero = x.dtype.type(0)
+    zero = column.dtype.type(0)
+    x, y = array(address(column), made.shape[0], column.dtype), array(address(row), made.shape[1], row.dtype)
     for i in range(made.shape[0]):
         factor = x[i]
         if how == ADDED:
@@ -262,11 +278,11 @@ def product(s, x, y):  # type: ignore[no-untyped-def]
         return np.dot(x, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:
-        _outer(x.reshape(-1), y.reshape(-1), made, WRITTEN)
+        _outer(x, y, made, WRITTEN)
     elif rows < FEW:
         _by_rows(x, y, made)
     elif count == 1:
-        _by_columns(x, y.reshape((1, inner)), made)
+        _by_column(x, y, made)
     else:
         _tiled(s, x, y, made, inner, 1)
     return made
@@ -282,7 +298,7 @@ def turned(s, x, y):  # type: ignore[no-untyped-def]
         return np.dot(x.T, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:
-        _outer(x.reshape(-1), y.reshape(-1), made, WRITTEN)
+        _outer(x, y, made, WRITTEN)
     else:
         _tiled(s, x, y, made, 1, rows)
     return made
@@ -301,7 +317,7 @@ def added(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-def]
     """A product of matrices of floats that is ADDED to an array, or written as to ZEROS. All tiles are whole."""
     rows, inner = to.shape[0], y.shape[0]
     if inner == 1:
-        _outer(x.reshape(-1), y.reshape(-1), to, how)
+        _outer(x, y, to, how)
     elif is_turned == 1:
         _shared(s, x, y, to, 1, rows, how)
     else:
