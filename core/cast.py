@@ -72,8 +72,8 @@ def as_wide(type_: Type) -> Cast | None:
 
 
 def unboxed(type_: Type) -> Cast | None:
-    """What makes a scalar of this type a number of Python's, of which integers wrap nowhere."""
-    return None if type_.dtype in dtypes.NATIVE else float if type_.dtype.kind == "f" else int
+    """What makes a scalar of this type a number of Python's, of which integers wrap nowhere; handles are none."""
+    return None if type_.dtype in dtypes.NATIVE else {"f": float, "i": int, "u": int}.get(type_.dtype.kind)
 
 
 def rounded(number: float) -> Any:

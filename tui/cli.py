@@ -60,6 +60,7 @@ from .options import (
     Schedule,
     Seconds,
     Seed,
+    ShownFirings,
     Target,
     Tokens,
     Unchecked,
@@ -325,7 +326,7 @@ def show(
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Unchecked = False,
-    max_firings: Firings = 1_000_000,
+    max_firings: ShownFirings = None,
 ) -> None:
     """Draw a program, its graph, or a run of it; without a file, print the text form.
 
@@ -333,7 +334,9 @@ def show(
     other forms show the run up to there: unfolded (a box for each firing), beside (that and the graph), tags (the tree
     of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
     """
-    options = Options(schedule, Limits(firings=max_firings), seed, k, unchecked)
+    is_moment = at is not None and form is FormWord.graph
+    most_firings = (_DEFAULT.firings if is_moment else 1_000_000) if max_firings is None else max_firings
+    options = Options(schedule, Limits(firings=most_firings), seed, k, unchecked)
     wanted = Wanted(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
     text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:

@@ -12,6 +12,10 @@ LITERALS = {"ignore_unknown_options": True}
 Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
+ShownFirings = Annotated[
+    int | None,
+    typer.Option("--max-firings", help="End the run before more nodes fire: 1,000,000, but for --at of the graph."),
+]
 CheckedFirings = Annotated[
     int | None,
     typer.Option("--max-firings", help="End a run before more nodes fire: 1,000,000; with --against 100,000."),

@@ -122,7 +122,9 @@ def _at(history: History, position: int, form: FormWord) -> History:
     if len(history) < position:
         on_to(history, lambda state, event: state.steps >= position)
     if len(history) < position:
-        raise Usage("the run is over before", required=f"--at 0 to {len(history)}", got=f"--at {position}")
+        limit = history.stopped
+        what = "the run is over before" if limit is None else f"a limit ends the run before: {limit.message}"
+        raise Usage(what, required=f"--at 0 to {len(history)}", got=f"--at {position}")
     history.jump(position)
     return history
 

@@ -82,8 +82,10 @@ class Restoration:
         self._tensors = dict(saved.tensors)
         self._given: dict[int, tuple[weakref.ref[Variable], str]] = {}
         """By the identity of the variable: it, and the name of the tensor that it got."""
+        self._met: set[str] = set()
+        """The tensors that a variable has met, though it may be gone since: it got them, or was of another type."""
         self._left: frozenset[str] = frozenset()
-        """The tensors that nobody had got at the last `fill`."""
+        """Those that none had at the last `fill`."""
 
     def fill(self, may: Callable[[Variable], bool]) -> Report:
         """Give every variable that matches what the file has for it, if it has got nothing yet, and may."""
@@ -104,14 +106,15 @@ class Restoration:
                 restored.append(name)
                 self._give(variable, tensor)
         left = tuple(node.tensor for node in self._nodes if node.tensor is not None and node.tensor not in taken)
-        self._left = frozenset(left)
+        self._met |= taken
+        self._left = frozenset(left) - self._met
         if not left:
             self._tensors.clear()
         return Report(self._path, tuple(restored), left, tuple(missing), tuple(mismatched))
 
     def left(self) -> dict[int, dict[str, object]]:
-        """What the file has and nobody had got at the last `fill`: for each object that matches one of the file, by its
-        identity, what is to be under names that it does not have. Its parts are dicts, and `Left`s."""
+        """What the file has and no variable had met at the last `fill`: for each object that matches one of the file,
+        by its identity, what is to be under names that it does not have. Its parts are dicts, and `Left`s."""
         pairs = self._pairs()
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
         lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._left]

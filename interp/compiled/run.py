@@ -168,7 +168,7 @@ def run_compiled(
 
 
 def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
-    """The call of generated code on these arguments, which holds what it reads and writes; they live longer."""
+    """The call of generated code on these arguments. It holds their words; the arrays are held as `borrowed`."""
     found = list[int]()
     for parameter, value in zip(ready.program.main.body.parameters, admitted, strict=True):
         found += [word(value, parameter.type.dtype)] if parameter.type.is_scalar else lent(value)
@@ -244,7 +244,7 @@ def _watched(
 
     with interruptible() as interrupt:
         alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-        ringing = "bytes" if resident_lately() > limits.bytes else alarm.rings(1, None)
+        ringing = alarm.rings(0 if resident_lately() > limits.bytes else 1, None)  # 0 has it look again
         if ringing is None:
             with running(words, guarded, waiter, recurs=ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)

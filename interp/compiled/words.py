@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -56,15 +55,22 @@ def taken(words: Any, at: int, type_: Type) -> Value:
         return read(words, at, type_.dtype)
     counter, address, *sizes = words[at : at + 2 + len(type_.shape or ())].tolist()
     memory, dtype = _counted()(counter) if counter else None, type_.dtype.numpy
-    elements: npt.NDArray[Any]
-    if 0 in sizes:
-        elements = np.empty(sizes, dtype)
-    elif memory is None:
-        elements = np.ndarray(sizes, dtype, (ctypes.c_char * (math.prod(sizes) * dtype.itemsize)).from_address(address))
-    else:
-        elements = np.ndarray(sizes, dtype, memory, address - memory.data)
-    elements.setflags(write=False)
-    return elements
+    if 0 not in sizes:
+        return np.asarray(_Elements(memory, address, tuple(sizes), dtype))
+    nothing: npt.NDArray[Any] = np.empty(sizes, dtype)
+    nothing.setflags(write=False)
+    return nothing
+
+
+class _Elements:
+    """What NumPy makes an array of without copying, and keeps with it. Nobody can make one of it that may be written
+    to: unlike the memory itself it has no buffer."""
+
+    __slots__ = ("__array_interface__", "memory")
+
+    def __init__(self, memory: Any, address: int, sizes: tuple[int, ...], dtype: Any) -> None:
+        self.memory = memory
+        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": dtype.str, "data": (address, True)}
 
 
 @cache
@@ -111,6 +117,7 @@ class Words:
         self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
     ) -> None:
         self.borrowed = borrowed
+        """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
         self._stack = 0
         self.state = np.zeros(OPERANDS + SLOT * max(1, operands), np.int64)
         self.steps = _memory(2 * (deepest + 2))
@@ -201,6 +208,6 @@ class Words:
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
-        if isinstance(value, np.ndarray) and isinstance(value.base, ctypes.Array):
+        if isinstance(value, np.ndarray) and isinstance(value.base, _Elements) and value.base.memory is None:
             return admit(value)
         return value

@@ -1,6 +1,6 @@
 """Products of matrices of floats that are not large, in C order. Those of few rows are made row by row, all others a
-tile of rows and columns at a time, whose sums are in registers: each element is added up in order, so it does not
-matter who computes which.
+tile of rows and columns at a time, whose sums are in registers. Tiles may be shared out: each of their elements is
+added up in order, so it does not matter who computes which.
 
 BLAS, which computes all others, takes 1.6 times as long for 32 x 256 by 256 x 256 on one core. On two it hands half of
 that to a thread of its own: where others are at work too, the two wait for each other, some ms each time.
@@ -24,6 +24,9 @@ from .state import FEW
 
 LARGE = 2**26
 """From how many multiplications on a product is BLAS's, which sorts what it reads. Below, it took twice as long."""
+LONG = 2**12
+"""From more terms on than these an element is BLAS's, which adds them up in parts: one after another, a million of
+float32 lose a hundredth."""
 _SHARED = 2**20
 """From how many on it is shared out: they take some 15 us. From 2**18 on a run was no shorter, and much longer where
 others were at work."""
@@ -274,7 +277,7 @@ def product(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > 1 and (FEW <= rows < _ROWS or rows * inner * count >= LARGE):
+    if inner > LONG or (inner > 1 and (FEW <= rows < _ROWS or rows * inner * count >= LARGE)):
         return np.dot(x, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:
@@ -294,7 +297,7 @@ def turned(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > 1 and (rows < _ROWS or rows * inner * count >= LARGE):
+    if inner > LONG or (inner > 1 and (rows < _ROWS or rows * inner * count >= LARGE)):
         return np.dot(x.T, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:

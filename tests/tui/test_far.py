@@ -123,6 +123,12 @@ def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(History, "_go_ahead", pressed)
     reply = session.do("run")
     assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
+    session = begun("20", schedule="lifo")
+    said(session, 'log value == 5 and fired "{step}"')
+    reply = session.do("continue")
+    assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
+    lines = [int(line) for line in reply.text if line.isdecimal()]
+    assert lines and lines == sorted(lines) and lines[-1] <= 30_000, "what log points had said by then is said"
 
 
 def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:

@@ -43,6 +43,16 @@ def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
     assert out.code == 2 and "the run is over before" in out.err
 
 
+def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
+    """The fast machine goes there, past what a picture of all events has; a limit that was asked for ends the run, and
+    that is said."""
+    words = ("fib.py:fib", "26", "--schedule", "lifo", "--at", "3000000", "-o", "run.svg")
+    assert tagloom("show", *words) == (0, "", "")
+    assert "after 3,000,000 events" in (folder / "run.svg").read_text()
+    out = tagloom("show", *words, "--max-firings", "1000")
+    assert out.code == 2 and "a limit ends the run before" in out.err and "--at 0 to 1" in out.err
+
+
 def test_a_log_is_a_run(tagloom: Any, folder: Path) -> None:
     """A log of events is drawn as the run that wrote it."""
     assert tagloom("run", "fib.py:fib", "3", "--keep", "run.jsonl").code == 0

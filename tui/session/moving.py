@@ -212,7 +212,12 @@ def start(session: Session, words: Words) -> Said:
 )
 def go_on(session: Session, words: Words) -> Said:
     words.done()
-    to_hit(session)
+    try:
+        to_hit(session)
+    except KeyboardInterrupt:
+        for line in session.run.stops.of(session.situation.points).lines:
+            session.note(line.text)
+        raise
     said, stops = stand(session), session.run.stops.of(session.situation.points)
     logged = [line.text for line in stops.lines]
     hits = _hit(session)

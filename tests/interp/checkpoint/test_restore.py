@@ -64,6 +64,20 @@ def test_what_nobody_has_got_is_saved_again(tmp_path_factory: Any, one: Spec, ot
         assert list(lost(tmp_path_factory.mktemp("checkpoint"), one, spec)) == []
 
 
+@pytest.mark.parametrize("more", [{}, {"momentum": 3.0}], ids=["all", "but for one"])
+def test_what_is_gone_is_not_saved_again(tmp_path: Path, more: dict[str, float]) -> None:
+    """A variable that got something and was then removed is gone, whatever else of the file nobody has got."""
+    model = {"w": tl.Variable(1.0), "b": tl.Variable(2.0)}
+    slots = {name: tl.Variable(value) for name, value in more.items()}
+    tl.Checkpoint(model=model, slots=slots).save(tmp_path / "one")
+    checkpoint = tl.Checkpoint(model=model, slots={})
+    checkpoint.restore(tmp_path / "one")
+    del model["b"]
+    checkpoint.save(tmp_path / "other")
+    report = tl.Checkpoint(model={}).restore(tmp_path / "other")
+    assert {*report.only_in_file} == {"model.w", *(f"slots.{name}" for name in more)}
+
+
 def lost(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     """What is wrong with what a program saves that has restored what another one saved."""
     saved, program = build(one).root, build(other).root

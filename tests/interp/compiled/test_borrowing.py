@@ -51,6 +51,21 @@ def test_results_are_no_arguments() -> None:
         assert not out.value.flags.writeable
 
 
+def test_results_stay_as_they_are() -> None:
+    """Nobody makes a result one that may be written to, nor what a variable got of a run."""
+    state = tl.Variable(np.zeros(5))
+
+    @tl.function
+    def added(x: FLOATS) -> Any:
+        state.assign(state + x)
+        return state * 1.0, tl.reshape(state, (5, 1))
+
+    first, second = added.run(np.ones(5), engine="compiled").value
+    for each in (first, second, second[1:], np.asarray(state.value), np.asarray(state.value).view()):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            each.setflags(write=True)
+
+
 def test_operands_of_a_trap_are_no_arguments() -> None:
     """So are the operands of a firing that trapped."""
     x, y = np.arange(5), np.arange(5) - 2
