@@ -5,9 +5,13 @@ Choose one with HYPOTHESIS_PROFILE.
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import HealthCheck, Phase, settings
+
+# What tests load and compile stays: to look at all of it for cycles as often as Python does takes a tenth of the time.
+gc.set_threshold(50_000, 20, 50)
 
 _PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
