@@ -129,8 +129,11 @@ class Waves:
     def _wanted(self, n: int) -> dict[str, tuple[int, ...]]:
         """The arrays that the device lacks for the next wave, or has too few rows of, and the shapes that they are to
         have: twice what may be needed, where there is room for that."""
-        double, single = (dict(self._shapes(n, spare)) for spare in (2, 1))
-        return double if not double or self._has_room(double) else single
+        needed = dict(self._shapes(n, 1))
+        if not needed:  # as for nearly all waves
+            return needed
+        double = dict(self._shapes(n, 2))
+        return double if self._has_room(double) else needed
 
     def _shapes(self, n: int, spare: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         store, there = self.fast.store, self._there
@@ -148,6 +151,8 @@ class Waves:
 
     def _grow(self, wanted: dict[str, tuple[int, ...]]) -> None:
         """Raises MemoryError, with nothing done, where the device has no room."""
+        if not wanted:
+            return
         r = self.fast.store.registers
         made = {name: allocate(shape, _dtype(name)) for name, shape in wanted.items()}
         source = self._there or self._at_home()

@@ -110,17 +110,22 @@ def test_a_value_far_ahead() -> None:
     assert session.history.last is not None and session.history.last.outputs[0][1] == 317_811
 
 
+def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
+    """Have Escape pressed when the fast machine has come so far."""
+    go_ahead = History._go_ahead
+
+    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
+        go_ahead(self, run, events, stops)
+        return far_interrupt(self)
+
+    monkeypatch.setattr(History, "_go_ahead", pressed)
+
+
 def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
     """Stopped on the way to the end, one stands where it has come to: it does not go on by itself."""
     near(monkeypatch)
     session = begun("20", schedule="lifo")
-    go_ahead = History._go_ahead
-
-    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
-        go_ahead(self, run, 30_000, stops)
-        return far_interrupt(self)
-
-    monkeypatch.setattr(History, "_go_ahead", pressed)
+    pressed_after(30_000, monkeypatch)
     reply = session.do("run")
     assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
     session = begun("20", schedule="lifo")
@@ -238,13 +243,7 @@ def test_the_command_line(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> None:
     """It stands where it has come to, which is then where what is known begins, and goes on from there, and back."""
     session = begun("27", schedule="lifo")
-    go_ahead = History._go_ahead
-
-    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
-        go_ahead(self, run, 1_000_000, stops)
-        return far_interrupt(self)
-
-    monkeypatch.setattr(History, "_go_ahead", pressed)
+    pressed_after(1_000_000, monkeypatch)
     reply = session.do("goto 3000000")
     monkeypatch.undo()
     assert not reply.ok and "interrupted: it stands after 1,000,000 events" in reply.text[0]
