@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import Any
 from warnings import catch_warnings, filterwarnings, simplefilter
 
@@ -13,6 +15,8 @@ SIMULATOR = "NUMBA_ENABLE_CUDASIM"
 """The environment variable that asks numba, before it is imported, for the simulator."""
 BLOCK = 128
 """The most threads of a block."""
+_asking = Lock()
+"""numba begins to use a device when it is first asked, and tells a second thread that it already has."""
 
 
 def numba_cuda() -> Any:
@@ -25,8 +29,9 @@ def numba_cuda() -> Any:
 def lacks() -> str | None:
     """What is missing for kernels to run here, or None."""
     try:
-        if numba_cuda().is_available():
-            return None
+        with _asking:
+            if numba_cuda().is_available():
+                return None
     except ImportError as error:
         return f"numba.cuda cannot be imported: {error}"
     return f"numba.cuda finds no GPU; {SIMULATOR}=1 in the environment asks for its simulator"
@@ -35,6 +40,16 @@ def lacks() -> str | None:
 def is_simulated() -> bool:
     """Whether kernels are run by Python threads."""
     return "simulator" in numba_cuda().jit.__module__
+
+
+def described() -> str:
+    """What machine code for the device depends on, besides what depends on numba."""
+    if is_simulated():
+        return "the simulator"
+    cuda, by = numba_cuda(), "numba"
+    with suppress(PackageNotFoundError):
+        by = f"numba-cuda {version('numba-cuda')}"
+    return f"{by}, CUDA {cuda.runtime.get_version()}, for {cuda.get_current_device().compute_capability}"
 
 
 def launch(kernel: Any, count: int, *arguments: Any) -> None:

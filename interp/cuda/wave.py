@@ -50,6 +50,8 @@ class Waves:
         self._limits = limits
         self._there: dict[str, Any] = {}
         """The arrays on the device; empty where those of the store say what is."""
+        with quiet(), compiling("the kernels of a wave"):
+            self._kernels = wave_kernels(self._launched)
 
     def wave(self) -> bool:
         """Deliver all tokens in flight, of which there must be some; False, and nothing is done, where that traps, or
@@ -82,7 +84,6 @@ class Waves:
     def go(self) -> TagloomError | None:
         """Go on until the run is over; what stopped it, if that was no ending of its own."""
         store, registers = self.fast.store, self.fast.store.registers
-        self._compile()
         began = time.monotonic()
         with interruptible() as interrupt:
             ringing = self._go(Clock(self._limits, interrupt))
@@ -195,21 +196,19 @@ class Waves:
         store.adopt(memory, ring, profile)
         self._there = {}
 
-    def _compile(self) -> None:
-        """Compile the kernels, if they are not: launched without a token they do nothing."""
-        if wave_kernels.cache_info().currsize:
-            return
+    def _launched(self, kernels: dict[str, Any]) -> None:
+        """Launch the kernels without a token, where they do nothing."""
+        self._kernels = kernels
         axes = {name: array.ndim for name, array in self._fixed().items()}
         axes |= {name: len(shape) for name, shape in self._shapes(1, 1)}
-        with quiet(), compiling("the kernels of a wave"):
-            blank = {name: numba_cuda().to_device(np.zeros((64,) * n, _dtype(name))) for name, n in axes.items()}
-            for launched in (self._fire, self._undo, self._send):
-                launched(1, blank)
-            launch(wave_kernels()["total"], 2, blank["totals"], 0)
+        blank = {name: numba_cuda().to_device(np.zeros((64,) * n, _dtype(name))) for name, n in axes.items()}
+        for launched in (self._fire, self._undo, self._send):
+            launched(1, blank)
+        launch(kernels["total"], 2, blank["totals"], 0)
 
     def _fire(self, n: int, d: dict[str, Any]) -> None:
         """What can be taken back of a wave."""
-        k, r, work, mem, sums, told = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"], d["told"]
+        k, r, work, mem, sums, told = self._kernels, d["r"], d["work"], d["mem"], d["sums"], d["told"]
         nodes, ports, ring, latest = d["nodes"], d["ports"], d["ring"], d["latest"]
         launch(k["arrive"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], told)
         launch(k["settle"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], sums)
@@ -217,11 +216,11 @@ class Waves:
 
     def _undo(self, n: int, d: dict[str, Any]) -> None:
         """Take that back."""
-        launch(wave_kernels()["undo"], n, *(d[name] for name in ("r", "work", "mem", "nodes", "ports")))
+        launch(self._kernels["undo"], n, *(d[name] for name in ("r", "work", "mem", "nodes", "ports")))
 
     def _send(self, n: int, d: dict[str, Any]) -> None:
         """The rest."""
-        k, r, work, mem, sums, image = wave_kernels(), d["r"], d["work"], d["mem"], d["sums"], self.fast.store.image
+        k, r, work, mem, sums, image = self._kernels, d["r"], d["work"], d["mem"], d["sums"], self.fast.store.image
         nodes, ports, codes, ring, totals = d["nodes"], d["ports"], d["codes"], d["ring"], d["totals"]
         scopes, ends = (d["sites"], d["scopes"], d["begun"]), (d["edges"], sums, totals, d["counts"], d["results"])
         launch(k["opening"], n, r, work, mem, d["latest"], nodes, ports, codes, *scopes, int(image.header))

@@ -19,7 +19,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
@@ -29,60 +29,62 @@ from types import ModuleType
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[2]
-_SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py")
+_SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py", "interp/cuda/kernels.py")
 """What a module's machine code may hold besides its own text."""
 _SUMS = "sums.json"
 _DEEP = 200_000
 """Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
+Use = Callable[[ModuleType], None]
 _ONE_AT_A_TIME = threading.RLock()
 _loaded: dict[str, ModuleType] = {}
 _from_disk: set[str] = set()
 """The names of modules that are being loaded, all of whose machine code is on disk."""
 
 
-def load(name: str, text: str) -> ModuleType:
+def load(name: str, text: str, use: Use = lambda _: None) -> ModuleType:
     """The module of this text, compiled, from disk if it can be.
 
-    Functions in it are `@njit(signature, cache=True)`: with their signatures, so that all of it is compiled when this
-    returns. What is compiled later is not found to be complete by the next process, and compiled again there.
+    Functions in it are `@njit(signature, cache=True)`: with their signatures, or else `use` calls each of them, so that
+    all of it is compiled when this returns. What is compiled later is not found to be complete by the next process, and
+    compiled again there.
 
     Raises what the text raises, where it cannot be compiled.
     """
     with _ONE_AT_A_TIME:
         called = f"_tagloom_{key(text)}_{name}"
         if called not in _loaded:
-            _loaded[called] = _load(called, name, text)
+            _loaded[called] = _load(called, name, text, use)
         return _loaded[called]
 
 
-def _load(called: str, name: str, text: str) -> ModuleType:
+def _load(called: str, name: str, text: str, use: Use) -> ModuleType:
     try:
         folder = cache_folder() / key(text)
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
-            return _from_folder(folder, called, name, text)
+            return _from_folder(folder, called, name, text, use)
     except OSError:  # not to be written, or full
-        return _imported(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"))
+        return _imported(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
 
 
-def _from_folder(folder: Path, called: str, name: str, text: str) -> ModuleType:
+def _from_folder(folder: Path, called: str, name: str, text: str, use: Use) -> ModuleType:
     """The module in a folder that nobody else writes to."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
         _from_disk.add(called)
         try:
             with suppress(Exception):  # by another hand than numba's, since the sums are right
-                return _imported(called, path, text)
+                return _imported(called, path, text, use)
         finally:
             _from_disk.discard(called)
     _clear(folder)
     write(path, text.encode())
-    module = _imported(called, path, text)
+    module = _imported(called, path, text, use)
     write(folder / _SUMS, json.dumps(_sums(folder)).encode())
     return module
 
 
-def _imported(called: str, path: Path, text: str) -> ModuleType:
+def _imported(called: str, path: Path, text: str, use: Use) -> ModuleType:
     """A module of this text; numba finds it by its name, in every process, when it loads what it has on disk."""
     module = ModuleType(called)
     module.__file__ = str(path)
@@ -90,6 +92,7 @@ def _imported(called: str, path: Path, text: str) -> ModuleType:
     try:
         with _deep():
             exec(compile(text, str(path), "exec"), module.__dict__)
+            use(module)
     except BaseException:
         del sys.modules[called]
         raise

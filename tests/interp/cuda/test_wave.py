@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tagloom.interp.cuda import device, load
 from tagloom.interp.cuda.passes import KERNELS
 from tagloom.interp.cuda.wave import Waves
 from tagloom.interp.fast.registers import R
+from tagloom.interp.jit import cache
 from tagloom.interp.reference import Limits, admit_arguments, drive, first_state, run_graph
 from tagloom.interp.schedule import schedule
 from tagloom.interp.state import State
@@ -172,9 +174,8 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     text = load.text().replace("g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0")
     assert text.count("if g < 0") == len(KERNELS) - len(("count", "total", "tick"))
     monkeypatch.setattr(load, "text", lambda: text)
-    load.wave_kernels.cache_clear()
+    monkeypatch.setattr(load, "_kernels", {})
     yield
-    load.wave_kernels.cache_clear()
 
 
 @pytest.mark.usefixtures("backwards")
@@ -182,6 +183,23 @@ def test_the_order_of_threads_means_nothing() -> None:
     """Whichever thread comes first, every wave leaves the same state."""
     for graph, arguments in GRAPHS:
         assert not list(differences(graph, arguments))
+
+
+def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a process has compiled is on disk for the next; the machine code too, where there is any."""
+    monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
+    for hits in (0, 1):
+        monkeypatch.setattr(cache, "_loaded", {})
+        monkeypatch.setattr(load, "_kernels", {})
+        kernels = begun(fib.graph, [3])._kernels
+        assert set(kernels) == set(KERNELS)
+        if not device.is_simulated():
+            assert {name: sum(kernel.stats.cache_hits.values()) for name, kernel in kernels.items()} == dict.fromkeys(
+                KERNELS, hits
+            )
+    (folder,) = (tmp_path / "tagloom").iterdir()
+    assert (folder / "wave.py").read_text() == load.text()
+    assert (folder / "sums.json").exists()
 
 
 def test_nothing_is_left() -> None:
