@@ -27,7 +27,7 @@ def test_laws_hold_on_programs_of_arrays(case: Case) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(cases(arrays=True))
 @pytest.mark.timeout(1800)
 def test_laws_hold_on_many_generated_programs(case: Case) -> None:
