@@ -1,7 +1,7 @@
 """A process at a terminal of its own, that is typed at through a pty, as a person would.
 
-`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, goes twenty steps on
-and back, and quits. Nothing is imported but the standard library, since that command installs all else.
+`python tests/terminals.py COMMAND` runs the README's first command so: it waits for the screen, does what one would try
+there, and quits. Nothing is imported but the standard library, since that command installs all else.
 """
 
 from __future__ import annotations
@@ -60,11 +60,14 @@ class Terminal:
 
 
 @contextmanager
-def terminal(state: Path, command: Sequence[str], columns: int = 120, rows: int = 40) -> Iterator[Terminal]:
+def terminal(
+    state: Path, command: Sequence[str], columns: int = 120, rows: int = 40, encoding: str = "utf-8"
+) -> Iterator[Terminal]:
     """A command at a terminal; `state` is the folder of what it is to remember."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(state), "PYTHONIOENCODING": "utf-8"}
+    kept = {"XDG_STATE_HOME": str(state), "PYTHONIOENCODING": encoding}
+    environment = {**os.environ, "TERM": "xterm-256color", **kept}
     for name in ("NO_COLOR", "COLUMNS", "LINES"):
         environment.pop(name, None)
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment)
@@ -77,6 +80,24 @@ def terminal(state: Path, command: Sequence[str], columns: int = 120, rows: int 
         os.close(ours)
 
 
+def walked(at: Terminal) -> None:
+    """What one would try in the debugger of fib(5): twenty steps on and back, a breakpoint, a why, a changed token."""
+    at.type("s" * 20)
+    at.wait_for("26 of 26|26/26")
+    at.type("S" * 20)
+    at.wait_for("0 of 26")
+    at.type(":break node == 'add' and fired and value > 2\r")
+    at.wait_for("breakpoint 1")
+    at.type("c")
+    at.wait_for("fib.add 2, 1 → 3")
+    at.type(":why add\r")
+    at.wait_for("❯ why add")
+    at.type(":change 0 7\r")
+    at.wait_for("fib.1 is a fork of fib")
+    at.type("$")
+    at.wait_for("over")
+
+
 def main(command: str) -> int:
     """The exit code of a shell's command that ends in the debugger."""
     with (
@@ -87,11 +108,8 @@ def main(command: str) -> int:
         at.type("\r" * 6)
         at.wait_for("merge n")
         time.sleep(1)
-        at.type("s" * 20)
-        at.wait_for("26 of 26|26/26")
-        at.type("S" * 20)
-        at.wait_for("0 of 26")
-        print("twenty steps on, and twenty back")
+        walked(at)
+        print("twenty steps on and twenty back, a breakpoint, a why, a changed token")
         at.type("q")
         return at.ends()
 

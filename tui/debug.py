@@ -17,6 +17,7 @@ from .session.commands import new_session
 from .session.far import to_event
 from .session.reply import Reply
 from .session.session import Session
+from .terminal import has_unicode
 
 
 class Manner(NamedTuple):
@@ -40,7 +41,8 @@ def debug(start: Start, manner: Manner) -> int:
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
     if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
-    session, is_plain = new_session(start.options), headless or plain
+    session = new_session(start.options)
+    is_plain = headless or plain or os.environ.get("TERM") == "dumb"
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
@@ -48,7 +50,7 @@ def debug(start: Start, manner: Manner) -> int:
                 to_event(session, at)
     if headless:
         return transcribe(session, _lines(commands), in_json if as_json else in_words)
-    return converse(session) if plain else _on_screen(session, watch, at if start.target else None)
+    return converse(session) if is_plain else _on_screen(session, watch, at if start.target else None)
 
 
 def _on_screen(session: Session, watch: bool, at: int | None) -> int:
@@ -57,6 +59,7 @@ def _on_screen(session: Session, watch: bool, at: int | None) -> int:
     from .app.app import Debugger
 
     app = Debugger(session, watches=watch, tours=True)
+    app.in_ascii = not has_unicode(sys.__stderr__) and "TEXTUAL_DRIVER" not in os.environ
     if at is not None:
         app.do(f"goto {at}")
     return app.run() or 0

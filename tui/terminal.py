@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from shutil import get_terminal_size
+from typing import TextIO
 
 from ..viz.cells.ansi import printed
 from ..viz.cells.drawing import HEIGHT, WIDTH, draw_cells
 from ..viz.view import View
 
 
-def has_unicode() -> bool:
-    """Whether stdout can show more letters than ASCII."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
+def has_unicode(stream: TextIO | None = None) -> bool:
+    """Whether a stream, or else stdout, can show more letters than ASCII."""
+    encoding = (getattr(stream or sys.stdout, "encoding", None) or "ascii").lower()
     return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 

@@ -46,6 +46,22 @@ def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "fib.py:fib", "4", size=size)
 
 
+def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a terminal that has no other letters each sign is one of ASCII, and there is one for each that is used."""
+    monkeypatch.setattr(app.Debugger, "in_ascii", True)
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 30")
+        await screen.press("f1")
+        pages = [screen.whole()]
+        await screen.press("escape", "5", "4", "9")
+        pages.append(screen.whole())
+        assert all(page.isascii() for page in pages) and "can fire next" in pages[0] and ",- 0 timeline -" in pages[1]
+        assert all("?" not in page.replace("? why not", "") for page in pages)
+
+    shown(script, "fib.py:fib", "4")
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_command(folder: Path, size: tuple[int, int]) -> None:
     """Every command can be given, with what its key proposes, on screens of every size; the app goes on."""

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from terminals import terminal
+from terminals import terminal, walked
 
 TAGLOOM = (sys.executable, "-m", "tagloom")
 FIB = "papers_examples/recursion/fib.py"
@@ -24,20 +24,7 @@ def test_the_first_command(tmp_path: Path) -> None:
     seen_the_tour(tmp_path)
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
         at.wait_for("n <= 1")
-        at.type("s" * 20)
-        at.wait_for("26 of 26|26/26")
-        at.type("S" * 20)
-        at.wait_for("0 of 26")
-        at.type(":break node == 'add' and fired and value > 2\r")
-        at.wait_for("breakpoint 1")
-        at.type("c")
-        at.wait_for("fib.add 2, 1 → 3")
-        at.type(":why add\r")
-        at.wait_for("❯ why add")
-        at.type(":change 0 7\r")
-        at.wait_for("fib.1 is a fork of fib")
-        at.type("$")
-        at.wait_for("over")
+        walked(at)
         at.type("q")
         assert at.ends() == 0
 
@@ -54,6 +41,18 @@ def test_the_tour(tmp_path: Path) -> None:
         at.type("q")
         assert at.ends() == 0
     assert (tmp_path / "tagloom" / "tour").exists()
+
+
+@pytest.mark.timeout(120)
+def test_a_terminal_without_unicode(tmp_path: Path) -> None:
+    """Where a terminal has no other letters, all is written in ASCII."""
+    seen_the_tour(tmp_path)
+    with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"], encoding="ascii") as at:
+        at.wait_for(",- 1 graph")
+        at.type("ss")
+        at.wait_for("> fib.less_equal 5, 1 > false")
+        at.type("q")
+        assert at.ends() == 0 and "\\u" not in at.seen
 
 
 @pytest.mark.timeout(120)

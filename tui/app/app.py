@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events, on
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.geometry import Offset
@@ -30,6 +30,7 @@ from ..session.command import Command
 from ..session.session import Session
 from .command_line import CommandLine
 from .graph import GraphPane
+from .letters import Lettered
 from .lines import Lines
 from .palette import Commands, of_screen
 from .pane import Pane
@@ -52,12 +53,12 @@ LINES = 3
 """Below the panes stand what happened, where one is, and keys."""
 
 
-class Debugger(App[int]):
+class Debugger(Lettered):
     """The debugger on screen."""
 
     CSS_PATH = "app.tcss"
     TITLE = "tagloom"
-    COMMANDS = App.COMMANDS | {Commands}
+    COMMANDS = Lettered.COMMANDS | {Commands}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "stop", show=False),
         Binding("ctrl+c", "stop", "stop", show=False, priority=True),
