@@ -232,7 +232,7 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
         await screen.do("fold loop")
         assert screen.app.session.focus.folded == ("five.loop",) and not screen.app.session.focus.opened
 
-    shown(script, str(ROOT / DEADLOCK), "10", size=(80, 24))
+    shown(script, str(ROOT / DEADLOCK), "10", size=(66, 24))
 
 
 def test_keys_are_told(folder: Path) -> None:

@@ -16,7 +16,7 @@ from tagloom.tui.app.themes import CONTRAST, contrast, legible
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES, arranged
 from tagloom.tui.panes.events import events
-from tagloom.tui.panes.graph import Paper, laid_out, picture
+from tagloom.tui.panes.graph import FAR, Paper, laid_out, picture
 from tagloom.tui.panes.help import hints
 from tagloom.tui.panes.inspector import array_rows, inspector
 from tagloom.tui.panes.look import Looker, Size
@@ -27,7 +27,8 @@ from tagloom.tui.panes.timeline import timeline
 from tagloom.tui.panes.tokens import cells, flight, store
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
-from tagloom.viz.collapse import folds
+from tagloom.viz.cells.drawing import Drawing, draw_cells
+from tagloom.viz.collapse import collapsed, folds
 from tagloom.viz.flat import graph_view
 from tagloom.viz.moment import at_moment, on_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
@@ -202,6 +203,20 @@ def test_what_is_folded_first(folder: Path) -> None:
     assert folds(view, most=60)[1] == 1
     inner = next(name for name, subject in names.items() if subject == "main.loop_1")
     assert [names[each] for each in folds(view, {inner})[0]] == ["element"]
+
+
+def test_nothing_is_folded_in_vain() -> None:
+    """With one fold less the graph would be too large, in the most legible writing too."""
+    graph = begun(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
+    draft = laid_out(Paper(graph, (), 62, 29))
+    assert draft.folded and _times(draft.drawing) <= FAR
+    less = folds(draft.plain, {"main"})[0][: len(draft.folded) - 1]
+    assert _times(draw_cells(collapsed(draft.plain, less), width=62, height=29, ways=1)) > FAR
+
+
+def _times(drawing: Drawing) -> float:
+    columns, rows = drawing.size
+    return max(columns / 62, rows / 29)
 
 
 def test_a_tag_alone_is_asked_about(folder: Path) -> None:

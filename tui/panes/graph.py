@@ -118,7 +118,8 @@ def _drawn(view: View, paper: Paper) -> Drawing:
         return drawing
     if zoom < 0:
         return draw_cells(view, width=width, height=height)
-    return draw_cells(view, width=width * 6 // 5, height=height * 3)
+    higher = draw_cells(view, width=width * 6 // 5, height=height * 3)
+    return higher if higher.fits or _excess(higher, paper) <= _excess(drawing, paper) else drawing
 
 
 def picture(draft: Draft, session: Session) -> Picture:
