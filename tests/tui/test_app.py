@@ -17,6 +17,7 @@ from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
 from tagloom.tui.panes.graph import Draft, Paper, laid_out
 from tagloom.tui.panes.look import Looker
+from tagloom.tui.panes.help import hints
 from tagloom.tui.session.commands import COMMANDS, new_session
 from textual.binding import Binding
 from textual.geometry import Offset
@@ -518,3 +519,18 @@ def test_keys_of_the_screen_are_no_commands() -> None:
     own = {names.get(binding.key, binding.key) for binding in app.Debugger.BINDINGS if isinstance(binding, Binding)}
     assert {"<", ">", "."} <= own
     assert own.isdisjoint(command.key for command in COMMANDS.values() if command.key)
+def test_the_terminal_gets_another_size(folder: Path) -> None:
+    """Whatever sizes it has had, the panes fill it, and as many keys are told as there is room for."""
+
+    async def script(screen: Screen) -> None:
+        for size in ((200, 60), (80, 24)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.still()
+            regions = [pane.region for pane in screen.app.panes().values() if pane.display]
+            assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
+            assert screen.app.query_one("#desk").size.width == size[0] == max(each.right for each in regions)
+            assert screen.line("hints") == hints(screen.focused, size[0]).text
+
+    shown(script, "fib.py:fib", "4")
+
+

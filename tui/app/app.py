@@ -138,7 +138,12 @@ class Debugger(Lettered):
     @on(events.Resize)
     def _resized(self) -> None:
         self._arrange()
+        self.call_later(self._fill)  # Textual knows the new size only when it has had this event too
 
+    def _fill(self) -> None:
+        """Fill the screen, which has another size."""
+
+        self._hint()
     def _arrange(self) -> None:
         """Put the panes where they stand, and look again."""
         self._place()
