@@ -11,15 +11,17 @@ import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
 from tagloom.tui.app import app, lines
 from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.app.palette import Commands
 from tagloom.tui.app.themes import tinted
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
 from tagloom.tui.panes.graph import Draft, Paper, laid_out
-from tagloom.tui.panes.look import Looker
 from tagloom.tui.panes.help import hints
+from tagloom.tui.panes.look import Looker
 from tagloom.tui.session.commands import COMMANDS, new_session
 from textual.binding import Binding
+from textual.command import CommandPalette
 from textual.geometry import Offset
 
 pytestmark = pytest.mark.timeout(120)
@@ -187,6 +189,30 @@ def test_the_mouse(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+def test_hints_are_keys(folder: Path) -> None:
+    """A click on a key of the line at the bottom is that key: so all can be done by the mouse, by the palette too."""
+
+    async def script(screen: Screen) -> None:
+        async def click(word: str) -> None:
+            await screen.pilot.click("#hints", offset=(screen.line("hints").index(word), 0))
+            await screen.still()
+
+        await click("step")
+        await click("step")
+        await click("back")
+        assert "1/2 events" in screen.line("status")
+        await click("zoom")
+        await click("< >")
+        assert screen.app.looker.zoom == 0
+        await click("why")
+        assert screen.app.query_one("#line").value == "why fib.n main"  # type: ignore[attr-defined]
+        await click("Esc")
+        await click("palette")
+        assert isinstance(screen.app.screen, CommandPalette)
+
+    shown(script, "fib.py:fib", "4", size=(80, 24))
+
+
 def test_borders_are_tabs(folder: Path) -> None:
     """A click on the name of a pane in the border of another leads there."""
 
@@ -301,9 +327,14 @@ def test_help_jump_and_tour(folder: Path) -> None:
 
 
 def test_the_palette(folder: Path) -> None:
-    """Every command is in the palette."""
+    """Every command is in the palette, and is found by its name."""
 
     async def script(screen: Screen) -> None:
+        provider = Commands(screen.app.screen)
+        for command in COMMANDS.values():
+            best = max([hit async for hit in provider.search(command.name)], key=lambda hit: hit.score)
+            assert best.text == command.usage
+        assert [hit.text async for hit in provider.discover()] == [each.usage for each in COMMANDS.values()]
         await screen.press("ctrl+p", *"over-back")
         await screen.pilot.pause(0.3)
         assert "over-back [N]" in screen.whole()
@@ -501,6 +532,21 @@ def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "fib.py:fib", "4", size=size)
 
 
+def test_the_terminal_gets_another_size(folder: Path) -> None:
+    """Whatever sizes it has had, the panes fill it, and as many keys are told as there is room for."""
+
+    async def script(screen: Screen) -> None:
+        for size in ((200, 60), (80, 24)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.still()
+            regions = [pane.region for pane in screen.app.panes().values() if pane.display]
+            assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
+            assert screen.app.query_one("#desk").size.width == size[0] == max(each.right for each in regions)
+            assert screen.line("hints") == hints(screen.focused, size[0]).text
+
+    shown(script, "fib.py:fib", "4")
+
+
 def test_an_edit_is_noticed_once(folder: Path) -> None:
     """The file of the program has changed when it was written since somebody looked, and then no more."""
     session = new_session()
@@ -519,18 +565,3 @@ def test_keys_of_the_screen_are_no_commands() -> None:
     own = {names.get(binding.key, binding.key) for binding in app.Debugger.BINDINGS if isinstance(binding, Binding)}
     assert {"<", ">", "."} <= own
     assert own.isdisjoint(command.key for command in COMMANDS.values() if command.key)
-def test_the_terminal_gets_another_size(folder: Path) -> None:
-    """Whatever sizes it has had, the panes fill it, and as many keys are told as there is room for."""
-
-    async def script(screen: Screen) -> None:
-        for size in ((200, 60), (80, 24)):
-            await screen.pilot.resize_terminal(*size)
-            await screen.still()
-            regions = [pane.region for pane in screen.app.panes().values() if pane.display]
-            assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
-            assert screen.app.query_one("#desk").size.width == size[0] == max(each.right for each in regions)
-            assert screen.line("hints") == hints(screen.focused, size[0]).text
-
-    shown(script, "fib.py:fib", "4")
-
-

@@ -30,13 +30,14 @@ from ..session.command import Command
 from ..session.session import Session
 from .command_line import CommandLine
 from .graph import GraphPane
+from .hints import Hints
 from .letters import Lettered
 from .lines import Lines
 from .palette import Commands, of_screen
 from .pane import Pane
 from .remembered import recall, remember
 from .sheets import Jump, Sheet
-from .themes import THEMES, styled
+from .themes import THEMES, text_of
 from .timeline import TimelinePane
 from .watched import Watched
 from .work import Work
@@ -103,7 +104,7 @@ class Debugger(Lettered):
         yield CommandLine(self.session)
         yield Static(id="happened")
         yield Static(id="status")
-        yield Static(id="hints")
+        yield Hints()
 
     def on_mount(self) -> None:
         sys.setswitchinterval(SWITCH)
@@ -137,13 +138,13 @@ class Debugger(Lettered):
 
     @on(events.Resize)
     def _resized(self) -> None:
-        self._arrange()
         self.call_later(self._fill)  # Textual knows the new size only when it has had this event too
 
     def _fill(self) -> None:
         """Fill the screen, which has another size."""
-
+        self._arrange()
         self._hint()
+
     def _arrange(self) -> None:
         """Put the panes where they stand, and look again."""
         self._place()
@@ -226,7 +227,7 @@ class Debugger(Lettered):
         """Say which keys help where one is."""
         focused = self.screen_stack[0].focused
         pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
-        self.screen_stack[0].query_one("#hints", Static).update(self._text(hints(pane, self.size.width)), layout=False)
+        self.screen_stack[0].query_one(Hints).show(hints(pane, self.size.width), self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette has besides the commands of the session."""
@@ -356,18 +357,11 @@ class Debugger(Lettered):
         if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
             panes["graph"].show(seen.picture)
         panes["timeline"].show(seen.timeline)
-        self.query_one("#status", Static).update(self._text(seen.status), layout=False)
-        self.query_one("#happened", Static).update(self._text(seen.happened), layout=False)
+        dark = self.current_theme.dark
+        self.query_one("#status", Static).update(text_of(seen.status, dark), layout=False)
+        self.query_one("#happened", Static).update(text_of(seen.happened, dark), layout=False)
         if seen.wanted is not None:
             self._lay_out(seen.wanted)
-
-    def _text(self, row: Row) -> Text:
-        dark = self.current_theme.dark
-        return Text.assemble(
-            *((span.text, styled(span.colour, span.strong, dark)) for span in row.spans),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
 
     def _lay_out(self, paper: Paper) -> None:
         if paper not in (self._laying, self._given_up):

@@ -6,11 +6,12 @@ from functools import cache
 
 from rich.color import Color
 from rich.style import Style
+from rich.text import Text
 from textual.theme import Theme as Colours
 
 from ...viz import style
 from ...viz.style import DARK, LIGHT, Theme
-from ..panes.page import PALE
+from ..panes.page import PALE, Row
 
 CONTRAST = 4.5
 """The least contrast of text (WCAG 2.2, 1.4.3)."""
@@ -64,6 +65,12 @@ def styled(colour: str, strong: bool, dark: bool, background: str = "") -> Style
     theme = DARK if dark else LIGHT
     ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme, background)
     return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
+
+
+def text_of(row: Row, dark: bool) -> Text:
+    """A row as a text, which ends in an ellipsis where there is no room."""
+    pieces = ((span.text, styled(span.colour, span.strong, dark)) for span in row.spans)
+    return Text.assemble(*pieces, no_wrap=True, overflow="ellipsis")
 
 
 @cache

@@ -66,12 +66,13 @@ HINTS = (
     ("S", "back"),
     ("c", "continue"),
     ("F1", "help"),
+    ("^p", "palette"),
     ("q", "quit"),
     ("y", "why"),
     (":", "command"),
     ("?", "why not"),
     ("b", "break"),
-    ("^p", "palette"),
+    (".", "follow"),
     ("u", "undo"),
     ("o", "over"),
     ("$", "end"),
@@ -83,7 +84,7 @@ HINTS = (
 """The keys that are told at the bottom, as many as there is room for: the first before the others."""
 
 HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "graph": (("< >", "zoom"), (".", "follow")),
+    "graph": (("< >", "zoom"),),
     "source": (("⏎", "breakpoint"),),
     "flight": (("⏎", "select"), ("d", "deliver"), ("=", "change")),
     "waiting": (("⏎", "select"), ("?", "why not")),
@@ -109,6 +110,21 @@ def hints(pane: str, width: int) -> Row:
             spans += [Span(f"{gap}{key} ", SKY, True), Span(word, GREY)]
             room -= taken
     return Row(tuple(spans))
+
+
+def key_at(row: Row, column: int) -> str:
+    """The key that a click on a column of the hints is for: of two signs the second, but for a click on the first.
+
+    >>> told = hints("graph", 80)
+    >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
+    (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
+    """
+    for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
+        first, *_, last = [*key.text.split(), *key.text.split()]
+        if column < len(key.text) + len(word.text):
+            return first if column <= key.text.index(first) else last
+        column -= len(key.text) + len(word.text)
+    return ""
 
 
 TOUR = (
