@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -76,6 +76,11 @@ def brief(value: Value) -> str:
     ('3', 'float64[3, 4]', '123456789123\u2026')
     >>> brief(np.array([1.5, 2.25, 3.5])), brief(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
+
+    A shape that is too long goes with the kinds of dtypes shortened, as XLA writes them.
+
+    >>> brief(np.zeros((15, 35))), brief(np.zeros((128, 28, 28, 3), np.uint8))
+    ('f64[15,35]', 'u8[128,28,28\u2026')
     """
     if isinstance(value, Handle):
         return f"cells[{value.size}]"
@@ -86,7 +91,14 @@ def brief(value: Value) -> str:
         return said
     if array.ndim == 1 and "," in said[: LONGEST - 3]:
         return f"{said[: LONGEST - 3].rpartition(',')[0]}, \u2026]"
-    return kind if array.ndim > 1 and len(kind) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
+    if array.ndim > 1:
+        said = kind if len(kind) <= LONGEST else _shortened(array)
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
+
+
+def _shortened(array: np.ndarray[Any, Any]) -> str:
+    bits = "" if array.dtype.kind == "b" else array.dtype.itemsize * 8
+    return f"{array.dtype.kind}{bits}[{','.join(map(str, array.shape))}]"
 
 
 def brief_tag(tag: Tag) -> str:
