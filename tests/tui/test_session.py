@@ -298,6 +298,15 @@ def test_effects_are_not_repeated(folder: Path) -> None:
     assert made["repeats"] == 2 and done(session, "run")["printed"] == ["i is 1", "i is 2"]
 
 
+def test_what_has_been_printed(folder: Path) -> None:
+    """Up to where one is, before and after a fork too; a program that prints nothing is not gone through."""
+    session = begun("acts.py:told", "3")
+    assert done(session, "printed")["lines"] == [] and done(session, "goto 30", "printed")["lines"] == ["i is 0"]
+    assert done(session, "fork", "run", "printed")["lines"] == ["i is 0", "i is 1", "i is 2"]
+    assert done(session, "start", "printed")["lines"] == []
+    assert session.do("load fib.py:fib 3").ok and session.do("printed").text == ("nothing has been printed",)
+
+
 def test_effects_after_a_choice(folder: Path) -> None:
     """What a run did after a choice at its end, a fork from before the choice may do again, and so may the run itself
     once the choice is undone: both say so. Done again, nothing is repeated."""

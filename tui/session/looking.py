@@ -11,6 +11,7 @@ from ...core.act import ROWS
 from ...core.control import CONTROL
 from ...core.errors import Usage, counted
 from ...core.graph import Graph
+from ...core.ops.effect import filled
 from ...core.program import Location
 from ...core.tag import ROOT, Tag
 from ...core.value import show
@@ -194,6 +195,20 @@ def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
         arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
         yield f"{arrow} {'  ' * depth}{tag.last}: {counted(record.tokens, 'token')}, {len(record.fired)} fired"
         ahead.extend(child for child in reversed(record.children.values()))
+
+
+@looking.row("printed", help="the lines that the program has printed up to here")
+def printed(session: Session, words: Words) -> Said:
+    words.done()
+    history = session.history
+    graph, lines = history.graph, list[str]()
+    texts = {at: str(dict(node.attributes)["text"]) for at, node in enumerate(graph.nodes) if node.op == "print"}
+    for number in range(history.base, history.position if texts else history.base):
+        event = history[number]
+        text = texts.get(event.token.node)
+        if text is not None and event.inputs is not None:
+            lines.append(filled(text, [shown(graph, value) for value in event.inputs]))
+    return Said(lines or ["nothing has been printed"], {"lines": lines})
 
 
 def ended(session: Session) -> Outcome:
