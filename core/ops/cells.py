@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -134,8 +134,8 @@ def shapes_trap(values: Sequence[Value]) -> str | None:
 
 
 def zeros(handle: Handle, element: Type) -> Value:
-    """What `cell_zeros` makes; raises MemoryError as `stacked` does."""
-    shape = (handle.size, *(size or 0 for size in element.shape or ()))
+    """What `cell_zeros` makes, of elements whose sizes are known; raises MemoryError as `stacked` does."""
+    shape = (handle.size, *cast("tuple[int, ...]", element.shape))
     if math.prod(filter(None, shape)) > MOST_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
     return normal(np.zeros(shape, element.dtype.numpy), Type(element.dtype, shape))

@@ -132,6 +132,17 @@ def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
     assert tl.function(nothing).run(0, engine="reference").value.shape == (0, 3)
 
 
+@pytest.mark.parametrize("sizes", [(), (2, 3), (0,)])
+def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
+    """As many as there are cells, of the dtype and the sizes of an element."""
+    element = tl.Type(tl.int8, sizes)
+    text = "func main(n: int64) -> {} {{\n  c = cells n, element={}\n  z = cell_zeros c\n  return z\n}}"
+    graph = tl.lower(tl.parse_program(text.format(tl.Type(tl.int8, (None, *sizes)), element)))
+    for n in (0, 2):
+        zeros = tl.run_graph(graph, [n]).value
+        assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
+
+
 def test_collect_parks_at_the_first_empty_cell() -> None:
     """S13: cells that are filled from the last to the first wake a collect once; from the first to the last it parks at
     each in its turn."""
