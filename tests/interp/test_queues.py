@@ -433,14 +433,25 @@ def test_programs_feed_no_threads() -> None:
         wrong()
 
 
+def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
+    """Until somebody waits for an element: what compiles first may take its time, and swallow an interrupt."""
+    while not queue._changed._waiters:  # type: ignore[attr-defined]
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
     """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""
     queue = tl.FIFOQueue(1, tl.int64)
     take = tl.function(lambda: queue.dequeue())
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupted() -> None:
+        wait_for_a_waiter(queue)
+        os.kill(os.getpid(), signal.SIGINT)
+
     try:
-        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupted, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             queue.dequeue(timeout=20) if engine is None else take.run(engine=engine)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -464,8 +475,7 @@ def test_a_run_of_another_thread_is_interrupted() -> None:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while not queue._changed._waiters:  # type: ignore[attr-defined]
-        time.sleep(0.001)
+    wait_for_a_waiter(queue)
     assert thread.ident is not None
     interrupt(thread.ident)
     thread.join(5)
