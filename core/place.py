@@ -102,7 +102,7 @@ class Places(Placing):
         node = self.graph.nodes[number]
         match node.op:
             case "switch":
-                pred = self.source(number, 1)
+                pred = self.original(self.source(number, 1))
                 outputs = [Place(here.context, (*here.guard, (pred, side))) for side in (True, False)]
             case "call" | "enter":
                 assert node.site is not None
@@ -297,6 +297,14 @@ class Places(Placing):
         """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
+
+    def original(self, source: Source) -> Source:
+        """Of what `identity` hands on, as it goes to another device, the source; it holds where that does."""
+        while source.node >= 0 and self.graph.nodes[source.node].op == "identity":
+            if self.graph.nodes[source.node].triggered:
+                break
+            source = self.source(source.node, 0)
+        return source
 
     def is_call(self, source: Source) -> bool:
         return source.node < 0 or self.graph.nodes[source.node].op == "call"
