@@ -1,0 +1,174 @@
+"""Workers that learn one model together, in the three ways to synchronise.
+
+A worker computes the gradient of a batch of its own by what the weights are when it begins, and sends it with the step
+that it is of: that is its tag. A server waits for gradients of the step it is at, changes the weights, and begins the
+next step. Asynchronous is where it waits for one, of whatever step: nobody waits, and a gradient may be old.
+Synchronous is where it waits for all: none is old, and the slowest worker says how fast it goes. With backup workers it
+waits for the first m of n, and drops by their tags those that come late: none is old, and nobody waits for the slowest.
+
+The same server runs over `Threads`, whose workers run at the same time and give what they have to a queue, and over a
+`Clock`, on which workers take the times that we say, so that there is a table. `main` is the synchronous way as one
+program: gradients are put into write-once cells, and whoever comes first, the weights are the same.
+
+    tagloom run papers_examples/tensorflow/synchronise.py 3
+
+Source: "TensorFlow: a system for large-scale machine learning" (Abadi and others, OSDI 2016), section 4.4, from a
+description; the model, the times and the numbers are ours.
+"""
+
+import heapq
+import threading
+
+import tagloom as tl
+
+WORKERS, BATCH, RATE = 10, 4, 0.125
+TRUE = (2.0, -1.0, 0.5)
+Vector = tl.Array[tl.float64, len(TRUE)]
+w = tl.Variable([0.0] * len(TRUE), name="w")
+
+
+def apart(x, y):
+    return tl.mean((x @ w - y) ** 2)
+
+
+@tl.function
+def gradient(worker: tl.int64, step: tl.int64) -> Vector:
+    """By the weights, of the batch that a worker has at a step: points on a plane, and a little noise."""
+    count = 1000 * step + worker
+    x = tl.normal_at(1, count, shape=(BATCH, len(TRUE)))
+    y = x @ tl.asarray(TRUE) + 0.5 * tl.normal_at(2, count, shape=BATCH)
+    return tl.grad(apart, w)(x, y)
+
+
+@tl.function
+def update(gradients):
+    """Each gradient moves the weights as far, however many come at once."""
+    w.assign_sub(RATE / WORKERS * tl.sum(gradients, axis=0))
+
+
+def error():
+    """How far the weights are from those of the plane."""
+    return float(tl.sqrt(tl.sum((w - tl.asarray(TRUE)) ** 2)))
+
+
+def serve(cluster, steps, wanted=None):
+    """So many steps, each of the first `wanted` gradients that are of that step, or of the next one of any; gives how
+    many were taken, how many dropped, and of how many steps before the oldest one was.
+
+    A cluster begins work, `begin(worker, step)`, and gives what is done, `next()`: worker, step, gradient.
+    """
+    taken = dropped = oldest = 0
+    kept, idle = {}, range(WORKERS)
+    for step in range(steps):
+        for worker in idle:
+            cluster.begin(worker, step)
+        idle = []
+        while len(kept) < (wanted or 1):
+            worker, at, made = cluster.next()
+            if wanted and at < step:
+                dropped += 1
+                cluster.begin(worker, step)
+            else:
+                oldest = max(oldest, step - at)
+                kept[worker] = made
+                idle.append(worker)
+        update(tl.stack([kept[worker] for worker in sorted(kept)]))
+        taken += len(kept)
+        kept = {}
+    return taken, dropped, oldest
+
+
+class Clock:
+    """Workers on a clock: who began at t is done at t and the time it takes, and the clock goes on to who is next."""
+
+    def __init__(self, takes):
+        """`takes(worker, step)` is how long a worker is at work."""
+        self.now, self.takes, self.busy = 0.0, takes, []
+
+    def begin(self, worker, step):
+        done = self.now + self.takes(worker, step)
+        heapq.heappush(self.busy, (done, worker, step, gradient(worker, step)))
+
+    def next(self):
+        self.now, *made = heapq.heappop(self.busy)
+        return made
+
+
+class Threads:
+    """Workers on threads, each with a queue of steps to begin, and one queue for what they have made."""
+
+    def __init__(self, work=gradient):
+        """`work(worker, step)` is what a worker computes."""
+        self.done = tl.FIFOQueue(WORKERS, (tl.int64, tl.int64, Vector))
+        self.begun = [tl.FIFOQueue(1, tl.int64) for _ in range(WORKERS)]
+        self.work = work
+        self.threads = [threading.Thread(target=self.run, args=(worker,)) for worker in range(WORKERS)]
+
+    def run(self, worker):
+        try:
+            for step in self.begun[worker]:
+                self.done.enqueue((worker, step, self.work(worker, step)))
+        except Exception as error:
+            self.done.fail(error)
+
+    def begin(self, worker, step):
+        self.begun[worker].enqueue(step)
+
+    def next(self):
+        worker, step, made = self.done.dequeue()
+        return int(worker), int(step), made
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        for queue in self.begun:
+            queue.close()
+        for thread in self.threads:
+            thread.join()
+
+
+@tl.function
+def main(steps: tl.int64) -> tl.float64:
+    """The synchronous way as one program; gives how far the weights are from the plane's."""
+
+    def step(k):
+        made = tl.cells(WORKERS, Vector)
+        tl.while_loop(lambda i, made: i < WORKERS, lambda i, made: (i + 1, tl.put(made, i, gradient(i, k))), 0, made)
+        update(tl.collect(made))
+        return k + 1
+
+    tl.while_loop(lambda k: k < steps, step, 0)
+    return tl.sqrt(tl.sum((w - tl.asarray(TRUE)) ** 2))
+
+
+EXPECTED = [{"run": ("main", 3), "result": 0.7018081681796975, "size": "quick"}]
+
+
+def times(worker, step):
+    """A unit or a little more; of ten, one takes five."""
+    return 1.0 + (7 * worker + 3 * step) % 5 / 20 + 4.0 * ((3 * worker + 7 * step) % 10 == 0)
+
+
+WAYS = {"asynchronous": (160, None), "synchronous": (16, 10), "with 2 backup workers": (20, 8)}
+HEADING = [
+    "| way | steps | time | gradients taken | dropped | oldest, in steps | error |",
+    "|---|---|---|---|---|---|---|",
+]
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for way, (steps, wanted) in WAYS.items():
+        w.assign([0.0] * len(TRUE))
+        clock = Clock(times)
+        taken, dropped, oldest = serve(clock, steps, wanted)
+        rows.append(f"| {way} | {steps} | {clock.now:.1f} | {taken} | {dropped} | {oldest} | {error():.3f} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*HEADING, *table(), sep="\n")

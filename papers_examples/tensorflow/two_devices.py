@@ -1,0 +1,135 @@
+"""A graph over two devices: a send and a recv for each value and the device it goes to, and a loop without a copy of
+its own there.
+
+A placement says on which device each node is. Where an edge leaves its device, `split` puts a send on the one and a
+recv on the other; whoever else takes that value there takes it from the same recv. Nothing else of a device is known to
+the other. What passes is a message: which recv, under which tag, and the value.
+
+Where a machine's recv must be started, each part of a loop needs a loop of its own, a state machine that makes the tags
+once more, and hears each time whether there is another trip. Here a tag comes with its message, and a node fires when
+it has all under one tag. So the other device may have the product alone (`product`): it has no gate of the loop, and
+without a trip nothing comes to it at all. What the loop only reads then comes once for each trip. It may have the gates
+of that variable, too (`constant`): then that comes once, and the predicate for each trip and for the end. The same
+holds of a recursive function: no call, merge or switch of it needs to be where its product is.
+
+    python papers_examples/tensorflow/two_devices.py
+
+Source: "TensorFlow: a system for large-scale machine learning" (Abadi and others, OSDI 2016), section 3.3; "Dynamic
+control flow in large-scale machine learning" (Yu and others, EuroSys 2018); and, for functions, "Recursive functions in
+static dataflow graphs" (arXiv 2410.20225); from descriptions.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import tagloom as tl
+from tagloom.core.graph import Edge, Node, Output
+
+
+@tl.function
+def main(w: tl.float64, x: tl.float64, n: tl.int64) -> tl.float64:
+    """w^n x."""
+    return tl.while_loop(lambda k, y: k < n, lambda k, y: (k + 1, w * y), 0, x)[1]
+
+
+@tl.function
+def factorial(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: n * factorial(n - 1))
+
+
+@tl.function
+def recursive(n: tl.int64) -> tl.int64:
+    return factorial(n) + 1
+
+
+def product(node):
+    return node.op == "multiply"
+
+
+def constant(node):
+    """The product, and the loop variable that is only read."""
+    return product(node) or node.name in ("loop.enter_w", "loop.w", "loop.switch_w", "loop.next_w", "loop_w")
+
+
+def body(node):
+    """A function as a whole, with its calls."""
+    return node.function == "factorial" or node.op == "call" or (node.op == "return" and node.name != "return")
+
+
+def split(graph, there):
+    """The graph with its sends and recvs, and what is on the second device: the nodes that are there, and their recvs.
+
+    Arguments and results are on the first.
+    """
+    place = [int(there(node) and n not in graph.results) for n, node in enumerate(graph.nodes)]
+    nodes = list(graph.nodes)
+
+    def cut(name, function, output, home):
+        """An output whose edges stay at home, but for one to a send."""
+        away = tuple(edge for edge in output.edges if place[edge.node] != home)
+        if not away:
+            return output
+        send, recv = len(nodes), len(nodes) + 1
+        nodes.append(Node(f"send.{name}", "identity", (None,), (Output(output.type, (Edge(recv, 0),)),), function))
+        nodes.append(Node(f"recv.{name}", "identity", (None,), (Output(output.type, away),), function))
+        place.extend((home, 1 - home))
+        return Output(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
+
+    arguments = tuple((name, cut(name, graph.name, output, 0)) for name, output in graph.arguments)
+    for n, node in enumerate(graph.nodes):
+        names = [node.name if k == 0 else f"{node.name}.{k}" for k in range(len(node.outputs))]
+        made = (cut(name, node.function, each, place[n]) for name, each in zip(names, node.outputs, strict=True))
+        nodes[n] = replace(node, outputs=tuple(made))
+    return replace(graph, nodes=tuple(nodes), arguments=arguments), frozenset(n for n, at in enumerate(place) if at)
+
+
+def messages(function, there, *arguments, schedule="waves"):
+    """A run over two devices: how it ends, and the messages, (value, device that it goes to) -> tags."""
+    graph, second = split(function.graph, there)
+    out = tl.run_graph(graph, arguments, keep="events", schedule=schedule)
+    found = {}
+    for event in out.events:
+        node = graph.nodes[event.token.node]
+        if node.name.startswith("recv.") and event.fired:
+            message = node.name.removeprefix("recv."), int(event.token.node in second)
+            found.setdefault(message, []).append(event.token.tag)
+    return out, found
+
+
+EXPECTED = [
+    {"run": ("main", 2.0, 3.0, 5), "result": 96.0, "size": "quick"},
+    {"run": ("main", 2.0, 3.0, 0), "result": 3.0, "size": "quick"},
+    {"run": ("recursive", 5), "result": 121, "size": "quick"},
+]
+
+
+HEADING = [
+    "| on the second device | run | result | routing nodes there | to it | from it |",
+    "|---|---|---|---|---|---|",
+]
+RUNS = [
+    *((main, there, (2.0, 3.0, n)) for there in (product, constant) for n in (0, 1, 5)),
+    *((recursive, there, (n,)) for there in (product, body) for n in (1, 5)),
+]
+ROUTING = ("call", "return", "enter", "exit", "next_iteration", "merge", "switch")
+
+
+def table() -> list[str]:
+    """The rows of the README's table."""
+    rows = []
+    for function, there, arguments in RUNS:
+        out, found = messages(function, there, *arguments)
+        graph, second = split(function.graph, there)
+        gates = Counter(graph.nodes[n].op for n in second)
+        routing = sum(gates[op] for op in ROUTING)
+        sent = [
+            ", ".join(f"{len(tags)} `{name}`" for (name, to), tags in sorted(found.items()) if to == at) or "nothing"
+            for at in (1, 0)
+        ]
+        run = f"{function.program.entry}({', '.join(f'{each:g}' for each in arguments)})"
+        rows.append(f"| `{there.__name__}` | {run} | {out.value:g} | {routing} | {sent[0]} | {sent[1]} |")
+    return rows
+
+
+if __name__ == "__main__":
+    print(*HEADING, *table(), sep="\n")

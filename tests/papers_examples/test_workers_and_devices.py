@@ -1,0 +1,177 @@
+"""Graphs over two devices, and the three ways to synchronise: papers_examples/tensorflow."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from papers import of_paper_anew
+from tagloom.core.graph import Graph
+from tagloom.interp.engine import Options, Subject, run
+from tagloom.interp.reference import structure_of
+
+SCHEDULES = ("waves", "fifo", "lifo", "random:1")
+
+
+@pytest.fixture
+def devices() -> ModuleType:
+    return of_paper_anew("tensorflow", "two_devices")
+
+
+@pytest.fixture
+def workers() -> ModuleType:
+    return of_paper_anew("tensorflow", "synchronise")
+
+
+def of_nodes(out: tl.Outcome) -> dict[str, int]:
+    """How often each node fires that is not there for messages."""
+    counted = zip(out.graph.nodes, out.stats.by_node, strict=True)
+    return {str(node): count for node, count in counted if node.name[:5] not in ("send.", "recv.")}
+
+
+def crossing(graph: Graph, second: frozenset[int]) -> Iterator[str]:
+    """What is wrong with a placement: an edge over which no message goes, or two messages for one value."""
+    pairs = Counter[Any]()
+    for edge, sources in graph.sources().items():
+        for source in sources:
+            maker, taker = (None if n < 0 else graph.nodes[n] for n in (source.node, edge.node))
+            if (source.node in second) != (edge.node in second):
+                if not (maker and taker and maker.name.startswith("send.") and taker.name == f"recv.{maker.name[5:]}"):
+                    yield f"{source} -> {edge} leaves its device"
+            elif taker is not None and taker.name.startswith("send."):
+                pairs[source] += 1
+    yield from (f"{source} is sent {count} times" for source, count in pairs.items() if count > 1)
+
+
+def placements(graph: Graph) -> list[Callable[[Any], bool]]:
+    """Each node alone on the second device, but for those that a merge of a function or a loop must have beside it."""
+    bound = ("merge", "call", "enter", "next_iteration")
+    free = [node for n, node in enumerate(graph.nodes) if node.op not in bound and n not in graph.results]
+    return [lambda node, only=each: node is only for each in free]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_over_two_devices(devices: ModuleType, schedule: str) -> None:
+    """Wherever nodes are, they fire as often as on one device, and nothing leaves a device but messages, one for each
+    value and tag."""
+    for function, there, arguments in devices.RUNS:
+        whole = function.run(*arguments, schedule=schedule)
+        for placed in (there, *placements(function.graph)):
+            graph, second = devices.split(function.graph, placed)
+            assert list(crossing(graph, second)) == []
+            out, found = devices.messages(function, placed, *arguments, schedule=schedule)
+            assert (out.status, out.value, out.residue) == ("Returned", whole.value, ())
+            assert of_nodes(out) == of_nodes(whole)
+            assert all(len(set(tags)) == len(tags) for tags in found.values())
+
+
+def test_values_that_leave_their_devices_otherwise_are_noticed(devices: ModuleType) -> None:
+    """A twin that takes the placement of one graph for another that has no messages."""
+    _, second = devices.split(devices.main.graph, devices.product)
+    assert any(crossing(devices.main.graph, second))
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_a_loop_needs_no_copy_of_its_own(devices: ModuleType, n: int) -> None:
+    """A product on another device hears of the iterations that there are, and of no others; a loop variable that is
+    there comes once, and the predicate n + 1 times."""
+    (out, product), (_, constant) = (
+        devices.messages(devices.main, there, 2.0, 3.0, n) for there in (devices.product, devices.constant)
+    )
+    assert out.value == 3.0 * 2.0**n
+    assert {str(tag) for tags in product.values() for tag in tags} == {f"main/loop[{k}]" for k in range(n)}
+    assert {name: len(tags) for name, tags in product.items()} == dict.fromkeys(product, n)
+    assert (len(constant["w", 1]), len(constant["less", 1])) == (1, n + 1)
+
+
+def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
+    """It is a graph as every other."""
+    for function, there, arguments in devices.RUNS:
+        graph, _ = devices.split(function.graph, there)
+        one, other = (run(Subject(graph, structure_of(graph)), arguments, Options(), e) for e in ("reference", "fast"))
+        assert (one.results, one.firings) == (other.results, other.firings) and other.engine == "fast"
+
+
+def weights(workers: ModuleType) -> list[float]:
+    found: list[float] = np.asarray(workers.w).tolist()
+    workers.w.assign([0.0] * len(found))
+    return found
+
+
+def test_all_who_are_synchronous_agree(workers: ModuleType) -> None:
+    """On a clock, on threads and as one program, the weights are the same, to the bit."""
+    assert workers.serve(workers.Clock(workers.times), 4, workers.WORKERS) == (40, 0, 0)
+    wanted = weights(workers)
+    with workers.Threads() as cluster:
+        workers.serve(cluster, 4, workers.WORKERS)
+    assert weights(workers) == wanted
+    for schedule in SCHEDULES:
+        workers.main.run(4, schedule=schedule)
+        assert weights(workers) == wanted
+
+
+def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone, it does what descent does in all three ways."""
+    monkeypatch.setattr(workers, "WORKERS", 1)
+    found = []
+    for wanted in (None, 1):
+        assert workers.serve(workers.Clock(workers.times), 5, wanted) == (5, 0, 0)
+        found.append(weights(workers))
+    workers.main.run(5)
+    assert found == [weights(workers)] * 2
+
+
+def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
+    """Two of ten that stop at their first step, after they have read the weights, are not waited for, and what they
+    bring in the end is dropped."""
+    workers.serve(workers.Clock(lambda worker, step: 1.0 if worker < 8 else 1000.0), 5, 8)
+    wanted, go_on = weights(workers), threading.Event()
+
+    def work(worker: int, step: int) -> Any:
+        made = workers.gradient(worker, step)
+        if worker >= 8:
+            go_on.wait()
+        return made
+
+    with workers.Threads(work) as cluster:
+        assert workers.serve(cluster, 5, 8) == (40, 0, 0)
+        assert weights(workers) == wanted
+        go_on.set()
+
+
+def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
+    """A worker that takes two steps and a half comes late with each, and no gradient is old; where tags are lost, as
+    in a twin of the clock, old ones are taken."""
+
+    class Untagged(workers.Clock):  # type: ignore[misc, name-defined]
+        def begin(self, worker: int, step: int) -> None:
+            self.at = step
+            super().begin(worker, step)
+
+        def next(self) -> tuple[int, int, Any]:
+            worker, _, made = super().next()
+            return worker, self.at, made
+
+    def takes(worker: int, step: int) -> float:
+        return 2.5 if worker == 3 else 1.0
+
+    assert workers.serve(workers.Clock(takes), 10, 9) == (90, 4, 0)
+    right = weights(workers)
+    assert workers.serve(Untagged(takes), 10, 9) == (90, 0, 0)
+    assert weights(workers) != right
+
+
+def test_an_error_of_a_worker_ends_the_training(workers: ModuleType) -> None:
+    """It is raised where the server waits."""
+
+    def work(worker: int, step: int) -> Any:
+        raise ValueError(f"worker {worker}")
+
+    with pytest.raises(ValueError, match="worker"), workers.Threads(work) as cluster:
+        workers.serve(cluster, 3, 8)
