@@ -172,7 +172,7 @@ class Tracings:
         if not differences:
             return "the tracings before are dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
-        return f"unlike {number}: {', '.join(nearest)}" if nearest else f"{number} was dropped"
+        return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 
 
 def _said(forms: Sequence[Form]) -> str:
@@ -210,7 +210,7 @@ def _differences(known: Sequence[Form], forms: Sequence[Form], names: Sequence[s
     for name, one, other in zip(names, known, forms, strict=True):
         if one.structure == other.structure:
             parts = zip(leaf_names(one.structure, name), one.types, other.types, strict=True)
-            found += [f"{inner} {_change(old, new)}" for inner, old, new in parts if old != new]
+            found += [f"{inner} {change}" for inner, old, new in parts for change in _changes(old, new)]
         elif one.structure.fixed is not None and other.structure.fixed is not None:
             before, now = str(one.structure.fixed), str(other.structure.fixed)
             found.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
@@ -219,11 +219,11 @@ def _differences(known: Sequence[Form], forms: Sequence[Form], names: Sequence[s
     return found
 
 
-def _change(one: Type, other: Type) -> str:
-    said = "" if one.dtype is other.dtype else f"was {one.dtype!r}, and is {other.dtype!r}"
+def _changes(one: Type, other: Type) -> Iterator[str]:
+    if one.dtype is not other.dtype:
+        yield f"was {one.dtype!r}, and is {other.dtype!r}"
     if one.shape != other.shape:
-        said += f"{' and' * bool(said)} has shape {_shape(other)}, and not {_shape(one)}"
-    return said.strip()
+        yield f"has shape {_shape(other)}, and not {_shape(one)}"
 
 
 def _shape(type_: Type) -> str:

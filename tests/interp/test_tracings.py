@@ -47,6 +47,18 @@ def test_each_difference_is_said() -> None:
     ]
 
 
+def test_the_nearest_tracing_differs_least() -> None:
+    """In dtype or shape, rather than in both; what differs in both, in the one and in the other."""
+    f = tl.function(lambda x: tl.sum(x))
+    for sizes, dtype in (((2,), np.float64), ((2,), np.float32), ((3,), np.float64), ((4,), np.int64)):
+        f(np.ones(sizes, dtype))
+    assert [line.strip() for line in f.explain().splitlines() if "unlike" in line] == [
+        "unlike 1: x was float64, and is float32",
+        "unlike 1: x has shape (3,), and not (2,)",
+        "unlike 3: x was float64, and is int64; x has shape (4,), and not (3,)",
+    ]
+
+
 def test_shapes_are_relaxed() -> None:
     """What differs in sizes has one program from the second time on; another rank or dtype has another."""
 
