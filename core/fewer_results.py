@@ -26,25 +26,25 @@ class FewerResults:
 
     def node(self, node: Node, used: Collection[str]) -> Node:
         """A cond or loop of which these results are used, and perhaps some others."""
-        if node.op not in ("cond", "while_loop") or _goes_back(node):
+        if node.op not in ("cond", "while_loop") or any(map(goes_back, node.regions)):
             return node
         wanted = [at for at, result in enumerate(node.results) if at == 0 or result.name in used]
         return self._cond(node, wanted) if node.op == "cond" else self._loop(node, wanted)
 
     def _cond(self, node: Node, wanted: Sequence[int]) -> Node:
-        branches = [self._region(branch, wanted) for branch in node.regions]
-        taken = sorted({at for branch in branches for at in _parameters_used(branch)})
+        branches = [self.region(branch, wanted) for branch in node.regions]
+        taken = sorted({at for branch in branches for at in parameters_used(branch)})
         inputs = (node.inputs[0], *(node.inputs[at + 1] for at in taken))
         regions = tuple(replace(each, parameters=tuple(each.parameters[at] for at in taken)) for each in branches)
         return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
 
     def _loop(self, node: Node, wanted: list[int]) -> Node:
         """A variable stays if its result is wanted, or the condition, or the next value of one that stays, takes it."""
-        condition = self._region(node.regions[0], [0])
+        condition = self.region(node.regions[0], [0])
         body, more = node.regions[1], wanted
         while True:
-            body = self._region(node.regions[1], more)
-            found = sorted({*more, *_parameters_used(condition), *_parameters_used(body)})
+            body = self.region(node.regions[1], more)
+            found = sorted({*more, *parameters_used(condition), *parameters_used(body)})
             if found == more:
                 break
             more = found
@@ -54,7 +54,7 @@ class FewerResults:
         inputs, results = tuple(node.inputs[at] for at in more), tuple(node.results[at] for at in more)
         return replace(node, inputs=inputs, results=results, regions=regions)
 
-    def _region(self, region: Region, wanted: Sequence[int]) -> Region:
+    def region(self, region: Region, wanted: Sequence[int]) -> Region:
         """A region that yields some of its results, and what is needed for these."""
         results = tuple(region.results[at] for at in wanted)
         used = {each for each in results if isinstance(each, str)}
@@ -75,10 +75,9 @@ class FewerResults:
         return any(isinstance(type_.dtype, HandleType) for type_ in (*taken, *(type_ for _, type_ in node.results)))
 
 
-def _goes_back(node: Node) -> bool:
-    """Whether a node has further phases, or some within it has."""
-    inner = (each for region in node.regions for each in region.walk())
-    return any(region.pullback for region in node.regions) or any(each.op == "pullback" for each in inner)
+def goes_back(region: Region) -> bool:
+    """Whether a region has further phases, or some node in it is gone back through."""
+    return region.pullback is not None or any(each.op == "pullback" for each in region.walk())
 
 
 def _calls(node: Node) -> str | None:
@@ -86,6 +85,7 @@ def _calls(node: Node) -> str | None:
     return function
 
 
-def _parameters_used(region: Region) -> list[int]:
+def parameters_used(region: Region) -> list[int]:
+    """Which of its parameters a region takes."""
     used = names_used(region)
     return [at for at, variable in enumerate(region.parameters) if variable.name in used]

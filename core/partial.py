@@ -7,8 +7,8 @@ P1  What is fetched or fed is a value of the main body: a parameter, or what a n
     handle of cells, and what is fed is of its type.
 P2  What is fed comes in place of what its node makes: that fires only if something else that it makes is needed.
 P3  Needed is what is fetched, and what a needed node takes. A node of the main body that nobody needs does not fire,
-    does not trap, and has no effect; nor do nodes within a cond or loop that only make results of it that nobody
-    needs, unless they have effects or may put to cells.
+    does not trap, and has no effect; nor do nodes within a cond or loop, or a function that is called at one place,
+    that only make results of it that nobody needs, unless they have effects or may put to cells.
 P4  With cells that are needed everything is that may put to them; of a call, cond or loop as many phases are as the
     last one that is needed.
 P5  What is drawn at random is what the whole program draws.
@@ -26,6 +26,7 @@ from typing import NamedTuple
 from . import hints
 from .act import ACTS
 from .errors import Usage
+from .fewer_calls import with_fewer_calls
 from .fewer_phases import FewerPhases, begun_phases, renamed
 from .fewer_results import READING, FewerResults
 from .names import numbered
@@ -51,6 +52,20 @@ def pruned(
 
     Raises Usage where a name is that of no value of the main body (P1), or random numbers would be others (P5).
     """
+    made = _cut(program, fetches, feeds, keep)
+    if made.program is program or keep:
+        return made
+    while (fewer := with_fewer_calls(made.program)) is not made.program:
+        again = _cut(fewer)
+        given = dict(zip((var.name for var in made.program.main.body.parameters), made.taken, strict=True))
+        made = Pruned(again.program, tuple(given[name] for name in again.taken))
+    return made
+
+
+def _cut(
+    program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
+) -> Pruned:
+    """What `pruned` gives, where a function that is called is as it was."""
     main = _Main(program)
     fed = dict.fromkeys(main.value(name, "fed") for name in feeds)
     wanted: Sequence[Operand] = main.body.results

@@ -69,7 +69,14 @@ SUBJECTS = {
         ),
     ),
     "partial": Subject(
-        ("core/partial.py", "core/fewer_phases.py", "core/fewer_results.py", "interp/partial.py", "interp/tagged.py"),
+        (
+            "core/partial.py",
+            "core/fewer_phases.py",
+            "core/fewer_results.py",
+            "core/fewer_calls.py",
+            "interp/partial.py",
+            "interp/tagged.py",
+        ),
         ("tests/core/test_partial.py", "tests/interp/test_partial.py"),
     ),
     "breakpoints": Subject(

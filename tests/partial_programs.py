@@ -163,10 +163,41 @@ DRAWS = case(
 }""",
     3,
 )
+CALLED = case(
+    """func called(n: int64, m: int64) -> int64, int64 {
+  a, b, c = call three n, m
+  e, f = call two a, b
+  g, h = call two n, c
+  return e, h
+}
+
+func three(x: int64, y: int64) -> int64, int64, int64 {
+  s = add x, 1
+  t = multiply y, 2
+  q, r = call down s, t
+  return s, q, r
+}
+
+func two(x: int64, y: int64) -> int64, int64 {
+  s = subtract x, y
+  t = add x, y
+  return s, t
+}
+
+func down(x: int64, y: int64) -> int64, int64 {
+  e = subtract x, 1
+  shown = print e, text="{}"
+  g = multiply y, y
+  return e, g
+}""",
+    3,
+    4,
+)
 ALL = {
     "several": SEVERAL,
     "cells": CELLS,
     "chosen": CHOSEN,
+    "called": CALLED,
     "filled": FILLED,
     "lean": LEAN,
     "draws": DRAWS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,12 @@ import pytest
 import tagloom as tl
 from partial_laws import everything, under_tags
 from partial_programs import ALL
-from tagloom.core import fewer_results, partial
+from tagloom.core import fewer_calls, fewer_results, partial
 from tagloom.core.act import resource_of
 from tagloom.core.fewer_phases import FewerPhases, renamed
 from tagloom.core.fewer_results import FewerResults
 from tagloom.core.partial import Pruned, pruned
-from tagloom.core.program import Function, Node, Program
+from tagloom.core.program import Function, Node, Program, Region
 from tagloom.core.tag import Tag
 from tagloom.core.value import Value
 from tagloom.interp import tagged
@@ -114,8 +114,8 @@ def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
 
 def yields_the_first(patch: pytest.MonkeyPatch) -> None:
     """Of a region with fewer results it is the first ones that are left."""
-    right = FewerResults._region
-    patch.setattr(FewerResults, "_region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+    right = FewerResults.region
+    patch.setattr(FewerResults, "region", lambda self, region, wanted: right(self, region, range(len(wanted))))
 
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
@@ -128,10 +128,27 @@ def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     right = FewerResults._loop
 
     def loop(self: FewerResults, node: Node, wanted: list[int]) -> Node:
-        patch.setattr(fewer_results, "_parameters_used", lambda region: [])
+        patch.setattr(fewer_results, "parameters_used", lambda region: [])
         return right(self, node, wanted)
 
     patch.setattr(FewerResults, "_loop", loop)
+
+
+def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
+    """A function gives what its first call needs."""
+    right = fewer_calls._calls
+
+    def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
+        found = list(right(region))
+        yield from {node.attribute("function"): (node, used) for node, used in reversed(found)}.values()
+
+    patch.setattr(fewer_calls, "_calls", first)
+
+
+def drops_arguments(patch: pytest.MonkeyPatch) -> None:
+    """A function that gives less takes its first argument only."""
+    right = fewer_calls.parameters_used
+    patch.setattr(fewer_calls, "parameters_used", lambda region: right(region)[:1])
 
 
 BROKEN: tuple[Broken, ...] = (
@@ -148,6 +165,8 @@ BROKEN: tuple[Broken, ...] = (
     yields_the_first,
     drops_puts,
     forgets_the_next_values,
+    forgets_other_calls,
+    drops_arguments,
     keeps_parameters,
 )
 

@@ -12,7 +12,7 @@ from gradient_programs import differentiated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from partial_laws import asked, everything, needed, violations
-from partial_programs import ALL, CELLS, CHOSEN, DRAWS, FILLED, LEAN, MODEL, RECURSIVE, SEVERAL, STEP
+from partial_programs import ALL, CALLED, CELLS, CHOSEN, DRAWS, FILLED, LEAN, MODEL, RECURSIVE, SEVERAL, STEP
 from tagloom.core.partial import holders, pruned, tag_around
 from tagloom.core.program import Program
 
@@ -101,6 +101,23 @@ def test_what_only_makes_other_results_is_left_out() -> None:
     assert within(FILLED.program, "g")[0] == ["i", "h", "m"]
     (chosen,) = (node for node in pruned(CHOSEN.program, ["c"]).program.main.body.nodes if node.op == "cond")
     assert [result.name for result in chosen.results] == ["a", "c"] and len(list(chosen.regions[0].walk())) == 1
+
+
+def test_functions_that_are_called_once_make_what_is_needed() -> None:
+    """P3: results of a call that nobody takes, and arguments for these alone, as deep as calls go; effects stay, and so
+    does what another call needs."""
+
+    def within(*fetches: str) -> dict[str, tuple[int, int, set[str]]]:
+        functions = pruned(CALLED.program, fetches).program.functions
+        ops = [{node.op for node in function.body.walk()} for function in functions]
+        sizes = [(len(function.body.parameters), len(function.results)) for function in functions]
+        return {function.name: (*size, found) for function, size, found in zip(functions, sizes, ops, strict=True)}
+
+    printing = {"subtract", "print"}
+    assert within("a")["three"] == (1, 1, {"add", "call"}) and within("a")["down"] == (1, 1, printing)
+    assert within("b")["down"] == (1, 1, printing) and within("b")["called"][0] == 1
+    assert within("c")["down"] == (2, 2, printing | {"multiply"})
+    assert within("e")["two"] == (2, 1, {"subtract"}) and within("e", "h")["two"] == (2, 2, {"subtract", "add"})
 
 
 def test_what_is_fed_needs_nothing() -> None:

@@ -1,0 +1,88 @@
+"""Functions with fewer results: what is left of those that only one place calls, which needs no others (P3).
+
+Where a function is called at several places, or calls itself, each of them is to find it as it was: it stays whole. So
+does one that goes back, or has a gradient of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from .fewer_results import FewerResults, goes_back, parameters_used
+from .program import Node, Program, Region
+from .scope import names_used
+
+
+class _Place(NamedTuple):
+    """A call: the function that it stands in, and the results that are needed; the first stays, as the node's name."""
+
+    caller: str
+    node: Node
+    wanted: tuple[int, ...]
+
+
+def with_fewer_calls(program: Program) -> Program:
+    """A program whose functions give, and take, what those who call them need, as far as their calls go."""
+    while (place := next(_wide(program), None)) is not None:
+        program = _narrowed(program, place)
+    return program
+
+
+def _wide(program: Program) -> Iterator[_Place]:
+    """Calls of which not all results are needed, or arguments taken, of functions that may have fewer."""
+    functions = program.reachable()
+    places: dict[str, list[_Place]] = {}
+    for function in functions:
+        for node, used in _calls(function.body):
+            wanted = tuple(at for at, result in enumerate(node.results) if at == 0 or result.name in used)
+            places.setdefault(node.attribute("function"), []).append(_Place(function.name, node, wanted))
+    rules = {function.rule for function in functions}
+    for function in functions:
+        found = places.get(function.name, [])
+        if function.name == program.entry or len(found) != 1 or function.rule or function.name in rules:
+            continue
+        gives, takes = len(found[0].wanted), len(parameters_used(function.body))
+        if not goes_back(function.body) and (gives, takes) != (len(function.results), len(function.body.parameters)):
+            yield found[0]
+
+
+def _calls(region: Region) -> Iterator[tuple[Node, set[str]]]:
+    """The calls in a region and in those within it, each with the names that are used around it."""
+    used = names_used(region)
+    for phase in region.phases():
+        for node in phase.nodes:
+            if node.op == "call":
+                yield node, used
+            for inner in node.regions:
+                yield from _calls(inner)
+
+
+def _narrowed(program: Program, place: _Place) -> Program:
+    """What is left where a call needs no more than this; of the caller, too, unless it is the entry or goes back."""
+    fewer, callee = FewerResults(program), program[place.node.attribute("function")]
+    body = fewer.region(callee.body, place.wanted)
+    taken = parameters_used(body)
+    called = replace(
+        callee,
+        body=replace(body, parameters=tuple(body.parameters[at] for at in taken)),
+        results=tuple(callee.results[at] for at in place.wanted),
+    )
+    inputs = tuple(place.node.inputs[at] for at in taken)
+    node = replace(place.node, inputs=inputs, results=tuple(place.node.results[at] for at in place.wanted))
+    caller = program[place.caller]
+    body = _with(caller.body, place.node, node)
+    if caller.name != program.entry and not goes_back(body):
+        body = fewer.region(body, range(len(body.results)))
+    made = {called.name: called, caller.name: replace(caller, body=body)}
+    return replace(program, functions=tuple(made.get(each.name, each) for each in program.functions))
+
+
+def _with(region: Region, old: Node, new: Node) -> Region:
+    """A region in which, or in those within it, one node has become another."""
+    nodes = tuple(
+        new if node is old else replace(node, regions=tuple(_with(inner, old, new) for inner in node.regions))
+        for node in region.nodes
+    )
+    return replace(region, nodes=nodes, pullback=region.pullback and _with(region.pullback, old, new))
