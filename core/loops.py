@@ -32,7 +32,7 @@ class Lowering(Protocol):
 @dataclass(slots=True)
 class Loop:
     """A loop that has been lowered: its node and site, the region around it, that of its body, its condition and trip
-    count, and what an iteration that goes on begins with."""
+    count."""
 
     node: Node
     site: Site
@@ -40,10 +40,6 @@ class Loop:
     going: Scope = field(init=False)
     decided: Source | None = None
     trips: Source | None = None
-    began: list[Source] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.going = Scope(self.around.function, lambda: self.began[0])
 
 
 class Phase(NamedTuple):
@@ -81,7 +77,7 @@ class Loops:
             return [*merges[:count], *(deciding.orders[resource] for resource in ordered)]
 
         def follow(begun: list[Source]) -> list[Source]:
-            loop.began = begun
+            loop.going = Scope(scope.function, lambda: begun[0])
             loop.going.bind(body.parameters, begun[:count])
             loop.going.orders.update(zip(ordered, begun[count:], strict=True))
             return [*self.lowering.region(loop.going, body), *(loop.going.orders[resource] for resource in ordered)]

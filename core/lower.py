@@ -54,7 +54,6 @@ class _Lowering:
         self.resources = resources(program)
         self.names = {function.name: names_in(function) for function in self.functions}
         self.builder = Builder(program.entry)
-        self.loops = Loops(self)
         self.calls: list[tuple[str, int, list[Source]]] = []
         """For each site the function that it calls, the phase, and what it sends there, what is hidden first."""
         self.returns: list[tuple[str, int, list[int]]] = []
@@ -121,11 +120,11 @@ class _Lowering:
                 case "cond":
                     sources = self._cond(scope, node)
                 case "while_loop":
-                    sources = self.loops.lower(scope, node)
+                    sources = Loops(self).lower(scope, node)
                 case "call":
                     sources = self._call(scope, node)
                 case "pullback":
-                    sources = scope.further[node.attribute(PULLED)](node)
+                    sources = scope.further.pop(node.attribute(PULLED))(node)
                 case "put":
                     sources = self._put(scope, node)
                 case _:

@@ -82,7 +82,7 @@ class Scope:
     orders: dict[str, Source] = field(default_factory=dict)
     """The order tokens of the resources, as the last effect on each left them."""
     further: dict[str, Further] = field(default_factory=dict)
-    """Of the nodes that have a further phase, by name."""
+    """Of the nodes that have a further phase, by name. Each is taken once (V17), and gone then: it has the scope."""
     made: Source | None = None
 
     def trigger(self) -> Source:

@@ -268,15 +268,15 @@ def _derived(
     rows: Places,
     traced: Callable[[Source, Sequence[Any], _By], Any],
 ) -> Function:
-    """The function that is traced by this."""
+    """The function that is traced by this. It has the source of the other, which keeps it, and not that itself."""
     inner = _function(function)
-    by = _By(kind, argnums, rows, inner)
+    by, source = _By(kind, argnums, rows, inner), inner.source
 
     def python(*arguments: Any) -> Any:
-        return traced(inner.source, arguments, by)
+        return traced(source, arguments, by)
 
     def derived() -> Function:
-        named = Derived(f"{kind}_{inner.source.identifier}", inner.source.python, python)
-        return Function(named, lambda made: replace(inner.source, python=made, results=None))
+        named = Derived(f"{kind}_{source.identifier}", source.python, python)
+        return Function(named, lambda made: replace(source, python=made, results=None))
 
     return inner.derived_as(by.key, derived)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tracemalloc
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import tagloom as tl
 from tagloom.core import dtypes, op
 from tagloom.core.evaluate import evaluate
+from tagloom.core.frontend.inference import Trace
 from tagloom.core.op import MOST_ELEMENTS, lookup, trap_message
 from tagloom.interp.record import record
 
@@ -113,3 +115,45 @@ def test_casts_of_empty_arrays() -> None:
         shape = {"dtype": repr(dtype), "shape": [0, 2**62], "data": []}
         with pytest.raises(tl.Malformed, match="the shape of an array"):
             tl.from_json({**document, "results": [shape]})
+
+
+def turned(x: Any, n: Any) -> Any:
+    """With a loop and a branch, and by a function within."""
+    inner = tl.function(lambda y: tl.cond(y > 0.0, lambda: y * x, lambda: y))
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, inner(y)), 0, x)[1]
+
+
+def by_tape(x: Any) -> Any:
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = turned(x, 3)
+    return tape.gradient(y, x)
+
+
+def badly(x: Any) -> Any:
+    return tl.cond(x > 0.0, lambda: x, lambda: tl.astype(x, tl.int64))
+
+
+def made_and_used() -> None:
+    """Functions that are made, traced, differentiated and forgotten; of one the trace fails."""
+    function = tl.function(turned)
+    function(1.5, 3), tl.grad(function)(1.5, 3), tl.grad(tl.grad(turned))(1.5, 3), tl.vjp(function, 1.5, 3)[1](1.0)
+    assert tl.function(by_tape)(1.5) > 0.0
+    with pytest.raises(tl.Invalid):
+        tl.function(badly)(1.5)
+
+
+@pytest.mark.parametrize("broken", ["", "forgets nothing"])
+def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that nobody has any more are gone at once, with their traces, programs and graphs; and the test can
+    tell."""
+    made_and_used()
+    if broken:
+        monkeypatch.setattr(Trace, "_end", lambda self: None)
+    gc.collect()
+    gc.disable()
+    try:
+        made_and_used()
+        assert bool(gc.collect()) == bool(broken)
+    finally:
+        gc.enable()

@@ -20,7 +20,7 @@ from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, pr
 from .concrete import Concrete, like
 from .dispatch import applied, at_once, learned
 from .gradients import called_once
-from .inference import at
+from .known import at
 from .looping import following_of, traced_loop
 from .operators import Operators
 from .recording import RECORDERS, hearing, record_node

@@ -15,7 +15,7 @@ from ..errors import Invalid, TagloomError, Usage, counted
 from ..program import MOST_NESTED, Location
 from ..types import Type
 from ..value import Literal
-from .inference import at
+from .known import at
 from .source import definition, here
 from .structure import LEAF, Structure, fixed, flatten, settled, unflatten
 from .symbol import Symbol

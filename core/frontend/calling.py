@@ -9,7 +9,7 @@ from ..errors import Invalid
 from ..types import Type
 from ..value import Literal
 from .annotation import Source
-from .inference import at
+from .known import at
 from .reading import assigned as tell_assigned
 from .reading import read_here
 from .recording import hearing

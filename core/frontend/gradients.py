@@ -21,7 +21,7 @@ from .calling import Called, call
 from .concrete import Concrete
 from .derived import Derived
 from .fixed import Fixed
-from .inference import at
+from .known import at
 from .recording import array_of, filled_adjoint, hearing, record_call
 from .resource import Held, Resource, is_constant
 from .rows import Rows, no_rows

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..dtypes import promote
 from ..errors import Invalid, TagloomError, Usage
 from ..program import Function, Location, Program, Region
 from ..types import Type
 from ..value import Literal
 from .annotation import Source
+from .known import Known, Weak, at, joined
 from .resource import Resource, constant, in_order
 from .source import called_here, definition, here
-from .structure import Form, Structure, compared, fixed, flatten, leaf_names, settled, unflatten
+from .structure import Form, compared, fixed, flatten, leaf_names, settled, unflatten
 from .tracing import Names, NoTypeYet, RegionTrace, Value, entered, number_of, to_operand, weak_number
 from .written import written
 
@@ -32,36 +32,6 @@ CURABLE = ("V4", "V5", "V6", "D3")
 """The rules that a trace may break with what is known so far, and keep when more is known."""
 DEEPEST = 12
 """How many functions are traced within another's trace; Python's own stack is not to end first."""
-Weak = tuple[int | float | None, ...]
-"""For each leaf a number of its kind, where it is a Python number so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a function's results. A weak one is a Python number so far, and takes any dtype that fits."""
-
-    form: Form
-    weak: Weak
-    lines: tuple[Location | None, ...] = field(compare=False)
-    captured: tuple[Resource, ...] = ()
-    """What it uses beside its arguments, and takes as further parameters."""
-    assigned: tuple[Resource, ...] = ()
-    """The variables that it assigns, and gives as further results."""
-
-    @property
-    def results(self) -> tuple[Type, ...]:
-        """The types of all results."""
-        return (*self.form.types, *(variable.type for variable in self.assigned))
-
-    @property
-    def structure(self) -> Structure:
-        """How the results nest, and what follows them."""
-        names = Names()
-        return replace(self.form.structure, behind=tuple(names.fresh(variable.name) for variable in self.assigned))
-
-    @classmethod
-    def firmly(cls, form: Form) -> Known:
-        return cls(form, (None,) * len(form.types), (None,) * len(form.types))
 
 
 @dataclass(slots=True, eq=False)
@@ -124,6 +94,10 @@ class Instance:
             self.captured[resource] = Value(region, name, resource.type, self.where)
         return self.captured[resource]
 
+    def forget_trace(self) -> None:
+        """Let go of its latest trace, when the program is made."""
+        self.used, self.earlier, self.error, self.region, self.captured = None, (), None, None, {}
+
     def forget(self) -> None:
         """Let it be found out again what it returns, where that came of a number whose type is another now."""
         self.forgotten = True
@@ -150,6 +124,8 @@ class Trace:
         self.arrays: dict[int, Resource] = {}
         """The concrete arrays that functions close over, by identity."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
+        self.regions: list[RegionTrace] = []
+        """All that were traced."""
         self.nested = 0
 
     def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Known]:
@@ -157,7 +133,12 @@ class Trace:
 
         Raises Invalid, Usage and whatever the user's Python does, where it cannot be traced.
         """
-        entry = self.instance(source, forms, (), None)
+        try:
+            return self._program(self.instance(source, forms, (), None))
+        finally:
+            self._end()
+
+    def _program(self, entry: Instance) -> tuple[Program, Known]:
         self.settle(entry)
         functions = reached(entry)
         for instance in functions:
@@ -173,6 +154,15 @@ class Trace:
             )
         assert entry.known is not None
         return written(functions, self.callbacks), entry.known
+
+    def _end(self) -> None:
+        """Let go of what refers to one another, so that nothing of a trace waits for a collection of garbage. Symbolic
+        values that somebody kept are of no region that is open any more."""
+        for instance in self.instances.values():
+            instance.forget_trace()
+        for region in self.regions:
+            region.forget()
+        self.instances, self.regions, self.symbols = {}, [], {}
 
     def is_open(self, value: Value) -> bool:
         """Whether a symbolic value is of the latest trace of a function here, so that another may close over it."""
@@ -343,7 +333,7 @@ def _returned(instance: Instance, returned: Any, *, is_alone: bool) -> tuple[Kno
     types = tuple(operand.type for operand in operands)
     lines = tuple(operand.location if isinstance(operand, Value) else instance.where for operand in operands)
     found = Known(Form(structure, types), tuple(map(weak_number, leaves)), lines)
-    return _joined(name, known, found), operands
+    return joined(name, known, found), operands
 
 
 def _as_said(instance: Instance, leaf: object, type_: Type) -> Value | Literal:
@@ -361,39 +351,3 @@ def _operand(leaf: object, known: Known | None, position: int) -> Value | Litera
         return to_operand(leaf)
     type_ = known.form.types[position]
     return to_operand(leaf, type_ if type_.is_scalar and type_.dtype.kind != "b" else None)
-
-
-def _joined(name: str, known: Known | None, found: Known) -> Known:
-    """What is known, and what another trace found; raises Invalid where no type admits both."""
-    if known is None:
-        return found
-    types = []
-    for k, (one, other) in enumerate(zip(known.form.types, found.form.types, strict=True)):
-        type_ = _widened(one, other) if known.weak[k] is None else _numbers(known, found, k)
-        if type_ is None:
-            raise Invalid(
-                f"{name} returns two types",
-                required=at(one, known.lines[k]),
-                got=at(other, found.lines[k]),
-                hint="convert one with tl.astype, or annotate the result",
-            )
-        types.append(type_)
-    weak = tuple(one and other and one * other for one, other in zip(known.weak, found.weak, strict=True))
-    return Known(Form(known.form.structure, tuple(types)), weak, found.lines)
-
-
-def _widened(one: Type, other: Type) -> Type | None:
-    """The type of a result that was traced again: of a wider dtype now, if what it met was a number before."""
-    wider = promote(one.dtype, other.dtype) is other.dtype
-    return replace(one, dtype=other.dtype).join(other) if wider else None
-
-
-def _numbers(known: Known, found: Known, position: int) -> Type:
-    """The type of a weak result that was traced again: of an int and a float the float's."""
-    before = isinstance(known.weak[position], float) and isinstance(found.weak[position], int)
-    return (known if before else found).form.types[position]
-
-
-def at(what: object, line: Location | None) -> str:
-    """A type or structure, and the line that it comes from."""
-    return f"{what} ({line})" if line else str(what)

@@ -23,7 +23,7 @@ from .branch import (
     run,
     subregion,
 )
-from .inference import at
+from .known import at
 from .resource import Resource, in_order
 from .source import here
 from .structure import LEAF, Structure, compared, flatten, leaf_names, settled, unflatten

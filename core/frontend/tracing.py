@@ -94,6 +94,13 @@ class RegionTrace:
     store: dict[Resource, Value | Literal] = field(default_factory=dict)
     """What variables hold by now that this region assigns."""
 
+    def __post_init__(self) -> None:
+        self.instance.trace.regions.append(self)
+
+    def forget(self) -> None:
+        """Let go of its values, which know it, when the program is made."""
+        self.parameters, self.captured, self.values, self.store = [], {}, {}, {}
+
     def parameter(self, name: str, type_: Type, line: Location | None, weak: int | float | None = None) -> Value:
         value = Value(self, self.names.fresh(name), type_, line, weak)
         self.values[value.name] = value

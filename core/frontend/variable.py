@@ -17,7 +17,7 @@ from ..errors import Invalid, TagloomError, Usage
 from ..types import Type, as_type
 from ..value import Literal, literal
 from .concrete import Concrete
-from .inference import at
+from .known import at
 from .operators import OF_ELEMENTS, Operators
 from .reading import assigned, read_here
 from .recording import hearing
