@@ -94,22 +94,16 @@ def _put(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributio
     return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
 
 
-def _get(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
-    """The adjoint of what is got is that of one cell; those of several gets add up."""
-    handle, index = inputs
-    return [(handle, do("scatter_add", do("cell_zeros", handle), adjoint, index))]
-
-
 def _collect(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
     return [(inputs[0], adjoint)]
 
 
 CELLS: dict[str, Callable[[Writer, Operand, Sequence[Operand]], Contributions]] = {
     "put": _put,
-    "get": _get,
     "collect": _collect,
 }
-"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on."""
+"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
+get hands back is added to that array, and needs none of its own."""
 
 
 @dataclass
@@ -313,6 +307,11 @@ class Reverser:
                 self.chain(of, node, writer)
             return
         if node.name not in of.adjoints or not any(map(of.area.is_active, node.inputs)):
+            return
+        if node.op == "get":
+            handle, index = str(node.inputs[0]), node.inputs[1]
+            known = self.adjoint(of, handle, writer)
+            of.adjoints[handle] = writer("scatter_add", known, of.adjoints[node.name], index)
             return
         if node.op in CELLS:
             for operand, made in CELLS[node.op](writer, of.adjoints[node.name], node.inputs):

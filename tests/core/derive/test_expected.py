@@ -74,6 +74,14 @@ def forgetful(x: tl.float64, n: tl.int64) -> tl.float64:
 
 
 @tl.function
+def kept(x: tl.float64, n: tl.int64) -> tl.float64:
+    """x**n, each power in a cell, of which the next one gets it."""
+    held = tl.put(tl.cells(n, tl.float64), 0, x)
+    _, held = tl.while_loop(lambda k, _: k < n, lambda k, held: (k + 1, tl.put(held, k, held[k - 1] * x)), 1, held)
+    return held[n - 1]
+
+
+@tl.function
 def factorial(x: tl.float64) -> tl.float64:
     return tl.cond(x <= 0.5, lambda: 1.0, lambda: x * factorial(x - 1.0))
 
@@ -151,6 +159,9 @@ first, second = tl.grad(power), tl.grad(tl.grad(power))
 ROWS: dict[str, Row] = {
     "a loop constant, 3 trips": Row(first, (2.0, 3), 12.0, 37 + 3 * 22),
     "a loop constant, 4 trips": Row(first, (2.0, 4), 32.0, 37 + 4 * 22),
+    "cells, 3 of them": Row(tl.grad(kept), (2.0, 3), 12.0, 18 + 3 * 27),
+    "cells, 4 of them": Row(tl.grad(kept), (2.0, 4), 32.0, 18 + 4 * 27),
+    "cells, second order": Row(tl.grad(tl.grad(kept)), (2.0, 3), 12.0, 199),
     "no trips, a constant": Row(first, (3.0, 0), 0.0, 37),
     "no trips, a variable": Row(tl.grad(squared), (3.0, 0), 1.0, 30),
     "one trip": Row(tl.grad(squared), (3.0, 1), 6.0, 30 + 17),
@@ -217,6 +228,13 @@ def test_fast_refuses_bounds_on_what_goes_back() -> None:
         first.run(2.0, 6, engine="fast", k=2)
     assert power.run(2.0, 6, engine="fast", k=2).value == 64.0
     assert first.run(2.0, 6, engine="fast").value == 192.0
+
+
+def test_one_array_is_the_adjoint_of_cells() -> None:
+    """What each get hands back is added to it, and needs no zeros of its own."""
+    for n in (1, 4, 9):
+        run = tl.grad(kept).run(2.0, n, engine="reference")
+        assert sum(run.stats.by_node[at] for at, node in enumerate(run.graph.nodes) if node.op == "cell_zeros") == 1
 
 
 def test_calls_beside_each_other_are_differentiated_in_parallel() -> None:
