@@ -31,7 +31,9 @@ class Area:
     members: dict[str, list[Node]] = field(default_factory=dict)
     """By the name of a first phase's node, the nodes of all phases, in their order."""
     rows: set[str] = field(default_factory=set)
-    """The parameters whose adjoints are by rows."""
+    """The tables whose adjoints are by rows: parameters, and what loops hand on of these."""
+    unchanged: set[int] = field(default_factory=set)
+    """In a loop, the positions of the tables among its variables: those that it hands on as they are."""
 
     def is_active(self, operand: Operand) -> bool:
         return isinstance(operand, str) and operand in self.varied and operand in self.useful

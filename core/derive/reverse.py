@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..act import row_of
 from ..errors import Invalid
@@ -23,11 +23,9 @@ from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import HandleType, Type
 from ..value import Literal, literal
 from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, is_float, operands_of
-from .rows import ByRows, adjoint_types, dense, joined, no_rows, opened, otherwise, taken_rows
+from .rows import ByRows, adjoint_types, dense, joined, no_rows, opened, otherwise, row_types, taken_rows
 from .ruled import parts_of
-
-Contributions: TypeAlias = list[tuple[Operand, Operand]]
-"""Of some operands, what is added to their adjoints."""
+from .threads import CELLS
 
 
 class Writer:
@@ -85,25 +83,6 @@ class Writer:
         before, self.going = self.going, (ADJOINT, value)
         yield
         self.going = before
-
-
-def _put(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
-    """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
-    that of this cell."""
-    handle, index, value = inputs
-    return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
-
-
-def _collect(do: Writer, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
-    return [(inputs[0], adjoint)]
-
-
-CELLS: dict[str, Callable[[Writer, Operand, Sequence[Operand]], Contributions]] = {
-    "put": _put,
-    "collect": _collect,
-}
-"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
-get hands back is added to that array, and needs none of its own."""
 
 
 @dataclass
@@ -221,15 +200,12 @@ class Reverser:
     def back(self, of: Reversal, number: int, writer: Writer) -> Region:
         """The phase that runs the adjoints of a phase back."""
         phase = of.area.phases[number]
-        outer, writer.nodes = writer.nodes, []
-        variables = []
-        for at in range(len(phase.results)) if number else of.results:
-            result = phase.results[at]
-            given = adjoint_type(of.given[number][at]) or of.given[number][at]
-            variable = Var(writer.adjoint(result if isinstance(result, str) else "result"), given)
-            variables.append(variable)
-            writer.know([variable])
-            self.contribute(of, result, variable.name, writer)
+        outer, writer.nodes, writer.going = writer.nodes, [], (BACK, "")
+        variables = [
+            variable
+            for at in (range(len(phase.results)) if number else of.results)
+            for variable in self.given(of, number, at, writer)
+        ]
         if of.ruled is not None and not number:
             self.rule(of, of.ruled, dict(zip(of.results, variables, strict=True)), writer)
         for node in reversed(phase.nodes):
@@ -241,6 +217,19 @@ class Reverser:
         of.left[number] = list(map(writer.type, results))
         made, writer.nodes = writer.nodes, outer
         return Region(tuple(variables), tuple(made), results)
+
+    def given(self, of: Reversal, number: int, at: int, writer: Writer) -> list[Var]:
+        """The parameters by which the adjoint of a result comes in: one, or by rows two."""
+        result, type_ = of.area.phases[number].results[at], of.given[number][at]
+        is_by_rows = not number and at in of.area.unchanged
+        types = row_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
+        variables = [Var(writer.adjoint(result if isinstance(result, str) else "result"), each) for each in types]
+        writer.know(variables)
+        if is_by_rows:
+            self.contribute_rows(of, str(result), ByRows(*(each.name for each in variables)), writer)
+        else:
+            self.contribute(of, result, variables[0].name, writer)
+        return variables
 
     def rule(self, of: Reversal, function: Function, given: Mapping[int, Var], writer: Writer) -> None:
         """The adjoints by the rule of a function that has one, those of its active results being given."""
@@ -274,7 +263,7 @@ class Reverser:
         return of.adjoints[name] if name in of.adjoints else self.zero(name, writer)
 
     def adjoints(self, of: Reversal, variable: Var, writer: Writer) -> tuple[Operand, ...]:
-        """The adjoint of a parameter, as it leaves: one value, or by rows two."""
+        """The adjoint of a value, as it leaves: one value of its shape, or by rows two."""
         if variable.name not in of.area.rows:
             return (self.fitting(self.adjoint(of, variable.name, writer), variable, writer),)
         with writer.toward(variable.name):
@@ -348,7 +337,7 @@ class Reverser:
         root, number = of.area.chain(node)
         taken, given = self.masks(of.area, root, number)
         operands = operands_of(node)
-        inputs = tuple(self.adjoint(of, node.results[at].name, writer) for at in given)
+        inputs = tuple(each for at in given for each in self.adjoints(of, node.results[at], writer))
         types, area = self.made(of, root, number, taken), self.below(of, root)
         results = tuple(Var(writer.fresh(BACK, node.name), type_) for type_ in types)
         writer.add(Node("pullback", inputs, results, (), ((PULLED, of.before[root.name]),), node.location))

@@ -1,8 +1,8 @@
 """Adjoints by rows: of a table that is only gathered, the numbers of the rows that were taken and an adjoint of each,
 instead of an array of its shape.
 
-Owns which parameters have such adjoints, and how these are added. In a program each is two values. Calls and branches
-hand them back; a loop would have more of them after each trip, and hands back none (D6).
+Owns which tables have such adjoints, and how these are added. In a program each is two values. Calls and branches hand
+them back; a loop has more rows after each trip, which it copies.
 """
 
 from __future__ import annotations
@@ -71,15 +71,25 @@ def _marked(activity: Activity, area: Area, names: set[str]) -> Iterator[tuple[s
     if names <= area.rows:
         return
     area.rows |= names
-    for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond")):
-        places = [at for at, each in enumerate(operands_of(node)) if isinstance(each, str) and each in area.rows]
-        if node.op == "cond":
-            for inner in area.inner[node.name]:
-                yield from _marked(activity, inner, {inner.phases[0].parameters[at].name for at in places})
-        else:
+    for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond", "while_loop")):
+        places = {at for at, each in enumerate(operands_of(node)) if isinstance(each, str) and each in area.rows}
+        if node.op == "call":
             callee = node.attribute("function")
             if callee in activity.areas and activity.program[callee].rule is None:
-                yield callee, activity.parameters[callee].intersection(places)
+                yield callee, activity.parameters[callee] & places
+            continue
+        for inner in area.inner[node.name]:
+            if node.op == "while_loop":
+                places &= _unchanged(inner)
+                inner.unchanged |= places
+                area.rows |= {node.results[at].name for at in places}
+            yield from _marked(activity, inner, {inner.phases[0].parameters[at].name for at in places})
+
+
+def _unchanged(body: Area) -> set[int]:
+    """The positions of the loop variables that the body of a loop hands on as they are."""
+    phase = body.phases[0]
+    return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
 
 
 def no_rows(do: Doing, table: Operand) -> ByRows:
@@ -105,6 +115,6 @@ def otherwise(table: str, what: str, where: Location | None) -> Invalid:
         f"{table} is differentiated by rows, and {what} takes something else of it",
         rule="D6",
         where=where or table,
-        required="tl.take(x, i, axis=0), or x[i], outside of loops",
-        hint="take the rows before the loop, or leave it out of `rows`: then its gradient is an array of its shape",
+        required="tl.take(x, i, axis=0), or x[i]",
+        hint="leave it out of `rows`: then its gradient is an array of its shape",
     )

@@ -1,13 +1,35 @@
-"""Cells in differentiated code are used along one thread: D4, checked before anything is derived."""
+"""Cells in differentiated code: their rules; and D4, checked before anything is derived, that they are used along one
+thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from ..errors import Invalid
-from ..program import Function, Node, Program, Region, Var
+from ..op import Doing
+from ..program import Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type
 from .activity import is_float
+
+Contributions: TypeAlias = list[tuple[Operand, Operand]]
+"""Of some operands, what is added to their adjoints."""
+
+
+def _put(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
+    that of this cell."""
+    handle, index, value = inputs
+    return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
+
+
+def _collect(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    return [(inputs[0], adjoint)]
+
+
+CELLS: Mapping[str, Callable[[Doing, Operand, Sequence[Operand]], Contributions]] = {"put": _put, "collect": _collect}
+"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
+get hands back is added to that array, and needs none of its own."""
 
 
 def unthreaded(program: Program, function: Function) -> Iterator[Invalid]:

@@ -10,6 +10,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import cleanliness, firings, results
 from tagloom.core.derive import reverse, rows
 from tagloom.core.ops.gradients import index
 
@@ -30,6 +31,38 @@ def down(w: Table, n: tl.int64) -> tl.float64:
     return tl.cond(n == 0, lambda: 0.5, lambda: tl.sum(tl.sin(tl.take(w, n - 3, axis=0))) * down(w, n - 1))
 
 
+def looked_up(w: Any, i: Any, trips: Any, y: Any) -> Any:
+    """A trip takes one row, and all of those."""
+
+    def body(k: Any, y: Any) -> Any:
+        return k + 1, tl.sin(y) * tl.sum(tl.take(w, k, axis=0)) + tl.sum(tl.take(w, i, axis=0) ** 2)
+
+    return tl.while_loop(lambda k, _: k < trips, body, 0, y)[1]
+
+
+def handed_on(w: Any, i: Any) -> Any:
+    """The table is a loop variable that stays as it is, and leaves."""
+
+    def body(k: Any, w: Any, y: Any) -> Any:
+        return k + 1, w, y * tl.sum(tl.take(w, k, axis=0))
+
+    _, after, y = tl.while_loop(lambda k, *_: k < 2, body, 0, w, 0.5)
+    return y * length(after, i)
+
+
+def by_turns(w: Any, i: Any) -> Any:
+    """Trips that call a function, and trips that take a row."""
+
+    def body(k: Any, y: Any) -> Any:
+        return k + 1, tl.cond(k % 2 == 0, lambda: y * length(w, i), lambda: y + tl.sum(tl.take(w, k, axis=0) ** 2))
+
+    return tl.while_loop(lambda k, _: k < 3, body, 0, 0.5)[1]
+
+
+def mapped(w: Any, i: Any) -> Any:
+    return tl.sum(tl.map(lambda k: tl.sum(tl.sin(tl.take(w, k, axis=0))), tl.concat((i, tl.asarray([1])))))
+
+
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "a look-up": lambda w, i: tl.sum(tl.take(w, i, axis=0) ** 3),
     "gathered": lambda w, i: tl.sum(tl.sin(tl.gather(w, i)) * tl.gather(w, i)),
@@ -45,6 +78,18 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
         tl.sum(i) > 3, lambda: length(w, i), lambda: tl.astype(tl.sum(i), tl.float64)
     ),
     "recursion": lambda w, i: down(w, tl.sum(i) % 4),
+    "a loop": lambda w, i: looked_up(w, i, 3, 0.5),
+    "a loop of no trips": lambda w, i: looked_up(w, i, 0, 0.5) * tl.sum(tl.take(w, [1], axis=0)),
+    "a loop after a loop": lambda w, i: looked_up(w, i, 2, 0.5) * looked_up(w, i, 3, 1.5),
+    "what a loop hands on": lambda w, i: handed_on(w, i),
+    "a loop in a loop": lambda w, i: tl.while_loop(
+        lambda k, _: k < 2, lambda k, y: (k + 1, looked_up(w, i, k + 1, y)), 0, 0.5
+    )[1],
+    "a call and a branch in a loop": by_turns,
+    "a loop that takes nothing": lambda w, i: tl.while_loop(
+        lambda k, _: k < 2, lambda k, y: (k + 1, tl.sin(y) + tl.sum(tl.stop_gradient(w))), 0, length(w, i)
+    )[1],
+    "mapped": mapped,
     "what has no slope": lambda w, i: tl.sum(tl.floor(w)) + tl.sum(tl.stop_gradient(w) * 2.0),
     "what has one besides": lambda w, i: tl.sum(tl.floor(w)) * length(w, i),
 }
@@ -106,7 +151,10 @@ def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> li
 def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
     """Whatever rows there are: several times the same, counted from the end, none."""
     for ids in ([4, 0, 4, 4, 1], [-1, 4, -5, 0], [3], []):
-        if ids or name != "recursion":
+        if name == "what a loop hands on" and way is by_tape_in_a_trace:  # which has the loop as a function
+            with pytest.raises(tl.Invalid, match=r"D6: .* is differentiated by rows, and the result takes"):
+                violations(name, np.array([0]), way)
+        elif ids or name != "recursion":
             assert violations(name, np.array(ids, np.int64), way) == []
 
 
@@ -120,13 +168,24 @@ def test_rows_of_any_indices(name: str, ids: Any) -> None:
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
     """Every engine gives the rows that the reference gives, in their order."""
-    for name in ["calls"] if engine == "compiled" else ["two look-ups", "calls", "a branch", "recursion"]:
+    named = ["two look-ups", "calls", "a branch", "recursion", "a loop in a loop", "a call and a branch in a loop"]
+    for name in ["calls", "a loop"] if engine == "compiled" else named:
         gradient = tl.grad(CASES[name], rows=0)
         wanted = gradient.run(TABLE, np.array([4, 0, 4]), engine="reference").value
         found = gradient.run(TABLE, np.array([4, 0, 4]), engine=engine)
         assert found.status == "Returned"
         for one, other in zip(found.value, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_every_schedule_gives_the_rows() -> None:
+    """With the same firings and no residue."""
+    gradient = tl.grad(CASES["a loop in a loop"], rows=0)
+    ideal = gradient.run(TABLE, np.array([4, 0]), engine="reference", keep="events")
+    for schedule in ("fifo", "lifo", "random:1"):
+        other = gradient.run(TABLE, np.array([4, 0]), engine="reference", schedule=schedule, keep="events")
+        assert list(cleanliness(other)) == []
+        assert (results(other), firings(other)) == (results(ideal), firings(ideal))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -164,12 +223,16 @@ def test_what_is_on_the_way_is_a_table_too() -> None:
     np.testing.assert_allclose(np.asarray(dx), wanted, rtol=1e-12)
 
 
-def test_higher_orders() -> None:
+@pytest.mark.parametrize("name", ["a look-up", "a loop", "a call and a branch in a loop"])
+def test_higher_orders(name: str) -> None:
     """The values are differentiated as any others, and by rows again."""
-    ids, cube = np.array([4, 1, 0]), CASES["a look-up"]
+    ids, cube = np.array([4, 1, 0]), CASES[name]
+
+    def squares(slopes: tl.Rows) -> Any:
+        return tl.sum(tl.scatter_add(tl.zeros_like(TABLE), slopes.values, slopes.indices) ** 2)
 
     def of_rows(w: Any, i: Any) -> Any:
-        return tl.sum(tl.grad(cube, rows=0)(w, i).values ** 2)
+        return squares(tl.grad(cube, rows=0)(w, i))
 
     def of_all(w: Any, i: Any) -> Any:
         return tl.sum(tl.grad(cube)(w, i) ** 2)
@@ -184,7 +247,7 @@ def test_higher_orders() -> None:
         with tl.Tape() as tape:
             tape.watch(w)
             y = cube(w, ids)
-        loss = tl.sum(tape.gradient(y, w, rows=w).values ** 2)
+        loss = squares(tape.gradient(y, w, rows=w))
     again = outer.gradient(loss, w, rows=w)
     assert np.allclose(tl.scatter_add(np.zeros_like(TABLE), *map(np.asarray, reversed(again))), wanted)
 
@@ -214,9 +277,9 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "sum takes": lambda w, i: tl.sum(w) + tl.sum(tl.take(w, i, axis=0)),
     "take takes": lambda w, i: tl.sum(tl.take(w, [0], axis=1)),
     "gather takes": lambda w, i: tl.sum(tl.gather(w, [0], [1])),
-    "loop takes": lambda w, i: tl.while_loop(
-        lambda k, _: k < 2, lambda k, y: (k + 1, y + tl.sum(tl.take(w, k, axis=0))), 0, 0.0
-    )[1],
+    "loop takes": lambda w, i: tl.sum(
+        tl.while_loop(lambda k, _: k < 2, lambda k, v: (k + 1, tl.sin(v)), 0, w)[1][i]  # it changes the table
+    ),
 }
 
 
@@ -271,7 +334,24 @@ def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reverse, "taken_rows", taken)
 
 
-TWINS = {drops_duplicates: "a look-up", forgets_a_look_up: "two look-ups", counts_from_the_end: "a look-up"}
+def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
+    """A trip hands back its own rows, and not those of the trips after it."""
+    right = reverse.Reverser.given
+
+    def given(self: Any, of: Any, number: int, at: int, writer: Any) -> Any:
+        variables = right(self, of, number, at, writer)
+        of.rows.clear()
+        return variables
+
+    patch.setattr(reverse.Reverser, "given", given)
+
+
+TWINS = {
+    drops_duplicates: "a look-up",
+    forgets_a_look_up: "two look-ups",
+    counts_from_the_end: "a look-up",
+    forgets_what_came_in: "a loop",
+}
 
 
 @pytest.mark.parametrize("twin", TWINS)

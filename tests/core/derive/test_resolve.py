@@ -95,6 +95,24 @@ def test_arrays_that_broadcast() -> None:
     assert db == pytest.approx(slope.sum())
 
 
+def test_adjoints_of_open_sizes_fit_what_is_known() -> None:
+    """What a function says to take of any size hands back an adjoint of the size that a loop, or a branch, has."""
+
+    @tl.function
+    def cubes(w: tl.Array[tl.float64, None, 2]) -> tl.float64:
+        return tl.sum(w * w * w)
+
+    def looped(w: Any) -> Any:
+        return cubes(tl.while_loop(lambda k, _: k < 1, lambda k, w: (k + 1, w * 0.5), 0, w)[1])
+
+    def branched(w: Any) -> Any:
+        return cubes(tl.cond(tl.sum(w) > 0.0, lambda: w * 0.5, lambda: w))
+
+    w = np.linspace(1.0, 2.0, 6).reshape(3, 2)
+    for function in (looped, branched):
+        np.testing.assert_allclose(tl.grad(function)(w), 3 * 0.5**3 * w**2)
+
+
 def test_nested_arguments() -> None:
     """A gradient nests as its argument does."""
     loss = tl.function(lambda p: tl.sum(p["w"] * p["w"]) * p["b"][0])
