@@ -19,7 +19,7 @@ class TooLong(Exception):
 
 class AtOnce:
     """Runs a program. `do` computes an op of values and attributes, and `lift` makes a value of a literal; of a
-    predicate Python asks which way to go."""
+    predicate Python asks which way to go. Cells are a dict: what a tape records are the values that are in them."""
 
     def __init__(
         self,
@@ -53,6 +53,19 @@ class AtOnce:
                         self.steps += 1
                 case "call":
                     made = self.region(self.program[node.attribute("function")].body, inputs)
+                case "cells":
+                    made = [dict[int, Any]()]
+                case "put":
+                    held, at, put = inputs
+                    made = [held]
+                    held[int(at)] = put
+                case "get":
+                    held, at = inputs
+                    made = [held[int(at)]]
+                case "collect":
+                    (held,), shape = inputs, (1, *(node.results[0].type.shape or ())[1:])
+                    each = [self.do("reshape", held[at], shape=shape) for at in sorted(held)]
+                    made = [self.do("concat", *each, axis=0)]
                 case op:
                     made = [self.do(op, *inputs, **dict(node.attributes))]
             known.update(zip((result.name for result in node.results), made, strict=True))

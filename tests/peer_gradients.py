@@ -1,8 +1,8 @@
 """Gradients of generated programs beside those of a peer: `python tests/peer_gradients.py [N] [PEER...]`.
 
 N programs without recursion are differentiated here and by JAX, once and twice; N with recursion here and by PyTorch's
-tape. A line for each peer says what came of it. Ends with 1 where adjoints differ, where more than a twentieth of the
-programs could not be compared, or where a peer that is named is not installed.
+tape; some of both keep values in cells. A line for each peer says what came of it. Ends with 1 where adjoints differ,
+where more than a twentieth of the programs could not be compared, or where a peer that is named is not installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from generator import Case
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 from peers import MODULES, Peer, installed
 from peers.compare import Verdict, verdict
 from smooth_programs import smooth_cases
@@ -33,7 +34,7 @@ def verdicts(peer: Peer, count: int, *, recursive: bool) -> list[tuple[Case, Ver
     @seed(1)
     @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(smooth_cases(recursive=recursive))
+    @given(st.booleans().flatmap(lambda by_cells: smooth_cases(recursive=recursive, by_cells=by_cells)))
     def draw(case: Case) -> None:
         found.append((case, verdict(case, peer)))
 
@@ -48,7 +49,9 @@ def said(found: list[tuple[Case, Verdict]]) -> str:
     why = f" ({', '.join(f'{count} {reason}' for reason, count in reasons.most_common())})" if reasons else ""
     slopes = sum(each.slopes for _, each in found)
     counts = f"{kinds['alike']} alike, {kinds['different']} different, {kinds['left out']} left out{why}"
-    return f"{len(found)} programs: {counts}; {slopes} have adjoints other than 0"
+    programs = [[node.op for of in case.program.functions for node in of.body.walk()] for case, _ in found]
+    celled = sum("cells" in ops for ops in programs)
+    return f"{len(found)} programs: {counts}; {slopes} have adjoints other than 0, {celled} have cells"
 
 
 def main(count: int, modules: Sequence[str]) -> int:

@@ -38,6 +38,9 @@ class Both(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.known)
 
+    def __int__(self) -> int:
+        return int(self.known)  # type: ignore[arg-type]
+
 
 def doing(peer: Peer) -> Callable[..., Both]:
     """What computes an op by tagloom's kernel, and by the peer's row."""
