@@ -227,6 +227,16 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
     assert sum(counts) > 4
 
 
+@pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
+def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of which a wave may have had more tokens than the limit is left before its end, and no other is."""
+    monkeypatch.setattr(module, "FIRST_LOOK", 1_000)
+    with eager() as runs:
+        out = fib.run(18, engine="fast", cores=2, limits=Limits(tokens=tokens))
+    assert (runs[0].ended, out.cores) == (ended, 2 if ended == "quiet" else 1)
+    assert out.status == ("Returned" if ended == "quiet" else "Exhausted")
+
+
 @pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
 def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
     """S12: seconds and bytes end a shared run, and what it has done by then is there, its residue too."""
