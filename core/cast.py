@@ -5,7 +5,6 @@ Owns how scalars and narrow floats become what a column computes with. Which col
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar
 from typing import Any, TypeAlias
@@ -56,7 +55,8 @@ def wide(operand: Value) -> Any:
     return made.astype(_WIDE) if made.dtype.char == "f" else made
 
 
-_widened: Cast = operator.methodcaller("astype", _WIDE)
+def _widened(operand: Any) -> Any:
+    return operand.astype(_WIDE)
 
 
 def as_typed(type_: Type) -> Cast | None:
@@ -97,3 +97,36 @@ def _ignoring() -> tuple[ContextVar[Any], Any]:
 
 
 ERRORS, IGNORED = _ignoring()
+
+
+def filling(function: Callable[..., Any], casts: Sequence[Cast | None], wanted: np.dtype[Any]) -> Callable[..., Any]:
+    """What calls a function of one or two operands that are cast before, and which fills a new array, row after row;
+    the array is made a value of a dtype. This is what most ops do on arrays, written out: 0.3 us less, and 0.2 less
+    for each operand that is widened."""
+    begin, end, wide = ERRORS.set, ERRORS.reset, _WIDE
+    widens = all(cast is _widened for cast in casts)
+    computed = function if widens else after(casts, function)
+
+    def unary(x: Any) -> Any:
+        before = begin(IGNORED)
+        try:
+            made = computed(x.astype(wide) if widens else x)
+            if made.dtype is not wanted:
+                made = made.astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
+    def binary(x: Any, y: Any) -> Any:
+        before = begin(IGNORED)
+        try:
+            made = computed(x.astype(wide), y.astype(wide)) if widens else computed(x, y)
+            if made.dtype is not wanted:
+                made = made.astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
+    return unary if len(casts) == 1 else binary

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, MethodDescriptorType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from . import dtypes
-from .cast import ERRORS, IGNORED, after, as_typed, as_wide, rounded, unboxed
+from .cast import ERRORS, IGNORED, after, as_typed, as_wide, filling, rounded, unboxed
 from .dtypes import DType
 from .errors import Invalid, Usage
 from .types import Shape, Type, join_shapes, type_of
@@ -93,7 +93,9 @@ class Op:
     rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are. `moves` says that elements are
     moved alone, of which nothing is computed.
 
-    `static` makes of the attributes what `numpy` is with them, where that is quicker.
+    `static` makes of the types of operands and the attributes what `numpy` is with them, where that is quicker, else
+    None; a method of NumPy's arrays is one that fills a new array, row after row. With `widens` it takes float32 for
+    float64 by itself. `alone` is what `numpy` makes of one number.
 
     `gradient` is the rule of its adjoints; an op of floats without one cannot be differentiated.
     """
@@ -114,7 +116,9 @@ class Op:
     narrow: Callable[..., Any] | None = None
     innocuous: bool = False
     moves: bool = False
-    static: Callable[..., Callable[..., Any]] | None = None
+    static: Callable[..., Callable[..., Any] | None] | None = None
+    widens: bool = False
+    alone: Callable[[Any], Any] | None = None
     gradient: Gradient | None = None
 
     def computes_narrow(self, dtype: DType) -> bool:
@@ -207,8 +211,6 @@ def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes
 
 def _column(row: Op, attributes: Attributes, *, is_narrow: bool) -> Callable[..., Any]:
     """What computes arrays, of operands alone."""
-    if row.static is not None and not is_narrow:
-        return row.static(**dict(attributes))
     column = row.narrow if is_narrow and row.narrow else row.numpy
     return partial(column, **dict(attributes)) if attributes else column
 
@@ -235,14 +237,21 @@ def _boxing(dtype: DType) -> Callable[[Any], Any]:
 def _on_arrays(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, shares: bool = False
 ) -> Kernel:
+    if row.alone is not None and operands[0].is_scalar:
+        number, alone = _number(result.dtype), row.alone
+        return lambda x: number(alone(x))
     is_narrow = row.computes_narrow(result.dtype)
-    column = _column(row, attributes, is_narrow=is_narrow)
-    makes_new, is_wide = isinstance(column, np.ufunc), not (is_narrow or row.innocuous or row.moves)
+    quick = row.static(*operands, **dict(attributes)) if row.static and not is_narrow else None
+    column = quick or _column(row, attributes, is_narrow=is_narrow)
+    makes_new = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
+    is_wide = not (is_narrow or row.innocuous or row.moves or (quick and row.widens))
     casts = list(map(as_wide if is_wide else as_typed, operands))
     if makes_new and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
-    computed, is_array = after(casts, column), bool(result.shape)
     wanted, array, number = result.dtype.numpy, np.ndarray, _number(result.dtype)
+    if makes_new and result.shape:
+        return filling(column, casts, wanted)
+    computed, is_array = after(casts, column), bool(result.shape)
 
     def settled(made: Any, operands: tuple[Value, ...]) -> Value:
         """What a column made, in the one form of a value."""
@@ -252,7 +261,7 @@ def _on_arrays(
             return normal(made, result)
         if made.dtype is not wanted:
             made = made.astype(wanted, "C")
-        elif not (makes_new or shares) and (made.base is not None or any(made is each for each in operands)):
+        elif not shares and (made.base is not None or any(made is each for each in operands)):
             made = made.copy()
         flags = made.flags
         if shares and not flags.writeable and flags.c_contiguous:  # a part of an operand
@@ -269,25 +278,32 @@ def _on_arrays(
         finally:
             ERRORS.reset(before)
 
-    def compute_new(*operands: Value) -> Value:
-        """What most ops do on arrays, written out: 0.15 us less of 0.75."""
-        before = ERRORS.set(IGNORED)
+    begin, end, narrow = ERRORS.set, ERRORS.reset, np.float32 if result.dtype is dtypes.float32 else None
+
+    def compute_number(x: Value) -> Value:
+        """One number of an array, written out: 0.2 us less."""
+        before = begin(IGNORED)
         try:
-            made = computed(*operands)
-            if made.dtype is not wanted:
-                made = made.astype(wanted, "C")
-            elif not made.flags.c_contiguous:
-                made = made.copy()
-            made.setflags(False)
-            return made  # type: ignore[no-any-return]
+            if narrow:
+                return narrow(float(computed(x)))
+            made = computed(x)
+            return number(made) if type(made) is not array else normal(made, result)
         finally:
-            ERRORS.reset(before)
+            end(before)
 
     def compute_moved(*operands: Value) -> Value:
         """What needs no word about floats: 0.15 us less."""
         return settled(computed(*operands), operands)
 
-    return compute_moved if row.moves else compute_new if makes_new and is_array else compute
+    def compute_part(x: Value) -> Value:
+        """A part of an array mostly, which is in order already: 0.2 us less."""
+        made = computed(x)
+        flags = made.flags
+        return made if flags.c_contiguous and not flags.writeable else settled(made, (x,))
+
+    if not row.moves:
+        return compute_number if result.is_scalar and len(operands) == 1 else compute
+    return compute_part if shares and is_array and len(operands) == 1 else compute_moved
 
 
 def _number(dtype: DType) -> Callable[[Any], Any]:

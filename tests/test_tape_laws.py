@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from smooth_programs import smooth_cases
 from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.recording import RECORDERS, OpRecord, Step
+from tagloom.core.frontend.recording import RECORDERS, Noted, OpRecord, Step
 from tagloom.core.frontend.structure import leaf
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.value import fingerprint
@@ -93,7 +93,14 @@ class Forgetful(tl.Tape):
         return more
 
 
-class ByValue(tl.Tape):
+class Slow(tl.Tape):
+    """What runs at once is taken down as all else is."""
+
+    def note(self, step: Noted) -> None:
+        self.record(OpRecord(*step))
+
+
+class ByValue(Slow):
     """Arrays that hold the same are one; in a trace those of one type."""
 
     def _key(self, value: Any) -> Any:
@@ -119,7 +126,7 @@ class Forwards(tl.Tape):
         return super()._pulled_back(records[::-1], *further)
 
 
-class Shortsighted(tl.Tape):
+class Shortsighted(Slow):
     """What depends on what is watched is not recorded, but for the first step."""
 
     def record(self, step: Step) -> None:

@@ -26,7 +26,7 @@ from ..types import Type, interned, type_of
 from ..value import Literal, Value
 from .concrete import Concrete
 from .operators import OF_INTEGERS, OPERATORS, Operators
-from .recording import RECORDERS, record_op
+from .recording import RECORDERS, record_at_once
 from .tracing import current
 
 P = ParamSpec("P")
@@ -52,6 +52,8 @@ class Known:
     """Makes the value; raises Doubt, or MemoryError, where only the long way knows."""
     result: Type | None
     """The type of the value, where values do not decide on it."""
+    is_float: bool
+    """Whether the value can have an adjoint."""
 
 
 TABLE: dict[Key, Known] = {}
@@ -71,17 +73,18 @@ _PLAIN = frozenset({int, str, type(None), EllipsisType})
 def _strict(value: Any) -> Any:
     """What is static as a part of a key: what is equal, but of another class, as 1 and True, is another."""
     kind = type(value)
-    if kind in _PLAIN or isinstance(value, DType):
+    if kind in _PLAIN:
         return value
-    if kind is tuple:
-        for each in value:  # the usual ones are written out: 0.15 us less
+    if kind is tuple or kind is slice:
+        parts = value if kind is tuple else (value.start, value.stop, value.step)
+        for each in parts:  # the usual ones are written out: 0.15 us less
             if type(each) is not int and each is not None:
-                return kind, *map(_strict, value)
-        return value
-    if kind is slice:
-        return kind, _strict((value.start, value.stop, value.step))
+                return kind, *map(_strict, parts)
+        return parts if kind is tuple else (kind, parts)
     if kind is bool:
         return kind, value
+    if isinstance(value, DType):
+        return value
     raise Doubt
 
 
@@ -105,7 +108,7 @@ def learned(
     pairs = zip(operands, literals, strict=True)
     types = tuple(each._type if type(each) is Concrete else taken.type for each, taken in pairs)
     is_sized = made.shape is not None and None not in made.shape
-    known = Known(row.name, types, attributes, kernel, interned(made) if is_sized else None)
+    known = Known(row.name, types, attributes, kernel, interned(made) if is_sized else None, made.dtype.kind == "f")
     try:
         makers = [_maker(*pair) for pair in zip(operands, types, strict=True)]
         known.run = _guarded(row, makers, known)
@@ -162,18 +165,16 @@ def _guarded(row: Op, makers: Sequence[Callable[[Any], Value] | None], known: Kn
 _new = Concrete.__new__
 
 
-def finished(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
-    """The array of a value that was computed outside of a trace, of which tapes under way are told."""
-    made = _new(Concrete)
-    made._value, made._type = value, known.result or interned(type_of(value))
-    if RECORDERS.get():
-        record_op(known, operands, made)
-    return made
+_recorders = RECORDERS.get
 
 
 def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
-    """The same, of which a function under `one_op` is told, too."""
-    made, those = finished(known, operands, value), _APPLIED.get()
+    """The array of a value that was computed outside of a trace, of which tapes under way are told, and a function
+    under `one_op`."""
+    made, those = _new(Concrete), _APPLIED.get()
+    made._value, made._type = value, known.result or interned(type_of(value))
+    if known.is_float and _recorders():
+        record_at_once(known, operands, made)
     if those is not None:
         those.append((known, operands, made))
     return made
@@ -208,16 +209,21 @@ def _of_several(op: str) -> Callable[..., Any]:
 
 
 def _of_one(op: str) -> Callable[..., Any]:
-    """Written out, as the next one is: by way of `at_once` an op takes 0.45 us longer."""
+    """Written out, as the next one is: by way of `at_once` an op takes 0.6 us longer."""
 
     def call(x: Any = NOTHING, *more: Any) -> Any:
         if type(x) is Concrete and not more:
             known = TABLE.get((op, id(x._type)))
             if known is not None and current() is None:
                 try:
-                    return finished(known, (x,), known.run(x._value))
+                    value = known.run(x._value)
                 except (Doubt, MemoryError):
-                    pass
+                    return Operators.apply(op, x)
+                made = _new(Concrete)
+                made._value, made._type = value, known.result or interned(type_of(value))
+                if known.is_float and _recorders():
+                    record_at_once(known, (x,), made)
+                return made
         return Operators.apply(op, *_given(x, *more))
 
     return call
@@ -234,9 +240,13 @@ def _of_two(op: str) -> Callable[..., Any]:
             if known is not None and current() is None:
                 try:
                     value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
-                    return finished(known, (x, y), value)
                 except (Doubt, MemoryError):
-                    pass
+                    return Operators.apply(op, x, y)
+                made = _new(Concrete)
+                made._value, made._type = value, known.result or interned(type_of(value))
+                if known.is_float and _recorders():
+                    record_at_once(known, (x, y), made)
+                return made
         return Operators.apply(op, *_given(x, y, *more))
 
     return call
@@ -269,26 +279,32 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
     """A function of an array, and of what is static besides, that decides by types what it does. Where that turns out
     to be one op of the array, it is known from then on which."""
 
+    long: Callable[..., Any] = function
+
     @functools.wraps(function)
-    def call(*given: P.args, **named: P.kwargs) -> R:
-        if not given or type(x := given[0]) is not Concrete or current() is not None:
-            return function(*given, **named)
+    def call(x: Any = NOTHING, /, *given: Any, **named: Any) -> Any:
+        if type(x) is not Concrete or current() is not None:
+            return long(*_given(x, *given), **named)
         try:
             key: Key
             if named:
-                key = (function, id(x._type), *map(_strict, given[1:]), tuple(named), *map(_strict, named.values()))
-            elif len(given) == 1:  # the usual ones are written out: 0.2 us less
+                key = (function, id(x._type), *map(_strict, given), tuple(named), *map(_strict, named.values()))
+            elif not given:  # the usual ones are written out: 0.2 us less
                 key = function, id(x._type)
-            elif len(given) == 2:
-                key = function, id(x._type), _strict(given[1])
+            elif len(given) == 1:
+                key = function, id(x._type), _strict(given[0])
             else:
-                key = (function, id(x._type), *map(_strict, given[1:]))
+                key = (function, id(x._type), *map(_strict, given))
             known = TABLE.get(key)
-            if known is not None:
-                return finished(known, (x,), known.run(x._value))  # type: ignore[return-value]
+            value: Any = known and known.run(x._value)
         except (Doubt, MemoryError):
-            return function(*given, **named)
-        made: R = _watched(function, key, given, named)
+            return long(x, *given, **named)
+        if known is None:
+            return _watched(function, key, (x, *given), named)
+        made = _new(Concrete)
+        made._value, made._type = value, known.result or interned(type_of(value))
+        if known.is_float and _recorders():
+            record_at_once(known, (x,), made)
         return made
 
     return call

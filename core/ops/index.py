@@ -170,7 +170,7 @@ op(
     arity=1,
     types=_static,
     numpy=lambda x, key: np.asarray(x)[read_key(key)],
-    static=lambda key: operator.itemgetter(read_key(key)),
+    static=lambda _, key: operator.itemgetter(read_key(key)),
     attributes=("key",),
     shape=None,
     moves=True,

@@ -37,6 +37,13 @@ def _matmul(x: Type, y: Type) -> Type:
     return Type(promoted((x, y)), _shape([x.shape, y.shape]))
 
 
+def _static(x: Type, y: Type) -> Any:
+    """NumPy takes 0.4 us less for a product of two matrices where no stack is looked for."""
+    sizes = (*(x.shape or ()), *(y.shape or ()))
+    is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
+    return np.ndarray.dot if is_plain else np.matmul
+
+
 def _bound(x: Any, y: Any) -> Any:
     """That of a sum of n products in whatever order, by Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
     kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
@@ -51,6 +58,7 @@ matmul = op(
     arity=2,
     types=_matmul,
     numpy=np.matmul,
+    static=_static,
     shape=_shape,
     misfit="do not multiply",
     bound=_bound,

@@ -66,12 +66,24 @@ def _reduced(ufunc: np.ufunc) -> Any:
     return partial(ufunc.reduce, axis=None)
 
 
+_AT_ONCE = np.getbufsize()
+"""How many elements NumPy casts at a time; the sums of more would be added up otherwise than those of float64."""
+
+
 def _reducing(ufunc: np.ufunc) -> Any:
-    """The same, of its attributes: NumPy takes 0.1 us less for what has no name."""
+    """The same, of its attributes: NumPy takes 0.1 us less for what has no name, and 0.2 where it widens floats."""
     reduce: Any = ufunc.reduce
 
-    def static(axis: Any = None, keepdims: bool = False) -> Any:
-        return partial(reduce, axis=axis, keepdims=True) if keepdims else lambda x: reduce(x, axis)
+    def static(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
+        elements = count(x, None)
+        if keepdims or not elements:
+            return None
+        if x.dtype is not dtypes.float32:
+            return lambda x: reduce(x, axis)
+        wide = dtypes.float64.numpy
+        if axis is None and elements <= _AT_ONCE:
+            return lambda x: reduce(x, None, wide)
+        return lambda x: reduce(x.astype(wide), axis)
 
     return static
 
@@ -146,6 +158,8 @@ sum = op(
     types=_wide,
     numpy=_reduced(np.add),
     static=_reducing(np.add),
+    widens=True,
+    alone=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
     attributes=("axis", "keepdims"),
     shape=None,
     bound=_sum_bound,

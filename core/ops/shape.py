@@ -182,7 +182,7 @@ are more elements, or fewer.
 >>> tl.reshape([1, 2, 3, 4], (2, -1)).tolist()
 [[1, 2], [3, 4]]
 """,
-    static=lambda shape: methodcaller("reshape", shape),
+    static=lambda _, shape: methodcaller("reshape", shape),
 )
 op(
     "reshape_like",
@@ -211,7 +211,7 @@ _moved(
 >>> tl.permute_dims([[1, 2, 3]], (1, 0)).tolist()
 [[1], [2], [3]]
 """,
-    static=lambda axes: methodcaller("transpose", axes),
+    static=lambda _, axes: methodcaller("transpose", axes),
 )
 _moved(
     "squeeze",
