@@ -111,6 +111,29 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
     assert said[f"{begin}; dead ones counted"] == ["10", "missed"]
 
 
+@pytest.mark.parametrize("row", ["softmax", "treernn", "l2hmc"])
+def test_a_training_step_is_one_in_both_ways(
+    modules: dict[str, ModuleType], row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Op by op, and as a graph, a step comes to the same loss and parameters; another rate is found."""
+    ours, data, worker = (importlib.import_module(name) for name in ("systems.tagloom", "training_data", "worker"))
+    size = modules["rows"].ROWS[row].ladder[0]
+    staged = worker.digest(ours.build("reference", row, size).run())
+    assert modules["conduct"].same(worker.digest(ours.build("at once", row, size).run()), staged)
+    monkeypatch.setattr(data, "RATE", 0.2)
+    assert not modules["conduct"].same(worker.digest(ours.build("at once", row, size).run()), staged)
+
+
+def test_what_staging_gains(modules: dict[str, ModuleType]) -> None:
+    """How many times as long a step takes op by op; nothing is said of what was not measured."""
+    conduct, training = modules["conduct"], importlib.import_module("training")
+    seconds = {"at once": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
+    found = {name: conduct.Found([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
+    *_, few, many = training.gains({"l2hmc": found}).splitlines()
+    assert few == "| l2hmc | 10 | 50 | 0.5 |  | 50 |  |"
+    assert many == "| l2hmc | 200 |  |  |  |  |  |"
+
+
 def test_rows(modules: dict[str, ModuleType]) -> None:
     """Sizes grow, what is shown is on the ladder, and the calls of a recursion are those that it makes."""
     rows = modules["rows"]

@@ -12,7 +12,7 @@ descent in the same graph: its ten steps are one loop, on which a gradient goes 
 
     tagloom run papers_examples/eager/l2hmc.py "[[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]"
 
-says how many of four samples are taken. How much staging gains: tests/benchmarks/l2hmc.py.
+says how many of four samples are taken. How much staging gains: tests/benchmarks/training.py.
 
 Source: "TensorFlow Eager" (Agrawal and others, arXiv 1903.01855) measures it, with 10 to 200 samples. The sampler is
 that of Levy, Hoffman and Sohl-Dickstein, "Generalizing Hamiltonian Monte Carlo with neural networks" (arXiv
@@ -28,6 +28,12 @@ PRECISION = np.linalg.inv([[50.05, -49.95], [-49.95, 50.05]])
 
 def energy(x):
     return 0.5 * tl.sum((x @ PRECISION) * x, axis=1)
+
+
+def objective(x, there, chance):
+    """Small where samples go far and are taken."""
+    jump = tl.sum((x - there) ** 2, axis=1) * chance + 1e-4
+    return tl.mean(SCALE / jump - jump / SCALE)
 
 
 class Net:
@@ -105,8 +111,7 @@ class Sampler:
         x = self.samples.value
         there, chance, following = self.step(x)
         self.samples.assign(following)
-        jump = tl.sum((x - there) ** 2, axis=1) * chance + 1e-4
-        return tl.mean(SCALE / jump - jump / SCALE)
+        return objective(x, there, chance)
 
     def descend(self, slopes, rate):
         for variable, slope in zip(self.variables, slopes, strict=True):

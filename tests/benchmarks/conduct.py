@@ -148,6 +148,7 @@ class Process:
 def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str, Found], dict[str, str]]:
     """All systems of these modules on one row, and the versions of those that are there."""
     those = {"recursion": RECURSIVE, "training": TRAINED}.get(row.group, modules)
+    systems = TRAINED if row.group == "training" else FAMILIES
     able = [module for module in modules if module in those]
     processes = {module: Process(module, row.name) for module in able}
     found, versions, owners = dict[str, Found](), dict[str, str](), dict[str, Process]()
@@ -156,7 +157,7 @@ def measure(row: Row, modules: Sequence[str], effort: Effort) -> tuple[dict[str,
             said = _first(process)
             if "version" in said:
                 versions[module] = said["version"]
-            for system in FAMILIES[module]:
+            for system in systems[module]:
                 found[system], owners[system] = Found(unable=said.get("unable", "")), process
         for system, process in owners.items():
             if not found[system].unable and process.is_alive:
@@ -183,7 +184,8 @@ def _climb(process: Process, system: str, row: Row, found: Found, effort: Effort
         while True:
             # A first answer may have to wait for a compiler with an empty cache.
             patience = 20 + 5 * effort.shown + 2 * effort.compile
-            said = process.read(patience if found.rungs else patience + 100)
+            is_compiled_again = not found.rungs or row.group == "training"
+            said = process.read(patience + 100 * is_compiled_again)
             if "done" in said:
                 return
             if "unable" in said:

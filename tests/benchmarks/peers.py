@@ -74,7 +74,8 @@ def main() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.cores])
     modules, missing = installed(asked.systems)
     effort = QUICK if asked.quick else FULL
-    names = asked.only or [*EXTRAS, *(name for name, row in ROWS.items() if row.is_quick or not asked.quick)]
+    rows = [name for name, row in ROWS.items() if row.group != "training" and (row.is_quick or not asked.quick)]
+    names = asked.only or [*EXTRAS, *rows]
     about = machine()
     found: dict[str, dict[str, Found]] = {}
     versions: dict[str, str] = {}

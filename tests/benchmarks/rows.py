@@ -141,6 +141,7 @@ ROWS = {
         _training("lstm", "LSTM of 64 units over 64 steps, by batch", (32,)),
         _training("treernn", "TreeRNN of 64 units, embeddings of 35, trees of 20 leaves, by batch", (1, 5)),
         _training("treelstm", "TreeLSTM of 64 units, embeddings of 35, trees of 20 leaves, by batch", (1, 5)),
+        _training("l2hmc", "L2HMC in 2 dimensions, 10 leapfrog steps, float64, by samples", (10, 200)),
     )
 }
 

@@ -92,12 +92,12 @@ def arrays(row: Row, systems: Mapping[str, Found]) -> str:
 
 def training(row: Row, systems: Mapping[str, Found]) -> str:
     """A row at all its sizes, in milliseconds a step."""
+
+    def cells(found: Found) -> list[str]:
+        return [_milliseconds(found.at(size)) or found.unable or "no time" for size in row.ladder]
+
     header = ["system", *(f"batch {size_said(size)}, ms" for size in row.ladder), "first call, s"]
-    lines = [
-        [system, *(_milliseconds(found.at(size)) for size in row.ladder), _compiling(found)]
-        for system, found in systems.items()
-        if found.rungs
-    ]
+    lines = [[system, *cells(found), _compiling(found)] for system, found in systems.items() if found.rungs]
     others = [f"{system} ({found.unable or 'no time'})" for system, found in systems.items() if not found.rungs]
     return markdown(header, lines) + (f"\n\nNot here: {', '.join(others)}." if others else "")
 

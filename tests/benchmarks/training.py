@@ -1,6 +1,7 @@
 """Training steps beside those of others: `python tests/benchmarks/training.py [--only NAME...] [--json FILE]`.
 
-A step is the loss, its gradients and the new parameters. Systems take turns, each in a process of its own; medians.
+A step is the loss, its gradients and the new parameters. Systems take turns, the modules in processes of their own;
+medians. tagloom runs each step op by op, and as one graph on each engine: what that gains has a table of its own.
 """
 
 from __future__ import annotations
@@ -14,12 +15,31 @@ from typing import Any
 
 from conduct import FULL, Found, measure, plain
 from peers import installed, machine
-from rows import ROWS
+from rows import ROWS, Size
 from systems import TRAINED
 from table import markdown, number, size_said, tables
 
 NAMES = [name for name, row in ROWS.items() if row.group == "training"]
 OURS = "compiled"
+STAGED = {"reference": "at once", "fast": "at once", "compiled": "at once", "tf.function": "TF eager"}
+"""What runs a step as a graph, and what runs it op by op."""
+
+
+def _medians(systems: dict[str, Found], size: Size) -> dict[str, float]:
+    return {system: rung.median for system, each in systems.items() if (rung := each.at(size))}
+
+
+def gains(found: dict[str, dict[str, Found]]) -> str:
+    """How many times as long a step takes op by op as in a graph."""
+    lines = []
+    for name, systems in found.items():
+        for size in ROWS[name].ladder:
+            medians = _medians(systems, size)
+            pairs = [(medians.get(eager), medians.get(staged)) for staged, eager in STAGED.items()]
+            cells = [number(one / other if one and other else None) for one, other in pairs]
+            at_once = medians.get("at once")
+            lines.append([name, size_said(size), number(at_once and 1e3 * at_once), *cells])
+    return markdown(["row", "batch", "at once, ms", *STAGED], lines)
 
 
 def ratios(found: dict[str, dict[str, Found]]) -> str:
@@ -27,7 +47,7 @@ def ratios(found: dict[str, dict[str, Found]]) -> str:
     lines = []
     for name, systems in found.items():
         for size in ROWS[name].ladder:
-            medians = {system: rung.median for system, each in systems.items() if (rung := each.at(size))}
+            medians = _medians(systems, size)
             ours = medians.pop(OURS, None)
             if ours and medians:
                 best = min(medians, key=lambda system: medians[system])
@@ -51,7 +71,8 @@ def main() -> int:
     where = f"{about['processor']}, {about['processors']} processors, load {about['load']:.1f} at first"
     parts = [f"{about['date']}, {where}", ", ".join(versions.values())]
     parts += [f"Not installed: {', '.join(missing)}."] * bool(missing)
-    print("\n\n".join([*parts, *tables(found), ratios(found)]))
+    parts += [*tables(found), "### What staging gains", gains(found), "### The best of the others", ratios(found)]
+    print("\n\n".join(parts))
     if asked.json:
         rows = {name: plain(each) for name, each in found.items()}
         asked.json.write_text(json.dumps({"machine": about, "versions": versions, "rows": rows}, indent=1) + "\n")

@@ -1,4 +1,5 @@
-"""What is trained in the rows of training: parameters and examples, the same for every system, float32."""
+"""What is trained in the rows of training: parameters and examples, the same for every system; float32, and float64 in
+the last."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ RATE = 0.1
 CLASSES, PIXELS, HIDDEN = 10, 784, 256
 STEPS, UNITS, SEQUENCES = 64, 64, 32
 EMBEDDING, WORDS, KINDS = 35, 200, 5
+LEAPS, WIDTH, SCALE = 10, 10, 0.1
+PRECISION = np.linalg.inv([[50.05, -49.95], [-49.95, 50.05]])
+"""Of L2HMC: how many steps, the width of its networks, the scale of its loss, and what its samples are of."""
 
 
 def _draw(seed: int) -> Any:
@@ -100,3 +104,19 @@ def treernn(batch: int) -> tuple[list[Any], Forest]:
 def treelstm(batch: int) -> tuple[list[Any], Forest]:
     """A binary TreeLSTM (Tai, Socher, Manning, 2015), and a softmax of the root: e, wl, bl, w, b, v, a; a forest."""
     return _tree(batch, 5, 3)
+
+
+def _net(draw: Any) -> list[Any]:
+    shapes = (2, WIDTH), (2, WIDTH), (2, WIDTH), (WIDTH, WIDTH)
+    weights = [draw.standard_normal(shape) / np.sqrt(shape[0]) for shape in shapes]
+    return [*weights, 0.1 * draw.standard_normal((WIDTH, 6)) / np.sqrt(WIDTH), np.zeros(4)]
+
+
+@cache
+def l2hmc(count: int) -> tuple[list[Any], tuple[Any, ...]]:
+    """L2HMC: a, b, time, inner, out, gain of the network of momenta and of that of places, and the logarithm of the
+    step; places, momenta, and numbers from 0 to 1 that decide who goes ahead. These are drawn beforehand, so that all
+    systems have the same."""
+    draw = _draw(6)
+    examples = draw.standard_normal((count, 2)), draw.standard_normal((count, 2)), draw.uniform(size=(count, 1))
+    return [*_net(draw), *_net(draw), np.asarray(np.log(0.1))], examples

@@ -29,13 +29,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "plain": ("CPython",),
     "numba": ("numba",),
     "jax": ("JAX",),
-    "tensorflow": ("TF Session", "TF eager", "tf.function", "TF XLA"),
+    "tensorflow": ("TF Session", "tf.function", "TF XLA"),
     "onnx": ("ONNX Runtime",),
     "torch": ("PyTorch",),
 }
 """The systems of each module; known without loading one."""
-TRAINED = ("tagloom", "jax", "tensorflow", "torch")
-"""Those in which training steps are written."""
+TRAINED: dict[str, tuple[str, ...]] = {
+    "tagloom": ("at once", "reference", "fast", "compiled"),
+    "jax": ("JAX",),
+    "tensorflow": ("TF eager", "tf.function"),
+    "torch": ("PyTorch",),
+}
+"""Those in which training steps are written: tagloom's op by op, and as one graph on each engine."""
 RECURSIVE = ("tagloom", "plain", "numba")
 """Those that have recursion of their own."""
 PACKAGES: dict[str, tuple[str, ...]] = {

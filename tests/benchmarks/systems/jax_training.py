@@ -7,9 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import training_data as data
 from jax import lax
+from leapfrog import Library
+from leapfrog import loss as leapfrog
 
 UNITS = data.UNITS
 
@@ -38,13 +39,36 @@ def lstm(w: Any, u: Any, b: Any, v: Any, a: Any, xs: Any, y: Any) -> Any:
     return cross_entropy(h @ v + a, y)
 
 
-LOSSES: dict[str, Callable[..., Any]] = {"softmax": softmax, "mlp": mlp, "lstm": lstm}
+def _leaps(body: Callable[..., Any], state: Any) -> Any:
+    return lax.scan(lambda state, k: (body(k, *state), None), state, jnp.arange(data.LEAPS))[0]
+
+
+LIBRARY = Library(
+    exp=jnp.exp,
+    tanh=jnp.tanh,
+    sin=jnp.sin,
+    cos=jnp.cos,
+    relu=jax.nn.relu,
+    where=jnp.where,
+    number=lambda x: x.astype(jnp.float64),
+    totals=lambda x: jnp.sum(x, axis=1),
+    mean=jnp.mean,
+    joined=lambda parts: jnp.concatenate(parts, axis=1),
+    loop=_leaps,
+)
+
+
+def l2hmc(*operands: Any) -> Any:
+    return leapfrog(LIBRARY, data.PRECISION, operands[:13], *operands[13:])
+
+
+LOSSES: dict[str, Callable[..., Any]] = {"softmax": softmax, "mlp": mlp, "lstm": lstm, "l2hmc": l2hmc}
 
 
 def step(row: str, batch: int) -> Callable[[], Any]:
     """A run from parameters and examples to the loss and the new parameters."""
     given, examples = getattr(data, row)(batch)
-    parameters, rate = list(map(jnp.asarray, given)), np.float32(data.RATE)
+    parameters, rate = list(map(jnp.asarray, given)), given[0].dtype.type(data.RATE)
 
     @jax.jit
     def stepped(parameters: Any, *operands: Any) -> Any:

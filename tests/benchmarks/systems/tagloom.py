@@ -130,13 +130,15 @@ def build(system: str, row: str, size: Size) -> Built:
     missing = [op for op in (ROWS[row].needs if row in ROWS else ()) if op not in OPS]
     if missing:
         raise Unable(f"needs {', '.join(missing)}")
-    if ROWS[row].group == "training" and system != "compiled":
-        raise Unable("not measured")
+    if system == "at once":
+        return Built(tagloom_training.at_once(row, *size))
     if (row, size) not in _kept:
         _kept[row, size] = _program(row, size)
     function, arguments = _kept[row, size]
     engine, _, schedule = system.partition(", ")
     options: dict[str, Any] = {"engine": engine, "limits": _LIMITS} | ({"schedule": schedule} if schedule else {})
+    is_training = ROWS[row].group == "training" if row in ROWS else False
+    options |= {"account": False} if is_training else {}
     last: list[tl.Outcome] = []
 
     def run() -> Any:
@@ -148,9 +150,9 @@ def build(system: str, row: str, size: Size) -> Built:
         if last[0].error is not None:
             raise last[0].error
         value = last[0].value
-        return (value[0], *value[1]) if ROWS[row].group == "training" else value
+        return (value[0], *value[1]) if is_training else value
 
     def firings() -> tuple[float, float]:
         return float(last[0].firings), float(last[0].firings)
 
-    return Built(run, None if engine == "compiled" else firings)
+    return Built(run, None if engine == "compiled" or is_training else firings)

@@ -1,16 +1,19 @@
-"""Training steps as tagloom's programs: values, gradients and updates are one program."""
+"""Training steps in tagloom: values, gradients and updates as one program, and the same op by op, under a tape."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import tagloom as tl
 import training_data as data
 
 UNITS = data.UNITS
+_PAPER = Path(__file__).resolve().parents[3] / "papers_examples" / "eager" / "l2hmc.py"
 
 
 def sigmoid(x: Any) -> Any:
@@ -52,32 +55,47 @@ def lstm(w: Any, u: Any, b: Any, v: Any, a: Any, xs: Any, y: Any) -> Any:
     return cross_entropy(h @ v + a, y)
 
 
-@tl.function
-def rnn_node(node: tl.int64, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
+def _rnn_node(again, node, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
     leaf = lambda: tl.tanh(tl.take(e, tl.take(word, node), axis=0) @ wl + bl)  # noqa: E731
 
     def inner() -> Any:
-        children = [rnn_node(tl.take(side, node), e, wl, bl, w, b, left, right, word) for side in (left, right)]
+        children = [again(tl.take(side, node), e, wl, bl, w, b, left, right, word) for side in (left, right)]
         return tl.tanh(tl.concat(children) @ w + b)
 
     return tl.cond(tl.take(left, node) < 0, leaf, inner)
 
 
-@tl.function
-def lstm_node(node: tl.int64, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
+def _lstm_node(again, node, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
     def leaf() -> Any:
         g = tl.take(e, tl.take(word, node), axis=0) @ wl + bl
         return _gated([g[at * UNITS : (at + 1) * UNITS] for at in range(3)], 0.0)
 
     def inner() -> Any:
-        (c1, h1), (c2, h2) = (
-            lstm_node(tl.take(side, node), e, wl, bl, w, b, left, right, word) for side in (left, right)
-        )
+        (c1, h1), (c2, h2) = (again(tl.take(side, node), e, wl, bl, w, b, left, right, word) for side in (left, right))
         g = tl.concat([h1, h2]) @ w + b
         i, o, z, f1, f2 = (g[at * UNITS : (at + 1) * UNITS] for at in range(5))
         return _gated((i, o, z), sigmoid(f1) * c1 + sigmoid(f2) * c2)
 
     return tl.cond(tl.take(left, node) < 0, leaf, inner)
+
+
+@tl.function
+def rnn_node(node: tl.int64, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
+    return _rnn_node(rnn_node, node, e, wl, bl, w, b, left, right, word)
+
+
+@tl.function
+def lstm_node(node: tl.int64, e, wl, bl, w, b, left, right, word):  # type: ignore[no-untyped-def]
+    return _lstm_node(lstm_node, node, e, wl, bl, w, b, left, right, word)
+
+
+def _python(node: Callable[..., Any]) -> Callable[..., Any]:
+    """A node of a tree as a function of Python's."""
+
+    def call(*operands: Any) -> Any:
+        return node(call, *operands)
+
+    return call
 
 
 def _of_trees(state: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,28 +110,91 @@ def _of_trees(state: Callable[..., Any]) -> Callable[..., Any]:
     return loss
 
 
+class Drawn(NamedTuple):
+    """What stands for a generator: numbers that were drawn beforehand."""
+
+    momenta: Any
+    coin: Any
+
+    def normal(self, shape: Any) -> Any:
+        return self.momenta
+
+    def uniform(self, shape: Any) -> Any:
+        return tl.reshape(self.coin, shape)
+
+
+@cache
+def _paper() -> Any:
+    spec = importlib.util.spec_from_file_location("l2hmc", _PAPER)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def l2hmc(*operands: Any) -> Any:
+    """The sampler of papers_examples/eager, with weights that are given."""
+    paper, (x, v, coin) = _paper(), operands[13:]
+    sampler, nets = object.__new__(paper.Sampler), [object.__new__(paper.Net) for _ in range(2)]
+    for net, weights in zip(nets, (operands[:6], operands[6:12]), strict=True):
+        net.a, net.b, net.time, net.inner, net.out, net.gain = weights
+    (sampler.of_v, sampler.of_x), sampler.log_step, sampler.random = nets, operands[12], Drawn(v, coin)
+    there, chance, _ = sampler.step(x)
+    return paper.objective(x, there, chance)
+
+
 LOSSES: dict[str, Callable[..., Any]] = {
     "softmax": softmax,
     "mlp": mlp,
     "lstm": lstm,
     "treernn": _of_trees(rnn_node),
     "treelstm": _of_trees(lambda *operands: lstm_node(*operands)[1]),
+    "l2hmc": l2hmc,
 }
+AT_ONCE: dict[str, Callable[..., Any]] = {
+    **LOSSES,
+    "treernn": _of_trees(_python(_rnn_node)),
+    "treelstm": _of_trees(lambda *operands: _python(_lstm_node)(*operands)[1]),
+}
+"""The same without functions of ours: those would run as graphs."""
+
+
+def descended(parameters: Any, slopes: Any) -> Any:
+    """The new parameters."""
+    return tuple(x - data.RATE * slope for x, slope in zip(parameters, slopes, strict=True))
+
+
+def at_once(row: str, batch: int) -> Callable[[], Any]:
+    """A run from parameters and examples to the loss and the new parameters, op by op."""
+    parameters, examples = (tuple(map(tl.asarray, each)) for each in getattr(data, row)(batch))
+
+    def run() -> Any:
+        with tl.Tape() as tape:
+            tape.watch(parameters)
+            loss = AT_ONCE[row](*parameters, *examples)
+        return loss, *descended(parameters, tape.gradient(loss, parameters))
+
+    return run
+
+
+def _with(names: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of any operands as one of parameters with names, which a program has."""
+    made: Callable[..., Any] = eval(f"lambda {names}: function({names})", {"function": function})
+    return made
 
 
 @cache
 def step(row: str) -> tl.Function:
     """The function from parameters and examples to the loss and the new parameters."""
-    count = len(getattr(data, row)(1)[0])
-    rate = np.float32(data.RATE)
+    parameters, examples = getattr(data, row)(1)
+    count = len(parameters)
+    names = ", ".join(f"x{at}" for at in range(count + len(examples)))
 
     def stepped(*operands: Any) -> Any:
-        loss, slopes = tl.value_and_grad(LOSSES[row], argnums=tuple(range(count)))(*operands)
-        return loss, tuple(x - rate * slope for x, slope in zip(operands[:count], slopes, strict=True))
+        loss, slopes = tl.value_and_grad(_with(names, LOSSES[row]), argnums=tuple(range(count)))(*operands)
+        return loss, descended(operands[:count], slopes)
 
-    names = ", ".join(f"x{at}" for at in range(count + len(getattr(data, row)(1)[1])))
-    made: tl.Function = tl.function(eval(f"lambda {names}: stepped({names})", {"stepped": stepped}))
-    return made
+    return tl.function(_with(names, stepped))
 
 
 def arguments(row: str, batch: int) -> tuple[Any, ...]:

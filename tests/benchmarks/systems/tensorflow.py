@@ -140,8 +140,6 @@ def _counted(session: Session, row: str, size: Size) -> tuple[float, float]:
 
 
 def _training(system: str, row: str, batch: int) -> Built:
-    if system not in ("TF eager", "tf.function"):
-        raise Unable("not measured")
     if system == "tf.function" and row.startswith("tree"):
         raise Unable("no recursion")
     return Built(tensorflow_training.step(row, batch, staged=system == "tf.function"))
@@ -151,8 +149,6 @@ def build(system: str, row: str, size: Size) -> Built:
     """A run of any row without recursion, one of three ways."""
     if row in tensorflow_training.LOSSES:
         return _training(system, row, *size)
-    if system == "TF eager":
-        raise Unable("measured in training only")
     _, arguments = _parts(row, size)
     own = size if row in ("wide", "chain") else None
     if system == "TF Session":

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 import training_data as data
+from leapfrog import Library
+from leapfrog import loss as leapfrog
 
 UNITS = data.UNITS
 
@@ -71,7 +73,35 @@ def _lstm(g: Any, one: Any, other: Any) -> Any:
     return _gated(i, o, z, tf.sigmoid(f1) * one[0] + tf.sigmoid(f2) * other[0])
 
 
+def _leaps(body: Callable[..., Any], state: Any) -> Any:
+    if tf.executing_eagerly():
+        for k in range(data.LEAPS):
+            state = body(k, *state)
+        return state
+    return tf.while_loop(lambda k, *_: k < data.LEAPS, lambda k, *state: (k + 1, *body(k, *state)), (0, *state))[1:]
+
+
+LIBRARY = Library(
+    exp=tf.exp,
+    tanh=tf.tanh,
+    sin=tf.sin,
+    cos=tf.cos,
+    relu=tf.nn.relu,
+    where=tf.where,
+    number=lambda x: tf.cast(x, tf.float64),
+    totals=lambda x: tf.reduce_sum(x, 1),
+    mean=tf.reduce_mean,
+    joined=lambda parts: tf.concat(parts, 1),
+    loop=_leaps,
+)
+
+
+def l2hmc(*operands: Any) -> Any:
+    return leapfrog(LIBRARY, data.PRECISION, operands[:13], *operands[13:])
+
+
 LOSSES = {"softmax": softmax, "mlp": mlp, "lstm": lstm, "treernn": _of_trees(_rnn), "treelstm": _of_trees(_lstm)}
+LOSSES |= {"l2hmc": l2hmc}
 
 
 def step(row: str, batch: int, *, staged: bool) -> Callable[[], Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 import training_data as data
+from leapfrog import Library
+from leapfrog import loss as leapfrog
 from torch.nn.functional import cross_entropy
 
 UNITS = data.UNITS
@@ -60,7 +62,34 @@ def _lstm(g: Any, one: Any, other: Any) -> Any:
     return _gated(i, o, z, torch.sigmoid(f1) * one[0] + torch.sigmoid(f2) * other[0])
 
 
+def _leaps(body: Callable[..., Any], state: Any) -> Any:
+    for k in range(data.LEAPS):
+        state = body(k, *state)
+    return state
+
+
+LIBRARY = Library(
+    exp=torch.exp,
+    tanh=torch.tanh,
+    sin=torch.sin,
+    cos=torch.cos,
+    relu=torch.relu,
+    where=torch.where,
+    number=lambda x: x.double(),
+    totals=lambda x: x.sum(1),
+    mean=torch.mean,
+    joined=lambda parts: torch.cat(parts, 1),
+    loop=_leaps,
+)
+_PRECISION = torch.tensor(data.PRECISION)
+
+
+def l2hmc(*operands: Any) -> Any:
+    return leapfrog(LIBRARY, _PRECISION, operands[:13], *operands[13:])
+
+
 LOSSES = {"softmax": softmax, "mlp": mlp, "lstm": lstm, "treernn": _of_trees(_rnn), "treelstm": _of_trees(_lstm)}
+LOSSES |= {"l2hmc": l2hmc}
 
 
 def step(row: str, batch: int) -> Callable[[], Any]:
