@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+import pytest
 from acts_generator import Witness
 from tagloom.core.evaluate import Evaluation, evaluate
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.program import Program
 from tagloom.core.value import fingerprint, same
+from tagloom.interp.compiled import run
 from tagloom.interp.compiled.run import run_compiled
 from tagloom.interp.function import Function
 from tagloom.interp.outcome import Outcome
@@ -126,3 +128,13 @@ def _operands(outcome: Outcome) -> tuple[Any, ...]:
     trapped = outcome.trapped[0]
     inputs = trapped.inputs or ()
     return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].triggered]
+
+
+def threads(monkeypatch: pytest.MonkeyPatch, function: Function, *arguments: Any, **options: Any) -> int:
+    """On how many threads beside this one a function ran."""
+    used: list[object] = []
+    right = run.running
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "running", lambda *given, **more: used.append(1) or right(*given, **more))
+        function.run(*arguments, engine="compiled", **options)
+    return len(used)

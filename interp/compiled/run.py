@@ -1,5 +1,6 @@
 """A run of the compiled engine: the program's module, a thread with a large stack to run it, and how it ended. What is
-over before anybody would look runs on the thread that called.
+over before anybody would look runs on the thread that called; so does what was over the last time, while a watchdog
+sees to it that nothing else does.
 
 Depth is exact, bytes and seconds are looked at 50 times a second, and so is Ctrl-C. Where the stack ends before the
 depth does, the run is Exhausted all the same: generated code asks how much of it is left before it calls.
@@ -8,11 +9,14 @@ depth does, the run is Exhausted all the same: generated code asks how much of i
 from __future__ import annotations
 
 import threading
+import time
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,21 +28,21 @@ from ...core.tag import ROOT
 from ...core.value import Value, admit, borrow
 from ...core.world import World
 from ..alarm import Alarm, interruptible, resident_lately
-from ..jit import cache
+from ..jit import cache as kept
 from ..jit.native import Unlinkable, native
 from ..jit.progress import compiling
 from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY, ROOM
 from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
-from . import arena, source
+from . import arena, source, watchdog
 from .brief import LONG, Brief, Cost, bounded, straight
 from .components import recurs
 from .ending import outcome_of
 from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
-from .thread import STACK, Runner, running
+from .thread import NEAR, STACK, Runner, has_near_stack, running
 from .words import Words, address, lent, word
 
 DEEPEST = 2**24
@@ -47,7 +51,7 @@ OFTEN = 0.02
 """Seconds between two looks at the clock, at memory, and at whether somebody pressed Ctrl-C."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ready:
     """A program that has been compiled."""
 
@@ -64,8 +68,14 @@ class Ready:
     """How many operands a trap has at most."""
     brief: Brief | None
     """What it takes, where sizes say that, and it leaves nothing to Python."""
+    is_quick: bool = False
+    """Whether its last run was over before anybody looked, and leaves nothing to Python."""
+    is_deep: bool = False
+    """Whether a run took more stack than there is on the thread that called."""
 
 
+QUICK = 0.005
+"""How many seconds a run took that is called quick."""
 _ROOT = int(np.uint64(ROOT.key).astype(np.int64))
 _ready: OrderedDict[int, Ready] = OrderedDict()
 _compiling = threading.RLock()
@@ -110,7 +120,7 @@ def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
         with suppress(Unlinkable):
             return text, native(name, "\n".join(text.lines), "entry", 5)
     text = source.text_of(program)
-    return text, cache.load(name, source.plain(text.lines)).entry
+    return text, kept.load(name, source.plain(text.lines)).entry
 
 
 def is_ready(program: Program) -> bool:
@@ -142,17 +152,7 @@ def run_compiled(
     """
     ready, limits = prepared(program), limits_of(limits)
     admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
-    deepest = min(limits.depth, DEEPEST)
-    borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
-    steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
-    words = Words(ready.operands, len(program.main.results), steps, seed, borrowed)
-    work = _work(ready, words, admitted, deepest)
-    waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
-    with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
-        if _is_brief(ready, borrowed, limits):
-            stopped = _here(ready, words, work, limits)
-        else:
-            stopped = _watched(ready, words, work, limits, waiter)
+    words, stopped, trap = _ended(ready, admitted, limits, seed, world)
     if stopped is not None:
         words.drop(program.main.results)
     elif words.why == ELSEWHERE:
@@ -162,20 +162,50 @@ def run_compiled(
         results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
     structure = structure_of(graph) if structure is None else structure
     stopped = stopped or _inside(ready, words, limits)
-    outcome = outcome_of(ready.text, graph, words, results, stopped, structure, waiter.trap)
+    outcome = outcome_of(ready.text, graph, words, results, stopped, structure, trap)
     words.rest()
     return outcome
 
 
+class _Ended(NamedTuple):
+    """A run that is over: its words, why it was stopped, and why an effect trapped."""
+
+    words: Words
+    stopped: TagloomError | None
+    trap: str | None
+
+
+def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, world: World | None) -> _Ended:
+    """Run to the end: on this thread if it seems to be a quick run; again, if it was not."""
+    deepest = min(limits.depth, DEEPEST)
+    borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
+    steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
+    for hurry in (True, False) if _may_hurry(ready, limits) else (False,):
+        words = Words(ready.operands, len(ready.program.main.results), steps, seed, borrowed)
+        work = _work(ready, words, admitted, deepest)
+        waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
+        with arena.lent(words, limits.bytes) if ready.text.has_records else nullcontext():
+            if hurry:
+                stopped = _hurried(ready, words, work, limits)
+            elif _is_brief(ready, borrowed, limits):
+                stopped = _here(ready, words, work, limits, STACK)  # it is bounded
+            else:
+                stopped = _watched(ready, words, work, limits, waiter)
+        if stopped is not None or not hurry or not _is_cut(ready, words):
+            break
+        words.drop(ready.program.main.results)
+    return _Ended(words, stopped, waiter.trap)
+
+
 def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
     """The call of generated code on these arguments. It holds their words; the arrays are held as `borrowed`."""
-    found = list[int]()
+    found = array("q")
     for parameter, value in zip(ready.program.main.body.parameters, admitted, strict=True):
-        found += [word(value, parameter.type.dtype)] if parameter.type.is_scalar else lent(value)
-    given = np.array(found, np.int64)
+        found.extend((word(value, parameter.type.dtype),) if parameter.type.is_scalar else lent(value))
 
     def work() -> None:
-        ready.entry(words.address, address(given), address(words.results), deepest, _ROOT)
+        given, _ = found.buffer_info()
+        ready.entry(words.address, given, address(words.results), deepest, _ROOT)
 
     return work
 
@@ -212,10 +242,31 @@ def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
     return work <= LONG and resident_lately() + most <= limits.bytes
 
 
-def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
+def _may_hurry(ready: Ready, limits: Limits) -> bool:
+    """Whether a run on the thread that called is worth a try."""
+    if not ready.is_quick or ready.is_deep or limits.seconds is not None or not has_near_stack():
+        return False
+    is_main = threading.current_thread() is threading.main_thread()  # others may have little stack
+    return is_main and resident_lately() <= limits.bytes
+
+
+def _hurried(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
+    """Run on the thread that called, where a watchdog stops what is not over soon."""
+    with watchdog.watching(words):
+        return _here(ready, words, work, limits, NEAR)
+
+
+def _is_cut(ready: Ready, words: Words) -> bool:
+    """Whether a run that was hurried is to begin again: it took too long, or too much stack."""
+    ready.is_deep = words.why == NO_STACK
+    ready.is_quick = not words.is_stopped
+    return ready.is_deep or not ready.is_quick
+
+
+def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits, stack: int) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
     _call_crew(ready, words)
-    words.allow_stack(STACK)  # it is bounded
+    words.allow_stack(stack)
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended
@@ -242,12 +293,14 @@ def _watched(
         finally:
             waiter.end()
 
+    begin = time.monotonic()
     with interruptible() as interrupt:
         alarm = Alarm(limits.seconds, limits.bytes, interrupt)
         ringing = alarm.rings(0 if resident_lately() > limits.bytes else 1, None)  # 0 has it look again
         if ringing is None:
             with running(words, guarded, waiter, recurs=ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)
+    ready.is_quick = not ready.asks and time.monotonic() - begin < QUICK
     failed += [waiter.raised] if waiter.raised is not None else []
     if failed and isinstance(failed[0], MemoryError):
         return _no_memory(ready)
@@ -267,11 +320,17 @@ def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str |
     return "interrupt" if alarm.interrupt.pressed else None
 
 
-def _call_soon() -> int:
-    """Have a crew that is not there yet begin."""
+@cache
+def _crew() -> Any:
+    """The module of the crew, which runs of scalars do not need."""
     from ..jit import crew
 
-    return crew.soon()
+    return crew
+
+
+def _call_soon() -> int:
+    """Have a crew that is not there yet begin."""
+    return int(_crew().soon())
 
 
 def _call_crew(ready: Ready, words: Words) -> None:
@@ -279,10 +338,8 @@ def _call_crew(ready: Ready, words: Words) -> None:
     be compiled."""
     if ready.is_of_scalars:
         return
-    from ..jit import crew
-
     is_large = any(each.size >= LARGE for each in words.borrowed)
-    words.allow_crew(crew.begun() if is_large else crew.at_hand())
+    words.allow_crew(_crew().begun() if is_large else _crew().at_hand())
 
 
 def _no_memory(ready: Ready) -> Exhausted:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from .performing import Waiter
 from .words import Words
@@ -21,6 +23,8 @@ STACK = 2**30
 """The bytes of stack that a run asks for; they are memory only as far as they are used."""
 SPARE = 2**21
 """What of it stays free for the frames of those who are called without asking."""
+NEAR = 2**21
+"""What a run has of the stack of the thread that called."""
 _KEPT = 4
 _idle: list[Runner] = []
 _sizing = threading.Lock()
@@ -31,6 +35,13 @@ _NEAR = 2**18
 """What of a stack is kept, which a thread that rests may be using."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
+
+
+@cache
+def has_near_stack() -> bool:
+    """Whether the main thread has a stack of which a run may take that much, and as much is spare."""
+    most, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return most == resource.RLIM_INFINITY or most >= 2 * (NEAR + SPARE)
 
 
 class Runner:

@@ -43,9 +43,9 @@ _rested = list[Any]()
 _KEPT, _LARGE = 4, 2**17
 
 
-def lent(array: Any) -> list[int]:
+def lent(array: Any) -> tuple[int, ...]:
     """A slot of an array in C order that nobody counts: who lends it holds it."""
-    return [0, address(array), *array.shape]
+    return (0, address(array), *array.shape)
 
 
 def taken(words: Any, at: int, type_: Type) -> Value:
@@ -123,7 +123,7 @@ class Words:
         self.steps = _memory(2 * (deepest + 2))
         self.results = np.zeros(SLOT * max(1, results), np.int64)
         self.state[5] = address(self.steps)
-        self.state.view(np.uint64)[6] = seed
+        self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
         self.address = address(self.state)
 
     def rest(self) -> None:
@@ -173,6 +173,11 @@ class Words:
     def stop(self) -> None:
         """All is to be left."""
         self.state[0] = 1
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether all was left because somebody said so."""
+        return bool(self.state[0]) and not self.state[1]
 
     @property
     def why(self) -> int:

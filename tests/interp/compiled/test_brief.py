@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from compiled_child import in_a_process
-from compiled_laws import differences
+from compiled_laws import differences, threads
 from tagloom.interp.compiled import brief, run
 from tagloom.interp.compiled.brief import bounded, straight
 from tagloom.interp.reference import admit_arguments
@@ -73,16 +73,6 @@ slopes = tl.grad(lambda x, w: tl.sum(layer(x, w)), argnums=1)
 FACTORS = np.linspace(-1.0, 1.0, 128).reshape(8, 16), np.linspace(-0.5, 0.5, 256).reshape(16, 16)
 
 
-def threads(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any, **options: Any) -> int:
-    """On how many threads beside this one a function ran."""
-    used: list[object] = []
-    right = run.running
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "running", lambda *given, **more: used.append(1) or right(*given, **more))
-        function.run(*arguments, engine="compiled", **options)
-    return len(used)
-
-
 def test_which_are_straight() -> None:
     """What sizes bound: no loop, no call, no product, no draw of any size, and nothing that others see."""
     assert straight(scaled.program) and straight(quotients.program) and straight(outer.program)
@@ -100,6 +90,7 @@ def test_which_are_bounded() -> None:
 
 def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on the main thread; any other may have little stack. There is no difference otherwise."""
+    monkeypatch.setattr(run, "QUICK", 0)
     assert threads(monkeypatch, slopes, *FACTORS) == 0
     here, elsewhere = slopes.run(*FACTORS, engine="compiled").value, list[Any]()
     before = threading.stack_size(2**17)
@@ -126,6 +117,7 @@ def test_sizes_bound_elements() -> None:
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
 def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]) -> None:
     """A run that is over at once is no other thread's; one that may last or has seconds is."""
+    monkeypatch.setattr(run, "QUICK", 0)
     assert threads(monkeypatch, function, *arguments) == 0
     assert threads(monkeypatch, function, *arguments, limits=tl.Limits(seconds=1.0)) == 1
     monkeypatch.setattr(run, "LONG", 10)
