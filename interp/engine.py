@@ -27,6 +27,7 @@ from ..core.phases import later_nodes
 from ..core.program import Program
 from ..core.world import World
 from .alarm import held_off
+from .compiled.support import refused, supports
 from .fire import bounds
 from .keep import Keep, keeping, log_path
 from .measure import Meter
@@ -162,8 +163,6 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
 
 
 def _no_compiled(subject: Subject, options: Options) -> str | None:
-    from .compiled.support import refused, supports
-
     if _no_numba() is not None:
         return _no_numba()
     if subject.program is None:
@@ -212,19 +211,29 @@ def _begun_on_fast(subject: Subject, arguments: Sequence[object], options: Optio
 
 def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     """As `compiled`, and what only a machine with tokens can tell, as `fast`: nothing has been done to the world."""
-    if f"{__package__}.compiled.run" not in sys.modules:
-        with held_off():  # it imports numba
-            import_module(f"{__package__}.compiled.run")
-    from .compiled.run import prepared, run_compiled
-
+    compiled = _compiled()
     assert subject.program is not None
-    prepared(subject.program)
+    compiled.prepared(subject.program)
     began = time.monotonic()
-    asked = {name: getattr(options, name) for name in ("limits", "seed", "world")}
-    outcome = run_compiled(subject.program, subject.graph, arguments, structure=subject.structure, **asked)
+    outcome: Outcome | None = compiled.run_compiled(
+        subject.program,
+        subject.graph,
+        arguments,
+        limits=options.limits,
+        structure=subject.structure,
+        seed=options.seed,
+        world=options.world,
+    )
     if outcome is None:
         return _begun_on_fast(subject, arguments, options, time.monotonic() - began)
     return outcome
+
+
+@cache
+def _compiled() -> Any:
+    """The module that runs programs as `compiled`. It imports numba, and Ctrl-C waits meanwhile."""
+    with held_off():
+        return import_module(f"{__package__}.compiled.run")
 
 
 def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -48,6 +48,7 @@ class Structure:
 
 
 LEAF = Structure()
+_NONE = object()
 DEEPEST = 64
 """How deep values nest: as deep as NumPy's arrays have dimensions."""
 MOST_LEAVES = 10_000
@@ -118,9 +119,10 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
 
     Raises Invalid where an instance does not keep what it was given.
     """
-    given = list(leaves)
-    assert len(given) == structure.size, "as many leaves as the structure has"
-    return _together(structure, iter(given))
+    given = iter(leaves)
+    made = _together(structure, given)
+    assert next(given, _NONE) is _NONE, "as many leaves as the structure has"
+    return made
 
 
 def settled(value: object) -> Any:

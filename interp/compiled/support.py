@@ -35,6 +35,8 @@ _ASKED = {
 
 def refused(options: Mapping[str, Any]) -> str | None:
     """Why the compiled engine does not do what is asked of it by these options of a run; None where it does."""
+    if options == _DEFAULTS:
+        return None
     for name, value in options.items():
         if name in _DEFAULTS and value != _DEFAULTS[name]:
             return f"{name}={value!r}: {_ASKED[name]}"

@@ -18,6 +18,7 @@ The words of a crew:
 8   the descriptor of the end of a pipe where helpers sleep, 9 that of the other, 10 how many helpers there are
 11  how many elements a share has
 12  how many helpers sleep
+13  the address of these words; 0 where nobody helps
 
 A helper that has nothing to do looks for work for a while, since a program that has one such loop mostly has more; then
 it sleeps until there is a byte in a pipe. Machine code can do that without Python's lock, on all systems but one.
@@ -288,7 +289,7 @@ def begun() -> int:
 def at_hand() -> int:
     """The same, and 0 where the threads have not been started."""
     words = _begun.get(os.getpid())
-    return 0 if words is None or not words[10] else int(words.ctypes.data)
+    return 0 if words is None else int(words[13])
 
 
 def soon() -> int:
@@ -305,6 +306,7 @@ def _crew(count: int) -> Any:
     with suppress(OSError):  # too many files are open: nobody helps
         words[8:11] = *os.pipe(), count
     if words[10]:
+        words[13] = words.ctypes.data
         os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
         serving = cache.load("crew", _TEXT).serve
         for _ in range(count):
