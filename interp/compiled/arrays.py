@@ -20,6 +20,8 @@ from .chains import Chain, by_numpy, called, computed_in, too_many
 from .layout import element, numpy
 from .text import Text
 
+_ALIGNED = 64
+"""The bytes of a line of a processor's memory."""
 STRIP = 4096
 """How many elements of an innermost axis are computed between two looks at whether the run is to end."""
 
@@ -55,6 +57,21 @@ class Writer(Protocol):
 
 def empty(writer: Writer, sizes: Sequence[str], type_: Type) -> str:
     return writer.made_of(f"e.empty(({', '.join(sizes)},), {numpy(element(type_.dtype))})")
+
+
+def beside(writer: Writer, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
+    """Arrays of some types and of the same sizes, which are known and small, in one piece of memory: to make and free
+    one takes 50 ns, as long as what is computed of 64 elements."""
+    if len(types) < 2:
+        return [empty(writer, sizes, each) for each in types]
+    count, ends = math.prod(map(int, sizes)), [0]
+    for each in types:
+        ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNED) * _ALIGNED)
+    block, shape = writer.made_of(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
+    return [
+        writer.made_of(f"e.cut({block}, {begin}, {shape}, {numpy(element(each.dtype))})")
+        for begin, each in zip(ends[:-1], types, strict=True)
+    ]
 
 
 def literal(writer: Writer, array: Any, type_: Type) -> str:

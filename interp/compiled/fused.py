@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ...core import dtypes
+from ...core.dtypes import DType
 from ...core.program import Node, Operand
 from ...core.types import Type
 from ...core.value import Literal
@@ -20,8 +21,11 @@ from ..jit import kernels
 from ..jit.kernels import LANES, lane
 from ..jit.state import LARGE
 from . import arrays, layout, products
-from .arrays import Value, Writer, empty
+from .arrays import Value, Writer, beside, empty
 from .chains import BLOCK, Chain, Loop, by_numpy, called, computed_in, staged, too_many
+
+TINY = 1024
+"""Of how many elements arrays are made in one piece of memory, which is there as long as one of them."""
 
 
 def chain(writer: Writer, links: Chain, value: Callable[[Operand], Value]) -> dict[Operand, Value]:
@@ -84,6 +88,10 @@ def _in_lane(value: Value) -> str:
     return f"{LANES[lane(value.type.dtype)]}({value.text})"
 
 
+def _apart(writer: Writer, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
+    return [empty(writer, sizes, each) for each in types]
+
+
 class _Loops:
     """Writes one loop of a chain, in stages."""
 
@@ -104,7 +112,8 @@ class _Loops:
 
     def written(self) -> dict[str, Value]:
         writer = self.writer
-        made = {name: empty(writer, self.sizes, self.nodes[name].results[0].type) for name in self.loop.kept}
+        types, make = [self.nodes[name].results[0].type for name in self.loop.kept], beside if self.is_tiny else _apart
+        made = dict(zip(self.loop.kept, make(writer, self.sizes, types), strict=True))
         for text in made.values() if not self.is_small else ():
             writer.line(f"n.advise({text})")
         whole: dict[Operand, Value] = {operand: self.given[operand] for operand in self.loop.given}
@@ -129,6 +138,11 @@ class _Loops:
     def is_small(self) -> bool:
         """Whether it is known that there are few elements."""
         return all(size.isdigit() for size in self.sizes) and math.prod(map(int, self.sizes)) < LARGE
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether arrays are so small that to make them takes as long as to compute them."""
+        return self.is_small and math.prod(map(int, self.sizes)) <= TINY
 
     def shared(self, whole: Mapping[Operand, Value], scalars: Mapping[Operand, Value], count: str) -> None:
         """The loop as a function of its own, and that the crew is asked to compute it (jit.crew): what it needs is
@@ -159,8 +173,9 @@ class _Loops:
     def blockwise(self, whole: Mapping[Operand, str], state: str) -> None:
         """The elements from `first` to before `last`, block by block."""
         writer = self.writer
-        small = self.buffers("last - first")
-        begin = writer.fresh("i")
+        buffers, begin = self.buffers(), writer.fresh("i")
+        width = writer.made_of(f"(min({BLOCK}, last - first) + 7) // 8 * 64")
+        memory = writer.made_of(f"e.empty(({len(buffers)} * {width},), np.uint8)") if buffers else ""
         with writer.inside(f"for {begin} in range(first, last, {BLOCK}):"):
             writer.line(f"if m.look({state}) != 0: return")
             count = writer.made_of(f"min({BLOCK}, last - {begin})")
@@ -168,20 +183,21 @@ class _Loops:
                 dtype = self.type_of(operand).dtype
                 given = f"{address} + {dtype.numpy.itemsize} * {begin}, {count}, {layout.numpy(layout.element(dtype))}"
                 self.blocks[operand] = writer.made_of(f"w.array({given})")
-            for name, text in small.items():
-                self.blocks[name] = writer.made_of(f"{text}[:{count}]")
-            self.copied = {key: writer.made_of(f"{text}[:{count}]") for key, text in self.copied.items()}
+            for at, (key, dtype) in enumerate(buffers.items()):
+                place = f"w.address({memory}) + {at} * {width}, {count}, {layout.numpy(layout.element(dtype))}"
+                (self.blocks if isinstance(key, str) else self.copied)[key] = writer.made_of(f"w.array({place})")  # type: ignore[index]
             for stage in range(self.stages.count):
                 self.stage(stage, count)
             if self.loop.total:
                 block = self.blocks[self.loop.total.inputs[0]]
                 writer.line(f"{self.sums}[{begin} // {BLOCK}] = p.total({block}, {self.kind}(0))")
+        if buffers:
+            writer.line(f"w.keep({memory})")
 
-    def buffers(self, total: str) -> dict[str, str]:
-        """Make what a block needs; those of values that others want."""
-        writer, width = self.writer, [f"min({BLOCK}, {total})"]
-        small = {
-            node.name: empty(writer, width, node.results[0].type)
+    def buffers(self) -> dict[str | tuple[str, int], DType]:
+        """What else lies in memory, and of what dtype: values by name, copies as in `copied`."""
+        found: dict[str | tuple[str, int], DType] = {
+            node.name: node.results[0].type.dtype
             for node in self.loop.nodes
             if node.name in self.stages.stored and node.name not in self.loop.kept
         }
@@ -190,8 +206,8 @@ class _Loops:
             types = [*map(self.type_of, node.inputs), node.results[0].type]
             for at, type_ in zip([*range(len(node.inputs)), -1], types, strict=True):
                 if type_.is_scalar or type_.dtype is not dtype:
-                    self.copied[node.name, at] = empty(writer, width, Type(dtype))
-        return small
+                    found[node.name, at] = dtype
+        return found
 
     def type_of(self, operand: Operand) -> Type:
         if isinstance(operand, str) and operand in self.nodes:

@@ -114,6 +114,20 @@ def part(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
 
 
 @intrinsic
+def cut(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) -> Any:
+    """An array of these sizes in a block of bytes, from a number on: the block is there as long as it is."""
+    made = types.Array(dtype.dtype, len(sizes), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = context.make_array(block)(context, builder, arguments[0])
+        shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
+        context.nrt.incref(builder, block, arguments[0])
+        return _filled(context, builder, made, builder.gep(whole.data, [arguments[1]]), shape, whole.meminfo)
+
+    return made(block, int64, _shape(len(sizes)), dtype), build
+
+
+@intrinsic
 def blank(typing: Any, sizes: Any, dtype: Any) -> Any:
     """An array of zeros that are not written: it has these sizes, and no elements."""
     made = types.Array(dtype.dtype, len(sizes), "C")
