@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
-from tagloom.tui.app import app, lines
+from tagloom.tui.app import app, lines, palette
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.palette import Commands
 from tagloom.tui.app.themes import tinted
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
@@ -330,7 +329,7 @@ def test_the_palette(folder: Path) -> None:
     """Every command is in the palette, and is found by its name."""
 
     async def script(screen: Screen) -> None:
-        provider = Commands(screen.app.screen)
+        provider = palette.Commands(screen.app.screen)
         for command in COMMANDS.values():
             best = max([hit async for hit in provider.search(command.name)], key=lambda hit: hit.score)
             assert best.text == command.usage
