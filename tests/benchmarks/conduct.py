@@ -184,8 +184,8 @@ def _climb(process: Process, system: str, row: Row, found: Found, effort: Effort
         while True:
             # A first answer may have to wait for a compiler with an empty cache.
             patience = 20 + 5 * effort.shown + 2 * effort.compile
-            is_compiled_again = not found.rungs or row.group == "training"
-            said = process.read(patience + 100 * is_compiled_again)
+            more = 300 if row.group == "training" else 0 if found.rungs else 100
+            said = process.read(patience + more)
             if "done" in said:
                 return
             if "unable" in said:
