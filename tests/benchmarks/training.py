@@ -48,7 +48,8 @@ def ratios(found: dict[str, dict[str, Found]]) -> str:
     for name, systems in found.items():
         for size in ROWS[name].ladder:
             medians = _medians(systems, size)
-            ours = medians.pop(OURS, None)
+            ours = medians.get(OURS)
+            medians = {system: median for system, median in medians.items() if system not in TRAINED["tagloom"]}
             if ours and medians:
                 best = min(medians, key=lambda system: medians[system])
                 lines.append([name, size_said(size), number(1e3 * ours), best, f"{medians[best] / ours:.2f}"])
