@@ -99,21 +99,27 @@ def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
 
 
 def weights(workers: ModuleType) -> list[float]:
+    """What a training has made of them; they begin anew."""
     found: list[float] = np.asarray(workers.w).tolist()
     workers.w.assign([0.0] * len(found))
     return found
 
 
+def same(wanted: list[float]) -> Any:
+    """But for the order in which engines add."""
+    return pytest.approx(wanted, rel=1e-12)
+
+
 def test_all_who_are_synchronous_agree(workers: ModuleType) -> None:
-    """On a clock, on threads and as one program, the weights are the same, to the bit."""
+    """On a clock, on threads and as one program under every schedule, the weights are the same."""
     assert workers.serve(workers.Clock(workers.times), 4, workers.WORKERS) == (40, 0, 0)
     wanted = weights(workers)
     with workers.Threads() as cluster:
         workers.serve(cluster, 4, workers.WORKERS)
-    assert weights(workers) == wanted
+    assert weights(workers) == same(wanted)
     for schedule in SCHEDULES:
         workers.main.run(4, schedule=schedule)
-        assert weights(workers) == wanted
+        assert weights(workers) == same(wanted)
 
 
 def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +130,8 @@ def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.Monke
         assert workers.serve(workers.Clock(workers.times), 5, wanted) == (5, 0, 0)
         found.append(weights(workers))
     workers.main.run(5)
-    assert found == [weights(workers)] * 2
+    together = weights(workers)
+    assert all(each == same(together) for each in found)
 
 
 def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
@@ -140,9 +147,11 @@ def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
         return made
 
     with workers.Threads(work) as cluster:
-        assert workers.serve(cluster, 5, 8) == (40, 0, 0)
-        assert weights(workers) == wanted
-        go_on.set()
+        try:
+            found = workers.serve(cluster, 5, 8), weights(workers)
+        finally:
+            go_on.set()
+    assert found == ((40, 0, 0), same(wanted)) and weights(workers) == [0.0] * len(wanted)
 
 
 def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
@@ -164,7 +173,7 @@ def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
     assert workers.serve(workers.Clock(takes), 10, 9) == (90, 4, 0)
     right = weights(workers)
     assert workers.serve(Untagged(takes), 10, 9) == (90, 0, 0)
-    assert weights(workers) != right
+    assert weights(workers) != same(right)
 
 
 def test_an_error_of_a_worker_ends_the_training(workers: ModuleType) -> None:
