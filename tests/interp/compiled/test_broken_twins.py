@@ -9,6 +9,7 @@ import pytest
 import tagloom as tl
 from compiled_laws import differences
 from compiled_programs import (
+    apart,
     collected,
     count,
     drawn,
@@ -60,6 +61,8 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "a handle has another's bits": (r"(= v\d+, \(v\d+, (v\d+)\), \(v\d+, )v\d+\)", r"\1\2)", exchanged, [4]),
     "all arrays in cells are the first": (r"r\.referred\((v\d+), [^,]+,", r"r.referred(\1, 0,", ragged, [4, 0]),
     "a part of an array in a cell": (r"range\((v\d+)\.size\)", r"range(\1.size - 1)", rows, [5]),
+    "small arrays lie in one place": (r"(e\.cut\(v\d+), \d+", r"\1, 0", apart, [[1.0, 2.0, 3.0, 4.0, 5.0]]),
+    "buffers lie in one place": (r"(w\.address\(v\d+\) \+) \d+ \*", r"\1 0 *", apart, [[1.0, 2.0, 3.0, 4.0, 5.0]]),
     "an effect done twice": (r"(\w+ = m\.perform\(s, 0\))", r"\1; \1", told, [5]),
     "an effect left out": (r"(\w+) = m\.perform\(s, \d+\)", r"\1 = 0", told, [5]),
     "effects of another node": (r"m\.perform\(s, \d+\)", "m.perform(s, 0)", told, [5]),
@@ -86,7 +89,7 @@ def found(function: tl.Function, arguments: list[Any]) -> Iterator[str]:
 QUICK = (
     *("operands change places", "one iteration too many", "narrow integers do not wrap", "no trap"),
     *("calls cost no depth", "a put that nobody notes", "cells that begin full", "an empty get has what lies there"),
-    *("a second put is not seen", "two handles are one", "an effect done twice"),
+    *("a second put is not seen", "two handles are one", "an effect done twice", "small arrays lie in one place"),
 )
 """What is caught each time; the others take a second or two each, for numba to compile."""
 
