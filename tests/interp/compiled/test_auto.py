@@ -35,6 +35,7 @@ def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
     monkeypatch.setattr(thread, "SPARE", thread.STACK - 2**20)
+    monkeypatch.setattr(run, "NEAR", 2**19)
     deep = 50_000
     assert run.is_too_deep(count.run(deep, engine="compiled"))
     reference = engine._on_reference  # which keeps calls in memory too, and needs no compiler
