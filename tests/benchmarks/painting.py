@@ -95,7 +95,7 @@ async def graph(screen: Screen) -> None:
         for line in lines:
             session.do(line)
             if name == "all of it":
-                pane._painted.clear()
+                pane._kept.clear()
                 pane.refresh()
             taken.append(repainted(screen, pane))
         print(f"{name}: median {median(taken):.1f} ms, worst {max(taken[1:]):.1f} ms")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
 from tagloom.tui.app import app, lines, palette
 from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.app.lines import Lines
+from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tinted
 from tagloom.tui.app.watched import Watched
 from tagloom.tui.begin import Start
@@ -417,10 +419,10 @@ PAINTED = (
 )
 
 
-async def stale(screen: Screen) -> list[str]:
+async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
     """After which commands a line of the screen is not what it would be, were all of it painted anew."""
     found = []
-    for line in PAINTED:
+    for line in lines:
         await screen.do(line)
         before = screen.app.screen._compositor.render_strips()
         for pane in screen.app.panes().values():
@@ -442,31 +444,33 @@ def test_what_is_painted_is_what_there_is(folder: Path, size: tuple[int, int]) -
     shown(script, "fib.py:fib", "5", size=size)
 
 
-def paint_the_first_line(patch: pytest.MonkeyPatch) -> None:
-    """Of the lines of the graph that changed only one is painted."""
-    refresh = GraphPane.refresh
-    patch.setattr(GraphPane, "refresh", lambda self, *regions, **how: refresh(self, *regions[:1], **how))
+def paint_the_first_line(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
+    """Of the lines of a pane that changed only one is painted."""
+    refresh = pane.refresh
+    patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *regions[:1], **how))
 
 
-def paint_one_line_too_high(patch: pytest.MonkeyPatch) -> None:
-    """The lines of the graph that changed are taken for those above them."""
-    refresh = GraphPane.refresh
+def paint_one_line_too_high(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
+    """The lines of a pane that changed are taken for those above them."""
+    refresh = pane.refresh
     up = Offset(0, -1)
-    patch.setattr(
-        GraphPane, "refresh", lambda self, *regions, **how: refresh(self, *(each + up for each in regions), **how)
-    )
+    patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *(each + up for each in regions), **how))
 
 
+@pytest.mark.parametrize("pane", [GraphPane, Lines])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high])
 def test_what_is_not_painted_is_caught(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[pytest.MonkeyPatch], None]
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: Callable[[pytest.MonkeyPatch, type[Pane]], None],
+    pane: type[Pane],
 ) -> None:
     """A screen that leaves a line as it was breaks this."""
-    how(monkeypatch)
+    how(monkeypatch, pane)
     found = []
 
     async def script(screen: Screen) -> None:
-        found.extend(await stale(screen))
+        found.extend(await stale(screen, PAINTED[:4]))
 
     shown(script, "fib.py:fib", "5")
     assert found

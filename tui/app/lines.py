@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from ...viz.style import GREY, ORANGE, SKY
-from ..panes.page import Lazy, Page, Row
+from ..panes.page import Lazy, Page, Row, Span
 from .pane import Pane
 from .themes import tinted
 
@@ -48,7 +48,7 @@ class Lines(Pane):
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
         if moved:
             self._turn_to()
-        self.refresh()
+        self.repaint()
 
     def _turn_to(self) -> None:
         """Scroll to where the page wants to be looked at."""
@@ -70,16 +70,20 @@ class Lines(Pane):
     def about(self) -> Row | None:
         return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None
 
-    def render_line(self, y: int) -> Strip:
-        wide, number = self.scrollable_content_region.width, y + round(self.scroll_y)
+    def line(self, y: int) -> tuple[tuple[Span, ...], str]:
+        """Its pieces, and the colour under them."""
+        number = y + round(self.scroll_y)
         if number >= len(self.page.rows):
-            return Strip.blank(wide, self.ink())
+            return (), ""
         row = self.page.rows[number]
-        under = tinted(SKY, self.dark, 0.35) if number == self.cursor and self.has_focus else ""
-        under = under or (tinted(ORANGE, self.dark, 0.22) if row.here else "")
+        if number == self.cursor and self.has_focus:
+            return row.spans, tinted(SKY, self.dark, 0.35)
+        return row.spans, tinted(ORANGE, self.dark, 0.22) if row.here else ""
+
+    def paint(self, line: tuple[tuple[Span, ...], str]) -> Strip:
+        (spans, under), wide, left = line, self.inside.width, round(self.scroll_x)
         base = self.ink(background=under)
-        pieces = [Segment(span.text, self.ink(span.colour, span.strong, under)) for span in row.spans]
-        left, strip = round(self.scroll_x), Strip(pieces)
+        strip = Strip(Segment(span.text, self.ink(span.colour, span.strong, under)) for span in spans)
         shown = strip.crop_extend(left, left + wide, base)
         more = Strip([Segment("…", self.ink(GREY, background=under))])
         if left and strip.cell_length:
@@ -89,7 +93,7 @@ class Lines(Pane):
     def action_move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))
         self._reveal()
-        self.refresh()
+        self.repaint()
 
     def action_leaf(self, way: int) -> None:
         self.action_move(way * max(self.scrollable_content_region.height - 1, 1))
@@ -107,7 +111,7 @@ class Lines(Pane):
         if offset is None or (number := offset.y + round(self.scroll_y)) >= len(self.page.rows):
             return
         self.cursor = number
-        self.refresh()
+        self.repaint()
         self.action_choose()
 
     def on_resize(self, event: Any) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rich.style import Style
-from textual.geometry import Size
+from textual.content import Content
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widget import Widget
 
 from ..panes.arrange import Slot, key_of
@@ -29,10 +31,17 @@ class Pane(ScrollView, can_focus=True):
         super().__init__(id=pane, classes="pane")
         self.pane = pane
         self.dark, self.paper = True, ""
+        self._slot: Slot | None = None
         self._noted = ""
+        self.inside = Size()
+        """The columns and rows for lines, when they were painted last: to work it out takes 20 us."""
+        self._painted: dict[int, object] = {}
 
     def place(self, slot: Slot) -> None:
         """Stand there, with the names of the others above."""
+        if slot == self._slot:  # else all of it would be painted, for its title
+            return
+        self._slot = slot
         self.styles.offset = (slot.x, slot.y)
         self.styles.width, self.styles.height = slot.width, slot.height
         room = slot.width - 6
@@ -40,9 +49,10 @@ class Pane(ScrollView, can_focus=True):
         self.border_title = "  ".join(_named(each, each == slot.front, long) for each in slot.panes)
 
     def note(self, said: str) -> None:
-        """Have this stand in the border below. To set it anew has all of the pane painted."""
+        """Have this stand in the border below, of which that line is painted: to set `border_subtitle` has all be."""
         if said != self._noted:
-            self._noted = self.border_subtitle = said
+            self._noted, self._border_subtitle = said, Content(said)
+            self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 
     def about(self) -> Row | None:
         """The row that commands are about, if the pane has one."""
@@ -73,6 +83,31 @@ class Pane(ScrollView, can_focus=True):
     def show(self, what: Any) -> None:
         """Show this from now on."""
         raise NotImplementedError
+
+    # Painting
+
+    def line(self, y: int) -> object:
+        """What a line of the pane is painted from."""
+        raise NotImplementedError
+
+    def paint(self, line: Any) -> Strip:
+        """A line of the pane, `inside` wide, from that."""
+        raise NotImplementedError
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.inside = self.scrollable_content_region.size
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        line = self._painted[y] = self.line(y)
+        return self.paint(line)
+
+    def repaint(self) -> None:
+        """Have those lines painted that are to look otherwise: each takes 0.1 ms until it is on the screen."""
+        width, height = self.size
+        changed = [Region(0, y, width, 1) for y in range(height) if self._painted.get(y, self) != self.line(y)]
+        if changed:
+            self.refresh(*changed)
 
 
 def _length(slot: Slot, long: int) -> int:

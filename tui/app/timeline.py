@@ -9,6 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
+from ..panes.page import Span
 from ..panes.timeline import Timeline
 from .pane import Pane
 
@@ -25,25 +26,25 @@ class TimelinePane(Pane):
 
     def __init__(self) -> None:
         super().__init__("timeline")
-        self.line: Timeline | None = None
+        self.timeline: Timeline | None = None
 
-    def show(self, line: Timeline | None) -> None:
-        self.line = line
-        self.note(line.said if line is not None else "")
-        self.refresh()
+    def show(self, timeline: Timeline | None) -> None:
+        self.timeline = timeline
+        self.note(timeline.said if timeline is not None else "")
+        self.repaint()
 
-    def render_line(self, y: int) -> Strip:
-        wide = self.size.width
-        if self.line is None or y >= len(self.line.rows):
-            return Strip.blank(wide, self.ink())
-        spans = self.line.rows[y].spans
-        pieces = [Segment(span.text, self.ink(span.colour, span.strong)) for span in spans]
-        return Strip(pieces).adjust_cell_length(wide, self.ink())
+    def line(self, y: int) -> tuple[Span, ...]:
+        rows = () if self.timeline is None else self.timeline.rows
+        return rows[y].spans if y < len(rows) else ()
+
+    def paint(self, line: tuple[Span, ...]) -> Strip:
+        pieces = [Segment(span.text, self.ink(span.colour, span.strong)) for span in line]
+        return Strip(pieces).adjust_cell_length(self.inside.width, self.ink())
 
     def action_ask(self, line: str) -> None:
         self.ask(line)
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and self.line is not None and offset.x < len(self.line.goes):
-            self.ask(self.line.goes[offset.x])
+        if offset is not None and self.timeline is not None and offset.x < len(self.timeline.goes):
+            self.ask(self.timeline.goes[offset.x])

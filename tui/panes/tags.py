@@ -44,6 +44,7 @@ class Entry(NamedTuple):
     """How many are in it; None where it has closed."""
     given: dict[int, tuple[int, Value]]
     came: dict[int, tuple[int, Value]]
+    """These go on to change; what they get is of later positions, which a row does not look at."""
     is_early: bool
     """Whether it opened before what is known, so that nobody knows what came in then."""
 
@@ -75,7 +76,7 @@ class _Tree:
             tag, depth = item
             found, record = self.known.activation(tag), self.state.records.get(tag)
             tokens, is_early = None if record is None else record.tokens, found.opened is None and tag != ROOT
-            yield Entry(tag, depth, tokens, dict(found.given), dict(found.came), is_early)
+            yield Entry(tag, depth, tokens, found.given, found.came, is_early)
             kept, more = self._kept(tag, found.below)
             ahead += [More(more, depth + 1)] if more else []
             ahead += [(below, depth + 1) for below in reversed(kept)]
