@@ -1,7 +1,7 @@
 """How fast the debugger is on the screen: `python tests/benchmarks/painting.py`.
 
 The seconds from the command to the first screen, at a terminal of 120 by 40, the second time; and how long the pane of
-a graph of 500 nodes takes to be drawn and painted, cells included, at one of 300 by 100.
+a graph of 500 nodes takes to be drawn and painted, cells included, at one of 330 by 180, where all are in sight.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from onscreen import Screen, shown  # noqa: E402
 from tagloom.tui.app.graph import GraphPane  # noqa: E402
 from tagloom.tui.panes import graph as drawing  # noqa: E402
 from terminals import terminal  # noqa: E402
+from textual.geometry import Region  # noqa: E402
 
 WIDTH, ROWS = 20, 23
 """A program whose graph is so wide and, with what adds up the columns, has 500 nodes."""
@@ -82,13 +83,20 @@ def repainted(screen: Screen, pane: GraphPane) -> float:
     return (time.process_time() - begun) * 1000
 
 
+def _in_sight(screen: Screen, pane: GraphPane) -> int:
+    """How many nodes have a cell on the screen."""
+    draft, seen = screen.app.looker.draft, Region(*pane.scroll_offset, *pane.size)
+    assert draft is not None
+    return sum(any(seen.contains(column, row) for row, column in draft.places[name]) for name in draft.nodes)
+
+
 async def graph(screen: Screen) -> None:
     session, draw = screen.app.session, random.Random(3)
     await screen.do("event 300")
     await screen.press("f2")
     pane = screen.app.query_one(GraphPane)
     known, count = len(session.history), len(session.history.graph.nodes)
-    print(f"{count} nodes, a pane of {pane.size.width} by {pane.size.height} cells")
+    print(f"{count} nodes, {_in_sight(screen, pane)} in sight, a pane of {pane.size.width} by {pane.size.height} cells")
     far = [f"goto {draw.randrange(known)}" for _ in range(60)]
     for name, lines in (("a step", ["step"] * 60), ("a jump", far), ("all of it", far)):
         taken = []
@@ -98,7 +106,7 @@ async def graph(screen: Screen) -> None:
                 pane._kept.clear()
                 pane.refresh()
             taken.append(repainted(screen, pane))
-        print(f"{name}: median {median(taken):.1f} ms, worst {max(taken[1:]):.1f} ms")
+        print(f"{name}: median {median(taken):.1f} ms, worst {max(taken):.1f} ms, best {min(taken):.1f} ms")
 
 
 def main() -> None:
@@ -107,7 +115,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "wide.py"
         file.write_text(wide())
-        shown(graph, f"{file}:wide", "3", size=(300, 100))
+        shown(graph, f"{file}:wide", "3", size=(330, 180))
 
 
 if __name__ == "__main__":

@@ -24,8 +24,6 @@ MOST_KEPT = 2000
 
 
 _SIGN = itemgetter(Cell._fields.index("sign"))
-_LOOK = itemgetter(Cell._fields.index("colour"), Cell._fields.index("strong"))
-"""A cell's colour, and whether it is strong: a function in Python takes twice as long."""
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -115,13 +113,11 @@ class GraphPane(Pane):
 
     def _margin(self) -> int:
         """How many columns stand left of a picture that is narrower than the pane."""
-        wide = 0 if self.picture is None else self.picture.drawing.size[0]
-        return max((self.scrollable_content_region.width - wide) // 2, 0)
+        return max((self.inside.width - self.virtual_size.width) // 2, 0)
 
     def _above(self) -> int:
         """How many rows stand above a picture that is lower than the pane: it hangs somewhat above the middle."""
-        high = 0 if self.picture is None else self.picture.drawing.size[1]
-        return max((self.scrollable_content_region.height - high) // 3, 0)
+        return max((self.inside.height - self.virtual_size.height) // 3, 0)
 
     def line(self, y: int) -> _Line | str:
         """A line of the picture, or a text in the middle of the line."""
@@ -202,12 +198,14 @@ def _runs(row: Sequence[Cell]) -> list[tuple[tuple[str, bool], str]]:
     """A row as texts, each in one look. Blanks go with what is before them, of whatever look they are: nobody sees it,
     and a line of the graph has a third of the pieces then, each of which takes 1 us until it is on the terminal."""
     found: list[tuple[tuple[str, bool], str]] = []
-    for look, run in groupby(row, _LOOK):
-        text = "".join(map(_SIGN, run))
-        if found and (look == found[-1][0] or text.isspace()):
-            look, text = found[-1][0], found.pop()[1] + text
-        found.append((look, text))
-    return found
+    text, begun, colour, strong = "".join(map(_SIGN, row)), 0, "", False
+    for at, cell in enumerate(row):
+        if cell.sign != " " and (cell.colour != colour or cell.strong != strong):
+            if text[begun:at].strip():
+                found.append(((colour, strong), text[begun:at]))
+                begun = at
+            colour, strong = cell.colour, cell.strong
+    return [*found, ((colour, strong), text[begun:])]
 
 
 def _look(cell: Cell, plain: Cell, lit: frozenset[str]) -> tuple[str, bool, bool]:

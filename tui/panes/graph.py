@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -56,7 +56,13 @@ class Draft:
     plain: View
     drawing: Drawing
     places: Places
-    folded: frozenset[str] = frozenset()
+    folded: frozenset[str]
+    shut: tuple[str, ...]
+    """The functions and loops that are drawn as boxes."""
+    nodes: Mapping[str, str]
+    """The nodes that boxes are, by their names in the view."""
+    commands: Mapping[str, str]
+    """What a click on a box, or on a frame, commands, by its name in the view."""
 
 
 class Picture(NamedTuple):
@@ -65,10 +71,9 @@ class Picture(NamedTuple):
     drawing: Drawing
     at: tuple[int, int] | None
     """The row and column that the eye is to go to."""
-    commands: dict[str, str]
-    """What a click on a box, or on a frame, commands, by its name in the view."""
-    nodes: dict[str, str]
-    """The nodes that boxes are, by their names in the view."""
+    commands: Mapping[str, str]
+    nodes: Mapping[str, str]
+    """As drafts have them."""
     said: str = ""
     lit: Mapping[int, frozenset[str]] = {}
     """The boxes that the eye is to find first, by the rows in which they stand."""
@@ -92,7 +97,18 @@ def laid_out(paper: Paper) -> Draft:
         count = min(count, len(order))
         fits(count)
     drawing, here = found[count]
-    return Draft(paper, plain, drawing, places(drawing.bare), here)
+    boxes = (collapsed(plain, here) if here else plain).boxes
+    nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
+    shut = tuple(each.subject for each in plain.outside.all() if each.name in here and each.name in boxes)
+    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(_folding(plain, boxes))
+    return Draft(paper, plain, drawing, places(drawing.bare), here, shut, nodes, commands)
+
+
+def _folding(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
+    """A frame is folded, and what is folded is unfolded."""
+    for cluster in plain.outside.all():
+        if cluster.subject:
+            yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
 
 
 def _kept(plain: View, paper: Paper) -> set[str]:
@@ -124,21 +140,18 @@ def _drawn(view: View, paper: Paper) -> Drawing:
 
 def picture(draft: Draft, session: Session) -> Picture:
     """The graph with its tokens."""
-    history, paper = session.history, draft.paper
+    history, shut = session.history, draft.shut
     moment = on_view(draft.plain, history.state, history.last, top=only_tag(session), among=MANY)
     view = collapsed(moment, draft.folded) if draft.folded else moment
     drawing = redrawn(draft.drawing, view, draft.places)
-    boxes = view.boxes
-    nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
     flight = len(history.state.flight)
-    shut = [each.subject for each in draft.plain.outside.all() if each.name in draft.folded and each.name in boxes]
     parts = [
         f"{MANY:,} of {flight:,} tokens" if flight > MANY else "",
         f"folded: {', '.join(shut[:3])}{' …' if len(shut) > 3 else ''} (_ opens)" if shut else "",
     ]
     said = " · ".join(filter(None, parts))
-    lit = _by_row(draft.places, (name for name, box in boxes.items() if box.strong))
-    return Picture(drawing, _eye(draft, session), _commands(draft.plain, view, nodes), nodes, said, lit)
+    lit = _by_row(draft.places, (name for name, box in view.boxes.items() if box.strong))
+    return Picture(drawing, _eye(draft, session), draft.commands, draft.nodes, said, lit)
 
 
 def _by_row(where: Places, names: Iterable[str]) -> dict[int, frozenset[str]]:
@@ -157,13 +170,3 @@ def _eye(draft: Draft, session: Session) -> tuple[int, int] | None:
     shown = chain([name], (each for each in inside if each in draft.folded))
     cells = next((draft.places[each] for each in shown if each in draft.places), [])
     return cells[len(cells) // 2] if cells else None
-
-
-def _commands(plain: View, view: View, nodes: dict[str, str]) -> dict[str, str]:
-    """A box is selected, a frame is folded, and what is folded is unfolded."""
-    found = {name: f"select {node}" for name, node in nodes.items()}
-    boxes = view.boxes
-    for cluster in plain.outside.all():
-        if cluster.subject:
-            found[cluster.name] = f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
-    return found
