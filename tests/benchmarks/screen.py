@@ -91,6 +91,13 @@ async def painted(screen: Screen) -> None:
     await done.wait()
 
 
+async def there(screen: Screen, line: str) -> None:
+    """Do a command before the clock runs, until it is painted: else that would be counted with the next."""
+    screen.app.do(line)
+    await screen.app.settled()
+    await painted(screen)
+
+
 async def script(screen: Screen) -> None:
     pulse, draw = Pulse(), random.Random(7)
     beating = asyncio.create_task(pulse.beat())
@@ -112,17 +119,14 @@ async def script(screen: Screen) -> None:
     await clock.do("break op == 'add' and fired and step % 10000 < 9")
     for _ in range(5):
         for line in FAR:
-            screen.app.do(f"goto {draw.randrange(known)}")
-            await screen.app.settled()
+            await there(screen, f"goto {draw.randrange(known)}")
             await clock.do(line)
     clock.say("far motions")
     for _ in range(5):
         for line in FORKS:
-            screen.app.do(f"goto {draw.randrange(known // 2)}")
-            await screen.app.settled()
+            await there(screen, f"goto {draw.randrange(known // 2)}")
             await clock.do(line)
-            screen.app.do("switch fib")
-            await screen.app.settled()
+            await there(screen, "switch fib")
     clock.say("forks")
     await stopped(screen, clock)
     beating.cancel()
