@@ -42,7 +42,7 @@ class Lines(Pane):
         self.note(page.said)
         rows, at = page.rows, page.at or 0
         made = rows[at : at + max(self.size.height, 1)] if isinstance(rows, Lazy) else rows
-        wide = max((len(each.text) for each in made), default=0)
+        wide = max((len(each.text) for each in made), default=0) if page.wide is None else page.wide
         self.sized(wide, len(rows))
         moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
         self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))

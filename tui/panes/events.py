@@ -72,20 +72,23 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Spa
 
 def answers(replies: Iterable[Reply], width: int = 0) -> Page:
     """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on below."""
-    rows, first = list[Row](), 0
+    rows, first, wide = list[Row](), 0, 0
     for reply in replies:
         first = len(rows)
-        rows += _answer(reply.command, reply.ok, reply.text, width)
+        said, longest = _answer(reply.command, reply.ok, reply.text, width)
+        rows += said
+        wide = max(wide, longest)
     if not rows:
         return empty("answers to commands come here; : gives one, h lists them")
-    return Page(rows, "", first, True)
+    return Page(rows, "", first, True, wide)
 
 
 @lru_cache(maxsize=100)
-def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[Row, ...]:
-    """A command, and its answer."""
+def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[Row, ...], int]:
+    """A command and its answer, and how long the longest line is."""
     lines = (_wrapped(f"  {line}", width, "" if ok else ORANGE, _place(line)) for line in text)
-    return tuple(chain(_wrapped(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
+    rows = tuple(chain(_wrapped(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
+    return rows, max(len(each.text) for each in rows)
 
 
 def _wrapped(line: str, width: int, colour: str, do: str = "") -> Iterator[Row]:
