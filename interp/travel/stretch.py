@@ -20,7 +20,7 @@ from .collector import LONG, set_aside
 
 SPACING = 2048
 """Events from one keyframe to the next, at least. On the way from one, an event costs some 4 us, since it changes
-records that are shared: 9 ms at most, and half of that to go anywhere. A run of 660,000 events with 40,000 activations
+records that are shared: 9 ms at most, and 6 to go anywhere. A run of 660,000 events with 40,000 activations
 open takes 1.2 GB so, 0.9 GB with twice the spacing."""
 
 REVERT = 2.0
