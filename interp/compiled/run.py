@@ -31,7 +31,7 @@ from ..alarm import Alarm, interruptible, resident_lately
 from ..jit import cache as kept
 from ..jit.native import Unlinkable, native
 from ..jit.progress import compiling
-from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY, ROOM
+from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY, ROOM, TRAP
 from ..jit.state import STACK as NO_STACK
 from ..outcome import Outcome, exhausted
 from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
@@ -42,7 +42,7 @@ from .ending import outcome_of
 from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
-from .thread import NEAR, STACK, Runner, has_near_stack, running
+from .thread import NEAR, SPARE, STACK, Runner, near_stack, running
 from .words import Words, address, lent, word
 
 DEEPEST = 2**24
@@ -188,12 +188,13 @@ def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, w
             if hurry:
                 stopped = _hurried(ready, words, work, limits)
             elif _is_brief(ready, borrowed, limits):
-                stopped = _here(ready, words, work, limits, STACK)  # it is bounded
+                words.allow_stack(STACK)  # it is bounded
+                stopped = _here(ready, words, work, limits)
             else:
                 stopped = _watched(ready, words, work, limits, waiter)
         if stopped is not None or not hurry or not _is_cut(ready, words):
             break
-        words.drop(ready.program.main.results)
+        _dropped(ready, words)
     return _Ended(words, stopped, waiter.trap)
 
 
@@ -244,29 +245,40 @@ def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
 
 def _may_hurry(ready: Ready, limits: Limits) -> bool:
     """Whether a run on the thread that called is worth a try."""
-    if not ready.is_quick or ready.is_deep or limits.seconds is not None or not has_near_stack():
+    if not ready.is_quick or ready.is_deep or limits.seconds is not None:
         return False
-    is_main = threading.current_thread() is threading.main_thread()  # others may have little stack
-    return is_main and resident_lately() <= limits.bytes
+    if threading.current_thread() is not threading.main_thread() or near_stack() is None:
+        return False  # who knows how much stack is left
+    return resident_lately() <= limits.bytes and watchdog.has_begun()
 
 
 def _hurried(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called, where a watchdog stops what is not over soon."""
+    words.allow_stack(NEAR, (near_stack() or 0) + SPARE)
     with watchdog.watching(words):
-        return _here(ready, words, work, limits, NEAR)
+        return _here(ready, words, work, limits)
 
 
 def _is_cut(ready: Ready, words: Words) -> bool:
-    """Whether a run that was hurried is to begin again: it took too long, or too much stack."""
-    ready.is_deep = words.why == NO_STACK
-    ready.is_quick = not words.is_stopped
-    return ready.is_deep or not ready.is_quick
+    """Whether a run that was hurried is to begin again: it took too long, or too much stack. One that was stopped may
+    have met what is not there."""
+    is_slow = words.is_stopped
+    is_deep = not is_slow and words.why == NO_STACK
+    ready.is_quick, ready.is_deep = not is_slow, is_deep
+    return is_slow or is_deep
 
 
-def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits, stack: int) -> TagloomError | None:
+def _dropped(ready: Ready, words: Words) -> None:
+    """Let go of what a run that begins again has left."""
+    words.drop(ready.program.main.results)
+    if words.why == TRAP:
+        for at, type_ in enumerate(ready.text.trapping[words.node][2]):
+            words.operand(at, type_)
+
+
+def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
     _call_crew(ready, words)
-    words.allow_stack(stack)
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended

@@ -21,7 +21,7 @@ from ...core.program import Program
 from ...core.types import Type
 from ..jit import kernels
 from ..jit.kernels import lane
-from ..jit.state import LIBRARY, RECORD, SLOT
+from ..jit.state import LIBRARY, LOWEST, RECORD, SLOT
 from . import layout
 from .components import components, reaching, recur
 from .facts import Fact
@@ -136,7 +136,7 @@ def _entry(program: Program, made: Text, component: Component, kept: Kept, nativ
     made.lines += [
         *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_OPTIONS})"]),
         "def entry(s, a, r, left, key):",
-        " m.write(s, 3, m.stack() - m.read_i(s, 3))",
+        f" m.write(s, 3, max(m.stack() - m.read_i(s, 3), m.read_i(s, {LOWEST})))",
         *[f" begin = m.read_i(s, {RECORD})"] * made.has_records,
         *[f" record = records.room(s, {kept.size * made.has_records})"] * component.recorded,
         f" made = {component.name}({', '.join([*hidden, *slots])})",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ STACK = 2**30
 SPARE = 2**21
 """What of it stays free for the frames of those who are called without asking."""
 NEAR = 2**21
-"""What a run has of the stack of the thread that called."""
+"""What a run has of the stack of the thread that called, if so much is left."""
 _KEPT = 4
 _idle: list[Runner] = []
 _sizing = threading.Lock()
@@ -33,15 +32,31 @@ _advise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux"
 _PAGE, _DONTNEED = mmap.PAGESIZE, 4
 _NEAR = 2**18
 """What of a stack is kept, which a thread that rests may be using."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
 
 
 @cache
-def has_near_stack() -> bool:
-    """Whether the main thread has a stack of which a run may take that much, and as much is spare."""
-    most, _ = resource.getrlimit(resource.RLIMIT_STACK)
-    return most == resource.RLIM_INFINITY or most >= 2 * (NEAR + SPARE)
+def near_stack() -> int | None:
+    """Where the stack of this thread ends, which is the main one; None where the system does not say."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "pthread_getattr_np"):
+        return None
+    library.pthread_self.restype = ctypes.c_void_p
+    attributes, lowest, size = (ctypes.c_long * 32)(), ctypes.c_void_p(), ctypes.c_size_t()
+    if library.pthread_getattr_np(ctypes.c_void_p(library.pthread_self()), attributes):
+        return None
+    library.pthread_attr_getstack(attributes, ctypes.byref(lowest), ctypes.byref(size))
+    library.pthread_attr_destroy(attributes)
+    return lowest.value
+
+
+def _begin_again() -> None:
+    """A child that was forked has none of these threads, and whichever forked it is its main one."""
+    _idle.clear()
+    near_stack.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
 
 
 class Runner:

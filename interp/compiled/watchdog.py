@@ -23,7 +23,7 @@ _PATIENCE = 100
 
 
 class Watchdog:
-    """The thread, and what it watches; it begins with the first run."""
+    """The thread, and what it watches."""
 
     def __init__(self) -> None:
         self._runs = list[Words]()
@@ -32,23 +32,28 @@ class Watchdog:
         self._called = SimpleQueue[None]()
         self._thread: threading.Thread | None = None
 
+    def has_begun(self) -> bool:
+        """Whether it is there; it begins if it is not and can be."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._serve, name="tagloom watchdog", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # there are too many threads
+                return False
+            self._thread = thread
+        return True
+
     @contextmanager
     def watching(self, words: Words) -> Iterator[None]:
-        """While this lasts, a run is watched."""
+        """While this lasts, a run is watched, by one that has begun."""
         self._count += 1
-        self._runs.append(words)
-        if self._is_asleep:
-            self._wake()
         try:
+            self._runs.append(words)
+            if self._is_asleep:
+                self._called.put(None)
             yield
         finally:
-            self._runs.remove(words)
-
-    def _wake(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="tagloom watchdog", daemon=True)
-            self._thread.start()
-        self._called.put(None)
+            self._runs = [each for each in self._runs if each is not words]
 
     def _serve(self) -> None:
         while True:
@@ -82,6 +87,11 @@ def _begin_again() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_again)
+
+
+def has_begun() -> bool:
+    """Whether somebody watches."""
+    return _watchdog.has_begun()
 
 
 def watching(words: Words) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from ...core.dtypes import DType
 from ...core.types import Type
 from ...core.value import Value, admit
 from ..jit.kernels import lane
-from ..jit.state import LAST_ROW, OPERANDS, SLOT, WANTED
+from ..jit.state import LAST_ROW, LOWEST, OPERANDS, SLOT, WANTED
 
 _LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
 _CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
@@ -119,6 +119,9 @@ class Words:
         self.borrowed = borrowed
         """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
         self._stack = 0
+        self.is_stopped = False
+        """Whether somebody said that all is to be left. What comes of a run after that means nothing: loops over
+        elements are left before they are done, and what uses these may trap."""
         self.state = np.zeros(OPERANDS + SLOT * max(1, operands), np.int64)
         self.steps = _memory(2 * (deepest + 2))
         self.results = np.zeros(SLOT * max(1, results), np.int64)
@@ -143,8 +146,10 @@ class Words:
             owned = _owned(np.asarray(value))
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
 
-    def allow_stack(self, size: int) -> None:
+    def allow_stack(self, size: int, lowest: int = 0) -> None:
+        """Allow so many bytes, down to this address."""
         self.state[3] = self._stack = size
+        self.state[LOWEST] = lowest
 
     @property
     def lowest(self) -> int | None:
@@ -172,12 +177,8 @@ class Words:
 
     def stop(self) -> None:
         """All is to be left."""
+        self.is_stopped = True
         self.state[0] = 1
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether all was left because somebody said so."""
-        return bool(self.state[0]) and not self.state[1]
 
     @property
     def why(self) -> int:

@@ -5,7 +5,7 @@ It is a block of 64-bit words, passed on as its address: an array would be seven
 0   not 0 as soon as all is to be left, whether by what happened inside or by whoever waits
 1   why, where it happened inside: TRAP, DEPTH, STACK, MEMORY, or ELSEWHERE, where only a machine with tokens goes on
 2   the number of the node where TRAP or MEMORY was
-3   how low the stack may go
+3   how low the stack may go: to begin with, how much of it a run may take
 4   how many steps of the tag are noted
 5   the address of the steps: two words each, the number of a site and an iteration, the innermost first
 6   the seed of random numbers
@@ -15,7 +15,8 @@ It is a block of 64-bit words, passed on as its address: an array would be seven
 10  where there is no more room for records
 11  the row of the last array in one
 12  how far records ever went
-13+ the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
+13  how low the stack may go, whatever a run may take of it
+14+ the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
 
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
@@ -27,7 +28,8 @@ DONE, FAILED, LEFT, UNFIT = 0, 1, 2, 3
 """How an effect went, or an op that is left to Python; UNFIT, where its result does not fit into memory."""
 WANTED = 1
 RECORD, NO_ROOM, LAST_ROW, HIGHEST = 9, 10, 11, 12
-OPERANDS = 13
+LOWEST = 13
+OPERANDS = 14
 SLOT = 66
 LARGE = 65_536
 """From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""

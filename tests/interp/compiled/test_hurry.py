@@ -7,6 +7,7 @@ import contextlib
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from compiled_child import in_a_process
@@ -18,6 +19,16 @@ from tagloom.interp.compiled import run, watchdog
 @tl.function
 def turned(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
+
+
+@tl.function
+def averaged(x: tl.Array[tl.int64, 8], n: tl.int64) -> tl.int64:
+    """What is left undone in a loop over elements divides by 0."""
+
+    def step(i: tl.int64, y: tl.int64) -> Any:
+        return i + 1, y + 1000 // tl.sum((x + i) * (x + i) + 1)
+
+    return tl.while_loop(lambda i, y: i < n, step, 0, 0)[1]
 
 
 MANY = 10**8
@@ -68,6 +79,18 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads(monkeypatch, turned, 5) == 1 and not tried
 
 
+def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes of a run that is stopped means nothing, traps neither."""
+    afresh(monkeypatch, often=0.002)
+    many, elements = 2 * 10**6, np.arange(8)
+    right = averaged.run(elements, many, engine="compiled", limits=tl.Limits(seconds=60.0)).value
+    for _ in range(3):
+        averaged.run(elements, 5, engine="compiled")
+        assert averaged.run(elements, many, engine="compiled").value == right
+    averaged.run(elements, 5, engine="compiled")
+    assert threads(monkeypatch, averaged, elements, many) == 1
+
+
 def test_a_watchdog_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin, which the law above finds."""
     monkeypatch.setattr(watchdog, "watching", lambda words: contextlib.nullcontext())
@@ -81,6 +104,34 @@ def test_who_is_deep_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tl.Limits(depth=10**6)
     assert count.run(300_000, engine="compiled", limits=deep).value == 300_000
     assert [threads(monkeypatch, count, 5) for _ in range(2)] == [1, 1]
+
+
+def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller may have used most of the stack by then."""
+    afresh(monkeypatch)
+    count.run(5, engine="compiled")
+    assert threads(monkeypatch, count, 5) == 0
+    monkeypatch.setattr(run, "near_stack", lambda: 2**62)
+    assert threads(monkeypatch, count, 5) == 1
+    afresh(monkeypatch)
+    monkeypatch.setattr(run, "near_stack", lambda: None)
+    assert [threads(monkeypatch, count, 5) for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_watchdog_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is hurried where no thread is to be had; later it may be."""
+    dog = watchdog.Watchdog()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", raising(RuntimeError("can't start new thread")))
+        assert not dog.has_begun()
+    assert dog.has_begun()
+
+
+def raising(error: Exception) -> Any:
+    def fail(*_: Any) -> None:
+        raise error
+
+    return fail
 
 
 def test_interrupt() -> None:
@@ -99,10 +150,11 @@ def pressed(*given):
         os.kill(os.getpid(), signal.SIGINT)
     return both
 turned.run(5, engine="compiled")
-engine._work = pressed
+engine._work, running = pressed, engine.running
+del engine.running
 out = turned.run(5, engine="compiled")
 print(out.status, out.error.limit)
-engine._work = right
+engine._work, engine.running = right, running
 def press():
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGINT)
@@ -116,13 +168,17 @@ print(out.status, out.error.limit)
 def test_a_child_has_a_watchdog_of_its_own() -> None:
     """One that was forked."""
     code = """
+from tagloom.interp.compiled import run as engine
+engine.QUICK = 60.0
 turned = tl.function(lambda n: tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1])
 for _ in range(3):
     turned.run(5, engine="compiled")
 child = os.fork()
 if not child:
+    right, used = engine.running, []
+    engine.running = lambda *given, **more: used.append(1) or right(*given, **more)
     value = turned.run(10**8, engine="compiled").status
-    os._exit(0 if value == "Returned" else 1)
+    os._exit(0 if value == "Returned" and used else 1)
 print(os.waitpid(child, 0)[1])
 """
     assert in_a_process(code) == ["0"]
@@ -141,6 +197,7 @@ def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for _ in range(3):
         words = Words()
+        assert dog.has_begun()
         with dog.watching(words):  # type: ignore[arg-type]
             assert _soon(lambda words=words: words in stopped)  # type: ignore[misc]
         assert _soon(lambda: dog._is_asleep)
