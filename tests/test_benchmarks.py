@@ -16,8 +16,9 @@ FOLDER = Path(__file__).resolve().parent / "benchmarks"
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The modules of the suite, which import each other as scripts do."""
+    """The modules of the suite, which import each other as scripts do, and none that goes by a name of other tests."""
     monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.setitem(sys.modules, "peers", None)
     return {name: importlib.import_module(name) for name in ("rows", "conduct", "table", "promises")}
 
 

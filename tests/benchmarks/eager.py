@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
-from peers import machine
+from surroundings import machine
 from table import markdown, number
 
 OPS = {

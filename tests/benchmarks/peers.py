@@ -7,14 +7,11 @@ that are not installed are left out with a word. `--json FILE` writes all sample
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
-import platform
 import sys
 import time
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,38 +19,12 @@ import starts
 from conduct import FULL, QUICK, Found, measure, plain
 from promises import PROMISES, asides, promised, summed
 from rows import ROWS
-from systems import FAMILIES, PACKAGES
+from surroundings import installed, machine
+from systems import FAMILIES
 from table import tables
 
 EXTRAS = ("starts", "memory")
 """What is measured besides rows."""
-
-
-def machine() -> dict[str, Any]:
-    """What it was measured on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "date": str(date.today()),
-        "processor": names[0] if names else platform.machine(),
-        "processors": cores,
-        "load": os.getloadavg()[0],
-        "python": platform.python_version(),
-    }
-
-
-def installed(wanted: list[str] | None) -> tuple[list[str], list[str]]:
-    """Which modules can be measured, and which packages are missing."""
-    present, missing = [], []
-    for module, packages in PACKAGES.items():
-        if wanted is not None and module not in wanted:
-            continue
-        absent = [package for package in packages if importlib.util.find_spec(package) is None]
-        missing += absent
-        if not absent:
-            present.append(module)
-    return present, missing
 
 
 def parsed() -> argparse.Namespace:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from conduct import FULL, Found, measure, plain
-from peers import installed, machine
 from rows import ROWS, Size
+from surroundings import installed, machine
 from systems import TRAINED
 from table import markdown, number, size_said, tables
 
