@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import Usage
@@ -22,3 +24,19 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
         Path(path).write_bytes(content)
     except OSError as error:
         raise Usage(f"this {what} cannot be written", got=os.fspath(path), hint=error.strerror) from None
+
+
+@contextmanager
+def locked(descriptor: int) -> Iterator[None]:
+    """While this lasts, nobody else is past this for the same file, which each opens for itself; where the system has
+    no such locks, somebody may be. Raises OSError where the file cannot be locked."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:  # closing the file leaves it locked, if another thread has forked a process meanwhile
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

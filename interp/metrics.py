@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 
 from ..core.errors import Malformed, Usage
-from ..core.files import read_file
+from ..core.files import locked, read_file
 from ..core.frontend.source import here
 
 STEP = "step"
@@ -30,8 +30,9 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            _cut_off(descriptor)
-            os.write(descriptor, text.encode())  # one call, so that lines of several processes do not mix
+            with locked(descriptor):  # a line that another is writing looks broken off
+                _cut_off(descriptor)
+                os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -28,6 +28,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ...core.files import locked
+
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py", "interp/cuda/kernels.py")
 """What a module's machine code may hold besides its own text."""
@@ -153,17 +155,8 @@ def write(path: Path, content: bytes) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     """While this lasts, no other process is in there; where the system has no such locks, one may be, and then its
     sums differ from what is there."""
-    try:
-        import fcntl
-    except ImportError:
+    with (folder / "lock").open("w") as file, locked(file.fileno()):
         yield
-        return
-    with (folder / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:  # closing the file leaves it locked, if another thread has forked a process meanwhile
-            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def cache_folder() -> Path:

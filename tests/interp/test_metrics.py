@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -54,9 +56,18 @@ def test_broken_off(tmp_path: Path) -> None:
         assert read_metrics(path) == {"loss": {0: 0.5, 2: 0.125}}
 
 
-def test_several_write(tmp_path: Path) -> None:
-    """Lines of several writers do not mix."""
-    path = tmp_path / "run.jsonl"
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_several_write(is_slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of several writers do not mix, nor cut one another off, also where half a line is seen for a while."""
+    path, write = tmp_path / "run.jsonl", os.write
+
+    def in_halves(descriptor: int, line: bytes) -> int:
+        written = write(descriptor, line[:30])
+        time.sleep(1e-4)
+        return written + write(descriptor, line[30:])
+
+    if is_slow:
+        monkeypatch.setattr(os, "write", in_halves)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda step: append_metrics(path, step, {"x" * 50: step}), range(200)))
     assert read_metrics(path) == {"x" * 50: {step: float(step) for step in range(200)}}
