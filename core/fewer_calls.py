@@ -21,6 +21,8 @@ class _Place(NamedTuple):
     caller: str
     node: Node
     wanted: tuple[int, ...]
+    is_in_one: bool = False
+    """Whether the caller may have fewer results, too, so that what nobody needs there is left out."""
 
 
 def with_fewer_calls(program: Program) -> Program:
@@ -38,14 +40,20 @@ def _wide(program: Program) -> Iterator[_Place]:
         for node, used in _calls(function.body):
             wanted = tuple(at for at, result in enumerate(node.results) if at == 0 or result.name in used)
             places.setdefault(node.attribute("function"), []).append(_Place(function.name, node, wanted))
-    rules = {function.rule for function in functions}
+    once = {name: found[0] for name, found in places.items() if len(found) == 1 and _may_have_fewer(program, name)}
     for function in functions:
-        found = places.get(function.name, [])
-        if function.name == program.entry or len(found) != 1 or function.rule or function.name in rules:
+        place = once.get(function.name)
+        if place is None:
             continue
-        gives, takes = len(found[0].wanted), len(parameters_used(function.body))
-        if not goes_back(function.body) and (gives, takes) != (len(function.results), len(function.body.parameters)):
-            yield found[0]
+        gives, takes = len(place.wanted), len(parameters_used(function.body))
+        if (gives, takes) != (len(function.results), len(function.body.parameters)):
+            yield place._replace(is_in_one=place.caller in once)
+
+
+def _may_have_fewer(program: Program, name: str) -> bool:
+    """Whether a function is neither the entry nor goes back, and no rule is, or has, a gradient of its own."""
+    is_rule = any(name == other.rule for other in program.reachable())
+    return name != program.entry and not (is_rule or program[name].rule or goes_back(program[name].body))
 
 
 def _calls(region: Region) -> Iterator[tuple[Node, set[str]]]:
@@ -60,7 +68,8 @@ def _calls(region: Region) -> Iterator[tuple[Node, set[str]]]:
 
 
 def _narrowed(program: Program, place: _Place) -> Program:
-    """What is left where a call needs no more than this; of the caller, too, unless it is the entry or goes back."""
+    """What is left where a call needs no more than this; of the caller, too, where that may be; what
+    nobody calls any more is left out."""
     fewer, callee = FewerResults(program), program[place.node.attribute("function")]
     body = fewer.region(callee.body, place.wanted)
     taken = parameters_used(body)
@@ -73,10 +82,11 @@ def _narrowed(program: Program, place: _Place) -> Program:
     node = replace(place.node, inputs=inputs, results=tuple(place.node.results[at] for at in place.wanted))
     caller = program[place.caller]
     body = _with(caller.body, place.node, node)
-    if caller.name != program.entry and not goes_back(body):
+    if place.is_in_one:
         body = fewer.region(body, range(len(body.results)))
     made = {called.name: called, caller.name: replace(caller, body=body)}
-    return replace(program, functions=tuple(made.get(each.name, each) for each in program.functions))
+    whole = replace(program, functions=tuple(made.get(each.name, each) for each in program.functions))
+    return replace(whole, functions=whole.reachable())
 
 
 def _with(region: Region, old: Node, new: Node) -> Region:

@@ -193,11 +193,60 @@ func down(x: int64, y: int64) -> int64, int64 {
     3,
     4,
 )
+UNCALLED = case(
+    """func main(n: int64) -> int64, int64 {
+  a, b = call g n
+  z = add n, 1
+  return a, z
+}
+
+func g(x: int64) -> int64, int64 {
+  p, q = call f x, x
+  r = call u x
+  return p, r
+}
+
+func u(x: int64) -> int64 {
+  s, t = call f x, x
+  v = add s, t
+  return v
+}
+
+func f(x: int64, y: int64) -> int64, int64 {
+  s = add x, 1
+  t = multiply y, 2
+  return s, t
+}""",
+    3,
+)
+TWICE = case(
+    """func main(n: int64) -> int64, int64 {
+  a = call g n
+  b = call g a
+  z = add n, 1
+  return b, z
+}
+
+func g(x: int64) -> int64 {
+  p, q = call f x
+  d = floor_divide 1, x
+  return p
+}
+
+func f(x: int64) -> int64, int64 {
+  s = add x, 1
+  t = multiply x, 2
+  return s, t
+}""",
+    3,
+)
 ALL = {
     "several": SEVERAL,
     "cells": CELLS,
     "chosen": CHOSEN,
     "called": CALLED,
+    "uncalled": UNCALLED,
+    "twice": TWICE,
     "filled": FILLED,
     "lean": LEAN,
     "draws": DRAWS,

@@ -151,6 +151,18 @@ def drops_arguments(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fewer_calls, "parameters_used", lambda region: right(region)[:1])
 
 
+def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
+    """What is not called any more stays, and calls what has become another."""
+    right = fewer_calls._narrowed
+
+    def narrowed(program: Program, place: fewer_calls._Place) -> Program:
+        left = right(program, place)
+        uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
+        return replace(left, functions=(*left.functions, *uncalled))
+
+    patch.setattr(fewer_calls, "_narrowed", narrowed)
+
+
 BROKEN: tuple[Broken, ...] = (
     keeps_what_is_fed,
     leaves_the_old_value,
@@ -167,6 +179,7 @@ BROKEN: tuple[Broken, ...] = (
     forgets_the_next_values,
     forgets_other_calls,
     drops_arguments,
+    keeps_what_nobody_calls,
     keeps_parameters,
 )
 

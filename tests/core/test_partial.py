@@ -12,9 +12,24 @@ from gradient_programs import differentiated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from partial_laws import asked, everything, needed, violations
-from partial_programs import ALL, CALLED, CELLS, CHOSEN, DRAWS, FILLED, LEAN, MODEL, RECURSIVE, SEVERAL, STEP
+from partial_programs import (
+    ALL,
+    CALLED,
+    CELLS,
+    CHOSEN,
+    DRAWS,
+    FILLED,
+    LEAN,
+    MODEL,
+    RECURSIVE,
+    SEVERAL,
+    STEP,
+    TWICE,
+    UNCALLED,
+)
 from tagloom.core.partial import holders, pruned, tag_around
 from tagloom.core.program import Program
+from tagloom.core.validate import program_problems
 
 Asked = tuple[Case, list[str] | None, list[str]]
 
@@ -118,6 +133,19 @@ def test_functions_that_are_called_once_make_what_is_needed() -> None:
     assert within("b")["down"] == (1, 1, printing) and within("b")["called"][0] == 1
     assert within("c")["down"] == (2, 2, printing | {"multiply"})
     assert within("e")["two"] == (2, 1, {"subtract"}) and within("e", "h")["two"] == (2, 2, {"subtract", "add"})
+
+
+def test_functions_that_nobody_calls_any_more() -> None:
+    """They are left out, so that what one place is left to call has what that needs."""
+    part = pruned(UNCALLED.program, ["a"]).program
+    assert {function.name: len(function.results) for function in part.functions} == {"main": 1, "g": 1, "f": 1}
+    assert not program_problems(part)
+
+
+def test_functions_that_are_called_twice_run_as_a_whole() -> None:
+    """P3: also where what one of them calls has fewer results."""
+    part = pruned(TWICE.program, ["b"]).program
+    assert [node.op for node in part["g"].body.nodes] == ["call", "floor_divide"] and len(part["f"].results) == 1
 
 
 def test_what_is_fed_needs_nothing() -> None:
