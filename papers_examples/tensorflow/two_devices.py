@@ -91,7 +91,7 @@ def messages(function, there, *arguments, schedule="waves"):
     for event in out.events:
         node = graph.nodes[event.token.node]
         if node.name.startswith("recv.") and event.fired:
-            message = node.name.removeprefix("recv."), int(event.token.node in second)
+            message = str(node).replace(".recv.", ".", 1), int(event.token.node in second)
             found.setdefault(message, []).append(event.token.tag)
     return out, found
 

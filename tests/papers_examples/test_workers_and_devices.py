@@ -87,7 +87,24 @@ def test_a_loop_needs_no_copy_of_its_own(devices: ModuleType, n: int) -> None:
     assert out.value == 3.0 * 2.0**n
     assert {str(tag) for tags in product.values() for tag in tags} == {f"main/loop[{k}]" for k in range(n)}
     assert {name: len(tags) for name, tags in product.items()} == dict.fromkeys(product, n)
-    assert (len(constant["w", 1]), len(constant["less", 1])) == (1, n + 1)
+    assert (len(constant["main.w", 1]), len(constant["main.less", 1])) == (1, n + 1)
+
+
+def test_values_of_two_functions_are_two(devices: ModuleType) -> None:
+    """A value has the name of its function before its own: another may have one of that name."""
+
+    @tl.function
+    def square(x: tl.float64) -> tl.float64:
+        return x * x
+
+    @tl.function
+    def cube(x: tl.float64) -> tl.float64:
+        return square(x) * x
+
+    out, found = devices.messages(cube, devices.product, 3.0)
+    to_it = {"square.x": ["main/square"], "cube.x": ["main"], "cube.square": ["main"]}
+    assert out.value == 27.0
+    assert {name: list(map(str, tags)) for (name, device), tags in found.items() if device == 1} == to_it
 
 
 def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
