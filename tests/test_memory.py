@@ -14,6 +14,7 @@ import tagloom as tl
 from tagloom.core import dtypes, op
 from tagloom.core.evaluate import evaluate
 from tagloom.core.frontend.inference import Trace
+from tagloom.core.frontend.tracing import current
 from tagloom.core.op import MOST_ELEMENTS, lookup, trap_message
 from tagloom.interp.record import record
 
@@ -161,3 +162,16 @@ def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pyt
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+def test_a_function_that_is_traced_again_forgets_what_it_was() -> None:
+    """Values of a trace are let go when the next one of that function begins, not when the whole program is made."""
+    begun: list[Any] = []
+
+    @tl.function
+    def halved(n: tl.int64) -> Any:
+        assert not any(region.values or region.parameters for region in begun)
+        begun.append(current())
+        return tl.cond(n <= 1, lambda: 1.0, lambda: halved(n - 1) / 2)
+
+    assert halved(3) == 0.25 and len(begun) > 1

@@ -63,6 +63,8 @@ class Instance:
     """The functions that its latest trace made beside it, for custom gradients."""
     region: RegionTrace | None = None
     """That of its latest trace."""
+    regions: list[RegionTrace] = field(default_factory=list)
+    """All of its latest trace."""
     captured: dict[Resource, Value] = field(default_factory=dict)
     """The parameters by which its latest trace has what it uses beside its arguments."""
 
@@ -95,7 +97,10 @@ class Instance:
         return self.captured[resource]
 
     def forget_trace(self) -> None:
-        """Let go of its latest trace, when the program is made."""
+        """Let go of its latest trace, when it is traced again, and when the program is made."""
+        for region in self.regions:
+            region.forget()
+        self.regions = []
         self.used, self.earlier, self.error, self.region, self.captured = None, (), None, None, {}
 
     def forget(self) -> None:
@@ -124,8 +129,6 @@ class Trace:
         self.arrays: dict[int, Resource] = {}
         """The concrete arrays that functions close over, by identity."""
         self.instances: dict[tuple[Source, tuple[Form, ...], Weak], Instance] = {}
-        self.regions: list[RegionTrace] = []
-        """All that were traced."""
         self.nested = 0
 
     def program(self, source: Source, forms: tuple[Form, ...]) -> tuple[Program, Known]:
@@ -160,9 +163,7 @@ class Trace:
         values that somebody kept are of no region that is open any more."""
         for instance in self.instances.values():
             instance.forget_trace()
-        for region in self.regions:
-            region.forget()
-        self.instances, self.regions, self.symbols = {}, [], {}
+        self.instances, self.symbols = {}, {}
 
     def is_open(self, value: Value) -> bool:
         """Whether a symbolic value is of the latest trace of a function here, so that another may close over it."""
@@ -252,9 +253,10 @@ class Trace:
 
     def run(self, instance: Instance) -> None:
         """Trace the body of a function, on symbolic parameters."""
-        instance.earlier, instance.used = tuple(instance.used or ()), {}
-        instance.error, instance.forgotten, instance.callbacks, instance.made = None, False, [], []
-        instance.captured = {}
+        earlier = tuple(instance.used or ())
+        instance.forget_trace()
+        instance.earlier, instance.used = earlier, {}
+        instance.forgotten, instance.callbacks, instance.made = False, [], []
         region = RegionTrace(instance, Names())
         weak = iter(instance.weak)
         for (name, _), form in zip(instance.source.arguments, instance.forms, strict=True):

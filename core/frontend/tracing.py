@@ -95,10 +95,10 @@ class RegionTrace:
     """What variables hold by now that this region assigns."""
 
     def __post_init__(self) -> None:
-        self.instance.trace.regions.append(self)
+        self.instance.regions.append(self)
 
     def forget(self) -> None:
-        """Let go of its values, which know it, when the program is made."""
+        """Let go of its values, which know it, when nobody asks for them any more."""
         self.parameters, self.captured, self.values, self.store = [], {}, {}, {}
 
     def parameter(self, name: str, type_: Type, line: Location | None, weak: int | float | None = None) -> Value:
