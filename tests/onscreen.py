@@ -22,9 +22,12 @@ from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import Lines
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.session.commands import new_session
+from textual import _wait
 from textual.pilot import Pilot
 
 SIZES = ((80, 24), (120, 40), (200, 60))
+
+_wait.SLEEP_GRANULARITY = 0.005  # a key waits for some four looks at whether the app is idle, which are 0.02 s apart
 
 
 class Screen:

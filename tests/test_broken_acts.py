@@ -266,19 +266,41 @@ def printing_in_a_condition(n: tl.int64) -> tl.int64:
     return tl.while_loop(going_on, body, 0)[0]
 
 
+@tl.function
+def drawing(n: tl.int64) -> tl.float64:
+    return tl.uniform()
+
+
+@tl.function
+def getting_twice(n: tl.int64) -> tl.int64:
+    """Two gets of a cell wait for its put."""
+    block = tl.cells(1, tl.int64)
+    first, second = block[0], block[0]
+    return first + second + tl.put(block, 0, n)[0]
+
+
+@tl.function
+def getting_what_is_put_later(n: tl.int64) -> tl.int64:
+    """Each iteration has a get that waits for the end of the loop."""
+    block = tl.cells(1, tl.int64)
+    (i,) = tl.while_loop(lambda i: i < n, lambda i: (block[0], i + 1)[1], 0)
+    tl.put(block, 0, i)
+    return i
+
+
 FREE, EARLY = act_cases(bounded=False), act_cases(early=True, bounded=False)
 TWICE = act_cases(twice=True, bounded=False)
 CAUGHT = (
     Twin(trap_on_an_empty_cell, acting, EARLY),
-    Twin(lose_a_parked_get, acting, EARLY),
+    Twin(lose_a_parked_get, acting, st.just(Case(getting_twice.program, [3]))),
     Twin(overwrite, putting_twice, TWICE),
     Twin(report_by_arrival, putting_twice, TWICE),
     Twin(forget_the_condition, acting, st.just(Case(printing_in_a_condition.program, [2]))),
     Twin(repeat_effects, acting, FREE),
     Twin(draw_without_the_iteration, acting, st.just(Case(drawing_in_a_loop.program, [3]))),
     Twin(draw_without_the_parent, acting, FREE),
-    Twin(draw_without_the_seed, acting, FREE),
-    Twin(forget_parked_gets, bounding, EARLY),
+    Twin(draw_without_the_seed, acting, st.just(Case(drawing.program, [3]))),
+    Twin(forget_parked_gets, bounding, st.just(Case(getting_what_is_put_later.program, [4]))),
     Twin(release_one_iteration_early, bounding, EARLY),
     Twin(hold_nothing, bounding, EARLY),
     Twin(forget_what_inner_loops_hold, bounding, EARLY),
@@ -312,4 +334,4 @@ def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
 def test_what_no_law_sees(twin: Twin) -> None:
     """These two differ from ours in what is the schedule's only, or never happens: no program tells them apart."""
     with pytest.raises(NoSuchExample):
-        found(twin, 25)
+        found(twin, 10)

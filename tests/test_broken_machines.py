@@ -173,7 +173,7 @@ def size(case: Case) -> int:
     return sum(1 for function in case.program.reachable() for _ in function.body.walk())
 
 
-SLOW = (skip_an_iteration, forget_the_trigger, return_to_the_wrong_site, return_to_every_site)
+SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to_every_site)
 """What takes long to shrink."""
 
 
@@ -184,9 +184,16 @@ def test_the_laws_catch_a_broken_machine(how: Break) -> None:
     """A machine that differs in one rule breaks a law, and shrinking finds a program of at most 12 nodes for it;
     on the same program the true machine keeps the laws."""
 
+    small: list[str] = []
+
     def wrong(case: Case) -> bool:
+        if small:  # nothing smaller is asked for
+            return repr(case) == small[0]
         with broken(how):
-            return next(violations(case, SCHEDULES, SMALL), None) is not None
+            is_wrong = next(violations(case, SCHEDULES, SMALL), None) is not None
+        if is_wrong and size(case) <= 12:
+            small.append(repr(case))
+        return is_wrong
 
     case = caught(cases(), wrong, how.__doc__, 1000, Phase)
     with broken(how):
