@@ -16,7 +16,7 @@ from tagloom.core.program import BOUND
 FEW = ("lifo", "random:1", "random:2")
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(act_cases(bounded=False))
 def test_laws_hold_on_programs_with_acts(case: Case) -> None:
     """S13, S14, S15: machine equals evaluator, what is printed and called included; every schedule gives the same
@@ -24,7 +24,7 @@ def test_laws_hold_on_programs_with_acts(case: Case) -> None:
     assert list(violations(case, FEW)) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(act_cases(early=True))
 def test_bounds_keep_what_they_promise(case: Case) -> None:
     """S16: no iteration j fires while iteration j-k is busy, nor waits longer; a bound takes firings away and changes
@@ -32,7 +32,7 @@ def test_bounds_keep_what_they_promise(case: Case) -> None:
     assert list(bound_violations(case, (None, 1, 2), ("waves", "random:1"))) == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(act_cases(twice=True, bounded=False))
 def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
     """S13: a cell that is put twice is a trap under every schedule, which names all puts in program order."""

@@ -11,7 +11,7 @@ from tagloom.core.op import OPS
 from tagloom.core.program import STRUCTURED
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(cases())
 def test_laws_hold_on_generated_programs(case: Case) -> None:
     """Machine equals evaluator; every schedule gives the same results, traps and firings; nothing is left over;
@@ -19,7 +19,7 @@ def test_laws_hold_on_generated_programs(case: Case) -> None:
     assert list(violations(case)) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(cases(arrays=True))
 def test_laws_hold_on_programs_of_arrays(case: Case) -> None:
     """The same, of programs that take arrays apart and put them together."""

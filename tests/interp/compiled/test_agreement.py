@@ -34,7 +34,7 @@ def check(case: Case) -> str:
     return by
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(KINDS[SCALARS])
 def test_generated_programs_of_scalars(case: Case) -> None:
     """Generated programs give the results of the reference bit for bit, or its first trap, word for word, and do what a
