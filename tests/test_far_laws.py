@@ -41,7 +41,7 @@ def test_programs_that_have_everything(name: str, schedule: str) -> None:
         assert list(hit_violations(*RUNS[name], schedule, seed)) == []
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
     """It is what one from the beginning is, at every event that it knows; and stops where that one does."""
@@ -50,7 +50,7 @@ def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
     assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
     """Commands lead where they lead a session that knows every event."""

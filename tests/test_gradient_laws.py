@@ -27,7 +27,7 @@ def wrong(case: Case, order: int = 1) -> list[str]:
     return found or [said for said in [inexact(before, derived)] if said]
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(smooth_cases())
 def test_gradients_of_smooth_programs(case: Case) -> None:
     """Machine equals evaluator, under every schedule with the same firings; nothing is left over; and adjoints are what
@@ -35,14 +35,14 @@ def test_gradients_of_smooth_programs(case: Case) -> None:
     assert wrong(case) == []
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(smooth_cases())
 def test_second_derivatives_of_smooth_programs(case: Case) -> None:
     """The same, of programs that are differentiated twice."""
     assert wrong(case, 2) == []
 
 
-@pytest.mark.parametrize(("order", "count"), [(1, 15), (2, 5)])
+@pytest.mark.parametrize(("order", "count"), [(1, 8), (2, 3)])
 def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None:
     """So they are of programs that keep floats in cells, and read them, some several times."""
 
@@ -68,7 +68,7 @@ def test_second_derivatives_of_generated_programs(case: Case) -> None:
     assert wrong(case, 2) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(cases(floats=True, arrays=True))
 def test_gradients_of_programs_of_arrays(case: Case) -> None:
     """The same, of programs that take arrays apart and put them together."""

@@ -24,7 +24,7 @@ SEEDS = st.integers(0, 2**20)
 SMALL = Limits(firings=150)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
 def test_a_history_is_where_replay_is(case: Case, schedule: str, seed: int, spacing: int) -> None:
     """After any walk of steps both ways, jumps, branches, choices and edits, a history at i equals replay to i; and
