@@ -206,6 +206,7 @@ def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
     """Whoever presses Ctrl-C while numba is imported can run the program afterwards, in the same process."""
+    compiled = os.environ.get("TAGLOOM_CACHE", "")  # by other tests
     code = f"""
 import builtins, os, signal, sys
 import tagloom as tl
@@ -224,6 +225,7 @@ sys.meta_path.insert(0, Finder())
 try:
     twice.run(1, engine={engine!r})
 except KeyboardInterrupt:
+    os.environ["TAGLOOM_CACHE"] = {compiled!r}
     print(len(once), twice.run(2, engine={engine!r}).value)
 """
     ran = subprocess.run(
