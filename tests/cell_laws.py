@@ -41,17 +41,17 @@ SIDES = {sign: sides for signs, sides in JOINS.items() for sign in signs}
 ALONG, ACROSS = "─╌┈═", "│╎┊║"
 HEADS = {**dict.fromkeys("▼▽◇◉", DOWN), **dict.fromkeys("▲△◆◎", UP)}
 """Where each head points."""
-ASIDE = "▶▷◇◉"
+ASIDE = "▶▹◇◉"
 """Those at the end of an arrow to the right, inside a line of boxes."""
 
 LINES: dict[Link, tuple[str, str]] = {
     "data": ("│─", "▼▲▶"),
     "predicate": ("│─", "◇◆"),
-    "trigger": ("┊┈", "▽△▷"),
-    "order": ("╎╌", "▽△▷"),
+    "trigger": ("┊┈", "▽△▹"),
+    "order": ("╎╌", "▽△▹"),
     "call": ("╎╌", "▼▲▶"),
     "back": ("║═", "▼▲▶"),
-    "before": ("║═", "▽△▷"),
+    "before": ("║═", "▽△▹"),
     "control": ("╎╌", "◇◆"),
     "cell": ("╎╌", "◉◎"),
 }
@@ -132,7 +132,7 @@ def _opposite(way: Way) -> Way:
     return -way[0], -way[1]
 
 
-PLAIN = dict(zip("|-:.!~#=v^V>)o@A%&", "│─┊┈╎╌║═▼▲▽▶▷◇◆△◉◎", strict=True))
+PLAIN = dict(zip("|-:.!~#=v^V>)o@A%&", "│─┊┈╎╌║═▼▲▽▶▹◇◆△◉◎", strict=True))
 """What each character of a line or head in ASCII stands for; but for joints."""
 
 JOINTS = {",": (DOWN,), "`": (UP,), "+": (UP, DOWN)}

@@ -39,10 +39,11 @@ def debug(start: Start, manner: Manner) -> int:
     headless, plain, commands, as_json, watch, at = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
-    if not headless and not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
+    in_browser = "TEXTUAL_DRIVER" in os.environ
+    if not headless and not in_browser and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
-    is_plain = headless or plain or os.environ.get("TERM") == "dumb"
+    is_plain = headless or plain or (os.environ.get("TERM") == "dumb" and not in_browser)
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)

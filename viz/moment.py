@@ -77,7 +77,7 @@ def brief(value: Value) -> str:
     >>> brief(np.array([1.5, 2.25, 3.5])), brief(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
 
-    A shape that is too long goes with the kinds of dtypes shortened, as XLA writes them.
+    A shape that is too long goes with the kind and the bits of its dtype.
 
     >>> brief(np.zeros((15, 35))), brief(np.zeros((128, 28, 28, 3), np.uint8))
     ('f64[15,35]', 'u8[128,28,28\u2026')

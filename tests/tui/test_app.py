@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
-from tagloom.tui.app import app, lines, palette
+from tagloom.tui.app import app, letters, lines, palette
 from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.app.letters import in_ascii
 from tagloom.tui.app.lines import Lines
 from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tinted
@@ -54,16 +55,39 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a terminal that has no other letters each sign is one of ASCII, and there is one for each that is used."""
     monkeypatch.setattr(app.Debugger, "in_ascii", True)
 
+    used: set[str] = set()
+    monkeypatch.setattr(letters, "in_ascii", lambda text: (used.update(text), in_ascii(text))[1])
+
     async def script(screen: Screen) -> None:
-        await screen.do("goto 30")
+        await screen.do("goto 30", "unfold")
         await screen.press("f1")
         pages = [screen.whole()]
         await screen.press("escape", "5", "4", "9")
         pages.append(screen.whole())
+        assert "Enter go there" in screen.line("hints")
+        await screen.press("colon")
+        assert "Up lines of before" in screen.line("hints")
+        await screen.press("escape", "ctrl+p")
+        pages.append(screen.whole())
         assert all(page.isascii() for page in pages) and "can fire next" in pages[0] and ",- 0 timeline -" in pages[1]
-        assert all("?" not in page.replace("? why not", "") for page in pages)
 
-    shown(script, "fib.py:fib", "4")
+    shown(script, str(ROOT / DEADLOCK), "10")
+    assert {"┏", "┃", "▔"} <= used and [each for each in used if not each.isascii() and each not in letters._LIKE] == []
+
+
+def test_nothing_commands_the_terminal(folder: Path) -> None:
+    """What a program prints, or its source has, comes to the terminal as signs: nothing else, each as wide as it is."""
+    source = (folder / "acts.py").read_text().replace('"i is"', r'"a\tb\x1b[2J\nc"')
+    (folder / "acts.py").write_text(source.replace("    ", "\t"))
+
+    async def script(screen: Screen) -> None:
+        await screen.do("run", "printed", "select print")
+        await screen.press("2", "9")
+        assert screen.whole().replace("\n", "").isprintable()
+        assert "a   b·[2J" in screen.text("answers") and "c 0" in screen.text("answers")
+        assert all(strip.cell_length == 120 for strip in screen.app.screen._compositor.render_strips())
+
+    shown(script, "acts.py:told", "3")
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -208,6 +232,19 @@ def test_hints_are_keys(folder: Path) -> None:
         await click("why")
         assert screen.app.query_one("#line").value == "why fib.n main"  # type: ignore[attr-defined]
         await click("Esc")
+        await click("help")
+        while len(screen.app.screen_stack) > 1:
+            await screen.pilot.click("#page")
+            await screen.still()
+        await screen.press("1", "ctrl+o")
+        await screen.pilot.click("#letter-s")
+        await screen.still()
+        assert screen.focused == "flight"
+        await screen.press("ctrl+o")
+        await screen.pilot.click("#told")
+        await screen.still()
+        assert screen.focused == "flight" and len(screen.app.screen_stack) == 1
+        await screen.press("1")
         await click("palette")
         assert isinstance(screen.app.screen, CommandPalette)
 

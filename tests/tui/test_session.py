@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.interp.reference import Limits
+from tagloom.tui import debug
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.completion import completions
 from tagloom.tui.prompt import converse
@@ -483,3 +485,29 @@ def test_nothing_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     session = begun("acts.py:told", "2")
     done(session, 'log fired "x"', "continue", "runs", "help")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_text_does_not_command_the_terminal(folder: Path) -> None:
+    """What is printed comes as lines of signs, and raw only as data."""
+    source = (folder / "acts.py").read_text()
+    (folder / "acts.py").write_text(source.replace('"i is"', r'"a\tb\x1b[2J\nc"'))
+    reply = begun("acts.py:told", "1").do("run")
+    assert reply.text[:2] == ("a   b·[2J", "c 0") and reply.data["printed"] == ["a\tb\x1b[2J\nc 0"]
+
+
+@pytest.mark.parametrize(
+    ("term", "driver", "way"), [("dumb", "", "prompt"), ("dumb", "web", "app"), ("xterm", "", "app")]
+)
+def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: str, driver: str, way: str) -> None:
+    """But not where the app is for a browser: what the server's terminal is like is not asked then."""
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    if driver:
+        monkeypatch.setenv("TEXTUAL_DRIVER", driver)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    ways: list[str] = []
+    monkeypatch.setattr(debug, "converse", lambda session: ways.append("prompt"))
+    monkeypatch.setattr(debug, "_on_screen", lambda session, watch, at: ways.append("app"))
+    debug.debug(Start("", (), Options()), debug.Manner())
+    assert ways == [way]

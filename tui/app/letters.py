@@ -17,9 +17,10 @@ _LIKE = {
     **{stroke.sign(sides): stroke.ascii(sides) for stroke in STROKES.values() for sides in range(16)},
     **{pair[0]: pair[1] for heads in HEADS.values() for pair in heads if pair},
     **{sign.sign: sign.ascii for sign in SIGNS.values()},
-    **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
+    **dict(zip("━┏┓┗┛┃", "_____'", strict=True)),
+    **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+#*", strict=True)),
     **dict(zip("←→↑↓◂▸▴▾", "<>^v<>^v", strict=True)),
-    **dict(zip("━┆⚑❯·∂↻⏎", "=:!>.d@<", strict=True)),
+    **dict(zip("┆⚑❯·∂↻▔▌", ":!>.d@-|", strict=True)),
 }
 
 
@@ -44,6 +45,10 @@ class Ascii(LineFilter):
         return [Segment(in_ascii(text), style, control) for text, style, control in segments]
 
 
+_ASCII = Ascii()
+"""Always the same one: Textual keeps the lines that it has filtered, by the filter."""
+
+
 class Lettered(App[int]):
     """An app that can be told to write in ASCII."""
 
@@ -51,4 +56,4 @@ class Lettered(App[int]):
 
     def get_line_filters(self) -> list[LineFilter]:
         """What is done to each line before it is written."""
-        return [*super().get_line_filters(), *([Ascii()] if self.in_ascii else [])]
+        return [*super().get_line_filters(), *([_ASCII] if self.in_ascii else [])]

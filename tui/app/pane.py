@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from ..panes.arrange import Slot, key_of
 from ..panes.page import Row
+from ..session.reply import visible
 from .themes import styled
 
 
@@ -51,7 +52,7 @@ class Pane(ScrollView, can_focus=True):
     def note(self, said: str) -> None:
         """Have this stand in the border below, of which that line is painted: to set `border_subtitle` has all be."""
         if said != self._noted:
-            self._noted, self._border_subtitle = said, Content(said)
+            self._noted, self._border_subtitle = said, Content(visible(said))
             self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 
     def about(self) -> Row | None:

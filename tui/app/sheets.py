@@ -41,6 +41,9 @@ class Sheet(ModalScreen[None]):
     def on_mount(self) -> None:
         self.action_turn(0)
 
+    def on_click(self) -> None:
+        self.action_turn(1)
+
     def action_turn(self, by: int) -> None:
         if self._page + by >= len(self._pages):
             self.dismiss()
@@ -63,14 +66,21 @@ class Jump(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         for letter, (_, offset) in self._places.items():
-            label = Label(letter)
+            label = Label(letter, id=f"letter-{letter}")
             label.styles.offset = offset
             yield label
-        told = Label(" a letter leads to its pane; any other key leaves ", id="told")
+        told = Label(" a letter leads to its pane; any other key, or a click elsewhere, leaves ", id="told")
         told.styles.offset = (0, self.app.size.height - 1)
         yield told
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
-        found = self._places.get(event.character or "")
+        self._lead(event.character or "")
+
+    def on_click(self, event: events.Click) -> None:
+        name = (event.widget.id if event.widget is not None else None) or ""
+        self._lead(name.removeprefix("letter-"))
+
+    def _lead(self, letter: str) -> None:
+        found = self._places.get(letter)
         self.dismiss(found[0] if found else None)

@@ -85,16 +85,16 @@ HINTS = (
 
 HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
     "graph": (("< >", "zoom"),),
-    "source": (("⏎", "breakpoint"),),
-    "flight": (("⏎", "select"), ("d", "deliver"), ("=", "change")),
-    "waiting": (("⏎", "select"), ("?", "why not")),
-    "tags": (("⏎", "only this"), ("g", "next there")),
-    "inspector": (("⏎", "go there"), ("@", "watch"), ("[", "slice")),
-    "events": (("⏎", "go there"), ("!", "filter"), ("/", "search")),
-    "cells": (("⏎", "select"),),
-    "answers": (("⏎", "go there"),),
-    "timeline": (("← →", "an event"), ("^ $", "ends")),
-    "line": (("⏎", "do"), ("Tab", "complete"), ("↑", "lines of before"), ("Esc", "leave")),
+    "source": (("Enter", "breakpoint"),),
+    "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
+    "waiting": (("Enter", "select"), ("?", "why not")),
+    "tags": (("Enter", "only this"), ("g", "next there")),
+    "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
+    "events": (("Enter", "go there"), ("!", "filter"), ("/", "search")),
+    "cells": (("Enter", "select"),),
+    "answers": (("Enter", "go there"),),
+    "timeline": (("Left Right", "an event"), ("^ $", "ends")),
+    "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "lines of before"), ("Esc", "leave")),
 }
 """And those of the pane where one is, which come first. In the line for commands there are no others."""
 

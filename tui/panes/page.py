@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple, overload
 
 from ...viz.style import GREY
+from ..session.reply import visible
 
 PALE = "pale"
 """The colour of what is there, but not yet: no text has it."""
@@ -84,13 +85,13 @@ class Lazy(Sequence[Row]):
 
 
 def row(*pieces: str | tuple[str, str] | Span, **about: object) -> Row:
-    """A row of plain texts, texts with their colours, and spans.
+    r"""A row of plain texts, texts with their colours, and spans; what no terminal shows is a dot.
 
-    >>> row("a ", ("b", "#E69F00")).text
-    'a b'
+    >>> row("a ", ("b\x1b", "#E69F00")).text
+    'a b·'
     """
     made = (Span(each) if isinstance(each, str) else each if isinstance(each, Span) else Span(*each) for each in pieces)
-    return Row(tuple(made), **about)  # type: ignore[arg-type]
+    return Row(tuple(each._replace(text=visible(each.text)) for each in made), **about)  # type: ignore[arg-type]
 
 
 def empty(said: str) -> Page:

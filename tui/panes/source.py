@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from ...core.program import Location
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
+from ..session.reply import visible
 from ..session.session import Session
 from .page import Page, Row, Span, empty, row
 
@@ -34,7 +35,7 @@ def source(session: Session) -> Page:
     points = {point.condition: point.number for point in session.situation.points}
     is_text = _in_texts(lines)
     rows = [
-        _line(number, text.rstrip("\n"), location.line, made.get(number, []), points, is_text[number - 1])
+        _line(number, visible(text.rstrip("\n")), location.line, made.get(number, []), points, is_text[number - 1])
         for number, text in enumerate(lines, 1)
     ]
     return Page(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)

@@ -34,6 +34,15 @@ class Reply:
         return {"command": self.command, "ok": self.ok, "text": list(self.text), "data": dict(self.data)}
 
 
+def visible(text: str) -> str:
+    r"""A text of one line as a terminal is to have it: a sign that no terminal shows, or that commands it, is a dot.
+
+    >>> visible("a\tb\x1b[2J")
+    'a   b·[2J'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else "·" for c in text.expandtabs(4))
+
+
 def complaint(error: TagloomError) -> Said:
     """What an error says, in the words of the command line."""
     parts = {

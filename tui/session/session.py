@@ -21,7 +21,7 @@ from ..begin import Options, Start
 from ..load import split_target
 from .command import Command, found
 from .focus import Focus
-from .reply import Reply, Said, complaint
+from .reply import Reply, Said, complaint, visible
 from .run import Run
 from .situation import Situation
 from .stops import Point
@@ -73,7 +73,8 @@ class Session:
         if name not in TIME and self.situation != before:
             self._past.append((line.strip(), before))
             self._future.clear()
-        text = (*self.printed, *said.text, *self._notes)
+        parts = (*self.printed, *said.text, *self._notes)
+        text = tuple(visible(each) for part in parts for each in part.split("\n"))
         return Reply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed)})
 
     def _read(self, line: str) -> tuple[Command, Words]:

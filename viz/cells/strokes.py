@@ -46,7 +46,7 @@ STROKES = {
 
 HEADS: dict[str, tuple[str, str, str]] = {
     "normal": ("▼v", "▲^", "▶>"),
-    "vee": ("▽V", "△A", "▷)"),
+    "vee": ("▽V", "△A", "▹)"),
     "odot": ("◇o", "◆@", "◇o"),
     "dot": ("◉%", "◎&", "◉%"),
     "none": ("", "", ""),
