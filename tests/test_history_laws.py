@@ -32,6 +32,15 @@ def test_a_history_is_where_replay_is(case: Case, schedule: str, seed: int, spac
     assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
 
 
+@settings(max_examples=10)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS, st.integers(1, 9))
+def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int) -> None:
+    """The same where open activations cost so much that keyframes are further apart than their spacing."""
+    with MonkeyPatch.context() as patch:
+        patch.setattr(stretch, "FORK", 3.0)
+        assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
+
+
 @settings(max_examples=15)
 @given(cases(), st.sampled_from(SCHEDULES), SEEDS)
 def test_a_history_ends_as_the_run(case: Case, schedule: str, seed: int) -> None:

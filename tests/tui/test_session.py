@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.interp.reference import Limits
+from tagloom.interp.travel.history import History
 from tagloom.tui import debug
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.completion import completions
@@ -300,11 +301,15 @@ def test_effects_are_not_repeated(folder: Path) -> None:
     assert made["repeats"] == 2 and done(session, "run")["printed"] == ["i is 1", "i is 2"]
 
 
-def test_what_has_been_printed(folder: Path) -> None:
-    """Up to where one is, before and after a fork too; a program that prints nothing is not gone through."""
+def test_what_has_been_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to where one is, before and after a fork too; of the events that are known only those are looked at."""
     session = begun("acts.py:told", "3")
     assert done(session, "printed")["lines"] == [] and done(session, "goto 30", "printed")["lines"] == ["i is 0"]
     assert done(session, "fork", "run", "printed")["lines"] == ["i is 0", "i is 1", "i is 2"]
+    read, looked = History.__getitem__, list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr(History, "__getitem__", lambda self, number: (looked.append(number), read(self, number))[1])
+        assert len(done(session, "printed")["lines"]) == len(looked) == 3
     assert done(session, "start", "printed")["lines"] == []
     assert session.do("load fib.py:fib 3").ok and session.do("printed").text == ("nothing has been printed",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from ...core.act import ROWS
@@ -203,11 +203,9 @@ def printed(session: Session, words: Words) -> Said:
     history = session.history
     graph, lines = history.graph, list[str]()
     texts = {at: str(dict(node.attributes)["text"]) for at, node in enumerate(graph.nodes) if node.op == "print"}
-    for number in range(history.base, history.position if texts else history.base):
+    for number in sorted(chain.from_iterable(session.run.firings(at) for at in texts)):
         event = history[number]
-        text = texts.get(event.token.node)
-        if text is not None and event.inputs is not None:
-            lines.append(filled(text, [shown(graph, value) for value in event.inputs]))
+        lines.append(filled(texts[event.token.node], [shown(graph, value) for value in event.inputs or ()]))
     return Said(lines or ["nothing has been printed"], {"lines": lines})
 
 
