@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
@@ -24,7 +26,7 @@ from tagloom.tui.panes.look import Looker
 from tagloom.tui.session.commands import COMMANDS, new_session
 from textual.binding import Binding
 from textual.command import CommandPalette
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -453,20 +455,50 @@ PAINTED = (
     "run",
     "why add",
     "start",
+    "key down",
+    "key right",
+    "key greater_than_sign",
+    "key f2",
+    "key f3",
 )
+
+Signs: TypeAlias = dict[tuple[int, int], tuple[str, str]]
+"""What a terminal shows: by line and column a sign and its look."""
+
+
+def sent(signs: Signs, text: str) -> None:
+    """A text comes to a terminal."""
+    y, x, look = 0, 0, ""
+    for place, style, sign in re.findall(r"\x1b\[([\d;]*)H|\x1b\[([\d;]*)m|([^\x1b])", text):
+        if place:
+            y, x = (int(each) - 1 for each in place.split(";"))
+        elif sign == "\n":
+            y, x = y + 1, 0
+        elif sign:
+            signs[y, x], x = (sign, look), x + 1
+        else:
+            look = style
 
 
 async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
     """After which commands a line of the screen is not what it would be, were all of it painted anew."""
-    found = []
+    found, at, signs, display = [], screen.app, Signs(), screen.app._display
+
+    def seen(of: Any, update: Any) -> None:
+        if update is not None and not at._batch_count:
+            sent(signs, update.render_segments(at.console))
+        display(of, update)
+
+    at._display = seen  # type: ignore[method-assign]
+    at.screen.refresh()
     for line in lines:
-        await screen.do(line)
-        before = screen.app.screen._compositor.render_strips()
-        for pane in screen.app.panes().values():
+        await (screen.press(line.removeprefix("key ")) if line.startswith("key ") else screen.do(line))
+        before, anew = dict(signs), Signs()
+        for pane in at.panes().values():
             pane.refresh()
         await screen.still()
-        after = screen.app.screen._compositor.render_strips()
-        if [list(strip) for strip in before] != [list(strip) for strip in after]:
+        sent(anew, at.screen._compositor.render_update(full=True).render_segments(at.console))
+        if before != anew:
             found.append(line)
     return found
 
@@ -494,8 +526,15 @@ def paint_one_line_too_high(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *(each + up for each in regions), **how))
 
 
+def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
+    """Of the lines of a pane that changed only the first column is painted."""
+    refresh = pane.refresh
+    narrow = lambda region: Region(region.x, region.y, 1, region.height)  # noqa: E731
+    patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *map(narrow, regions), **how))
+
+
 @pytest.mark.parametrize("pane", [GraphPane, Lines])
-@pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high])
+@pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_what_is_not_painted_is_caught(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
