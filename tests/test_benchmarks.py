@@ -45,6 +45,7 @@ def test_a_row_makes_a_table(tmp_path: Path) -> None:
     assert all(rung["seconds"] for system in document["rows"]["scalar"].values() for rung in system["rungs"])
 
 
+@pytest.mark.heavy
 def test_cores_make_a_table() -> None:
     """A row for each program, with a figure for each way to run it."""
     ran = subprocess.run([sys.executable, str(FOLDER / "cores.py"), "--quick"], capture_output=True, text=True)

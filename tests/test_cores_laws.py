@@ -53,7 +53,7 @@ def is_of_words(graph: Graph) -> bool:
     return is_shareable(image(graph))
 
 
-@settings(max_examples=10, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
 def test_generated_programs(case: Case, dice: Random) -> None:
     """Cores that take turns as the dice say end a program as the reference does, with the same measures."""

@@ -27,7 +27,7 @@ PROGRAMS = {
 def test_programs(kind: str) -> None:
     """All events, the last ones, and the lines of a log, wherever a run is taken over and pauses."""
 
-    @settings(max_examples=8, phases=[Phase.generate])
+    @settings(max_examples=5, phases=[Phase.generate])
     @given(PROGRAMS[kind], DICE)
     def hold(case: Case, dice: Random) -> None:
         assert list(violations(case, dice, ("waves", dice.choice(SCHEDULES[1:])))) == []

@@ -38,28 +38,28 @@ def check(case: Case, dice: Random) -> None:
     assert list(in_step(case, dice.choice(SCHEDULES), 60)) == []
 
 
-@settings(max_examples=80, phases=[Phase.generate])
+@settings(max_examples=40, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs(case: Case, dice: Random) -> None:
     """Same results, traps, residue and measures as the reference; every limit ends it at the same step (S1 to S12)."""
     check(case, dice)
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(act_cases(bounded=False), DICE)
 def test_programs_with_acts(case: Case, dice: Random) -> None:
     """The same where programs have cells, effects and random numbers (S13 to S15)."""
     check(case, dice)
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(act_cases(), DICE)
 def test_programs_with_bounds(case: Case, dice: Random) -> None:
     """The same where bounds hold tokens (S16)."""
     check(case, dice)
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(cases(), DICE)
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
     """The same where nothing is left to the loop for plain words."""

@@ -30,7 +30,7 @@ def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[
     return np.asarray(outcome.value).tobytes(), contents(held)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(programs, st.integers(0, 2**32))
 def test_at_once_and_staged(program: tuple[Statement, ...], seed: int) -> None:
     """The result and what all variables hold are the same, bit by bit."""

@@ -71,9 +71,9 @@ def assert_long(trips: int) -> State:
     return state
 
 
-def test_a_loop_of_a_hundred_thousand_trips() -> None:
+def test_a_loop_of_many_trips() -> None:
     """S11: iterations close behind a loop: at no step are more than two of them open, or more than ten tokens alive."""
-    assert_long(100_000)
+    assert_long(30_000)
 
 
 @pytest.mark.heavy

@@ -503,7 +503,9 @@ async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize(
+    "size", [pytest.param(size, marks=[pytest.mark.heavy] * (size != (120, 40))) for size in SIZES], ids=str
+)
 def test_what_is_painted_is_what_there_is(folder: Path, size: tuple[int, int]) -> None:
     """Only lines in which something is another are painted, and no other is left as it was."""
 

@@ -114,7 +114,7 @@ def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Pat
 def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
     """By default a run ends at 100,000 firings; a limit that is named holds instead."""
     tagloom("examples", "--copy", "lessons")
-    words = ("check", "lessons/squares.py", "20000", "--against", "lessons/squares.py")
+    words = ("check", "lessons/squares.py", "10000", "--against", "lessons/squares.py")
     assert "did not end within 100,000 firings" in tagloom(*words).out
     ran = tagloom(*words, "--max-firings", "1000000")
     assert ran.code == 0 and ran.out.endswith("1 run agrees\n")

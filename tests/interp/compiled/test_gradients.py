@@ -46,7 +46,7 @@ def check(case: Case, order: int) -> str:
     return by
 
 
-@settings(max_examples=3, phases=[Phase.generate])
+@settings(max_examples=2, phases=[Phase.generate])
 @given(KINDS["plain"])
 def test_gradients_of_generated_programs(case: Case) -> None:
     """Values and adjoints are those of the reference bit for bit, or its first trap, word for word."""

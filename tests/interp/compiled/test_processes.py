@@ -39,6 +39,7 @@ def said(folder: Path) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.heavy
 def test_second_process(tmp_path: Path) -> None:
     """A second process compiles nothing, crashes on no recursion, and gives the same."""
     first, second = said(tmp_path), said(tmp_path)

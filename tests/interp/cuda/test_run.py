@@ -112,7 +112,7 @@ def test_corpus() -> None:
 
 def test_generated_programs() -> None:
     """And so does any program of scalars; a graphics processor is asked for many more."""
-    several, limits = (12, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
+    several, limits = (6, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
     endings = Counter[str]()
 
     @settings(max_examples=several, phases=[Phase.generate])
