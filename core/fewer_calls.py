@@ -40,7 +40,12 @@ def _wide(program: Program) -> Iterator[_Place]:
         for node, used in _calls(function.body):
             wanted = tuple(at for at, result in enumerate(node.results) if at == 0 or result.name in used)
             places.setdefault(node.attribute("function"), []).append(_Place(function.name, node, wanted))
-    once = {name: found[0] for name, found in places.items() if len(found) == 1 and _may_have_fewer(program, name)}
+    rules = {function.rule for function in functions}
+    once = {
+        name: found[0]
+        for name, found in places.items()
+        if len(found) == 1 and name not in rules and _may_have_fewer(program, name)
+    }
     for function in functions:
         place = once.get(function.name)
         if place is None:
@@ -51,9 +56,8 @@ def _wide(program: Program) -> Iterator[_Place]:
 
 
 def _may_have_fewer(program: Program, name: str) -> bool:
-    """Whether a function is neither the entry nor goes back, and no rule is, or has, a gradient of its own."""
-    is_rule = any(name == other.rule for other in program.reachable())
-    return name != program.entry and not (is_rule or program[name].rule or goes_back(program[name].body))
+    """Whether a function is neither the entry nor goes back, and has no gradient of its own."""
+    return name != program.entry and not (program[name].rule or goes_back(program[name].body))
 
 
 def _calls(region: Region) -> Iterator[tuple[Node, set[str]]]:

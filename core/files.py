@@ -27,16 +27,23 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
 
 
 @contextmanager
-def locked(descriptor: int) -> Iterator[None]:
+def locked(descriptor: int, *, needed: bool = True) -> Iterator[None]:
     """While this lasts, nobody else is past this for the same file, which each opens for itself; where the system has
-    no such locks, somebody may be. Raises OSError where the file cannot be locked."""
+    no such locks, somebody may be. Where the file cannot be locked, OSError is raised if that is `needed`."""
     try:
         import fcntl
     except ImportError:
         yield
         return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        is_locked = True
+    except OSError:
+        if needed:
+            raise
+        is_locked = False
     try:
         yield
-    finally:  # closing the file leaves it locked, if another thread has forked a process meanwhile
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        if is_locked:  # closing the file leaves it locked, if another thread has forked a process meanwhile
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -30,7 +30,7 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            with locked(descriptor):  # a line that another is writing looks broken off
+            with locked(descriptor, needed=False):  # a line that another is writing looks broken off
                 _cut_off(descriptor)
                 os.write(descriptor, text.encode())
         finally:

@@ -254,7 +254,7 @@ def _may_hurry(ready: Ready, limits: Limits) -> bool:
 
 def _hurried(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
     """Run on the thread that called, where a watchdog stops what is not over soon."""
-    words.allow_stack(NEAR, (near_stack() or 0) + SPARE)
+    words.allow_stack(NEAR, _near_end())
     with watchdog.watching(words):
         return _here(ready, words, work, limits)
 
@@ -264,7 +264,8 @@ def _is_cut(ready: Ready, words: Words) -> bool:
     have met what is not there."""
     is_slow = words.is_stopped
     is_deep = not is_slow and words.why == NO_STACK
-    ready.is_quick, ready.is_deep = not is_slow, is_deep
+    ready.is_quick = not is_slow
+    ready.is_deep = is_deep and words.lowest != _near_end()  # else it was the caller who was deep
     return is_slow or is_deep
 
 
@@ -273,7 +274,12 @@ def _dropped(ready: Ready, words: Words) -> None:
     words.drop(ready.program.main.results)
     if words.why == TRAP:
         for at, type_ in enumerate(ready.text.trapping[words.node][2]):
-            words.operand(at, type_)
+            words.lent(at, type_)
+
+
+def _near_end() -> int:
+    """How low a run may go on the stack of the thread that called, whatever it needs of it."""
+    return (near_stack() or 0) + SPARE
 
 
 def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
@@ -284,7 +290,7 @@ def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) 
     except KeyboardInterrupt:  # which waited until machine code had ended
         return rung("interrupt", limits)
     except MemoryError:
-        return _no_memory(ready)
+        return None if words.is_stopped else _no_memory(ready)
     if words.wants_crew:
         _call_soon()
     return None

@@ -37,9 +37,9 @@ _NEAR = 2**18
 @cache
 def near_stack() -> int | None:
     """Where the stack of this thread ends, which is the main one; None where the system does not say."""
-    library = ctypes.CDLL(None)
-    if not hasattr(library, "pthread_getattr_np"):
+    if sys.platform != "linux":
         return None
+    library = ctypes.CDLL(None)
     library.pthread_self.restype = ctypes.c_void_p
     attributes, lowest, size = (ctypes.c_long * 32)(), ctypes.c_void_p(), ctypes.c_size_t()
     if library.pthread_getattr_np(ctypes.c_void_p(library.pthread_self()), attributes):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tagloom.interp.function import Traced
 
@@ -57,7 +57,6 @@ TURNS = (
 """Each of g and h is a number only as long as the other is not known: once settled, a type has to stand."""
 
 
-@settings(max_examples=50)
 @given(BODIES)
 @example(TURNS)
 def test_types_do_not_depend_on_the_order(bodies: tuple[tuple[str, str], ...]) -> None:

@@ -41,8 +41,9 @@ class Sheet(ModalScreen[None]):
     def on_mount(self) -> None:
         self.action_turn(0)
 
-    def on_click(self) -> None:
-        self.action_turn(1)
+    def on_click(self, event: events.Click) -> None:
+        if event.chain == 1 and self.is_current:
+            self.action_turn(1)
 
     def action_turn(self, by: int) -> None:
         if self._page + by >= len(self._pages):
@@ -83,4 +84,5 @@ class Jump(ModalScreen[str | None]):
 
     def _lead(self, letter: str) -> None:
         found = self._places.get(letter)
-        self.dismiss(found[0] if found else None)
+        if self.is_current:
+            self.dismiss(found[0] if found else None)

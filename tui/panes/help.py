@@ -118,11 +118,14 @@ def key_at(row: Row, column: int) -> str:
     >>> told = hints("graph", 80)
     >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
     (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
+    >>> told = hints("timeline", 80)
+    >>> told.text[:20], [key_at(told, column) for column in (1, 4, 7, 12)]
+    (' Left Right an event', ['Left', 'Left', 'Right', 'Right'])
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
         first, *_, last = [*key.text.split(), *key.text.split()]
         if column < len(key.text) + len(word.text):
-            return first if column <= key.text.index(first) else last
+            return first if column < key.text.index(first) + len(first) else last
         column -= len(key.text) + len(word.text)
     return ""
 

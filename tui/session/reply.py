@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import category
 
 from ...core.errors import TagloomError
 from ...interp.record import words
@@ -40,7 +41,11 @@ def visible(text: str) -> str:
     >>> visible("a\tb\x1b[2J")
     'a   b·[2J'
     """
-    return text if text.isprintable() else "".join(c if c.isprintable() else "·" for c in text.expandtabs(4))
+    return text if text.isprintable() else "".join(c if _is_shown(c) else "·" for c in text.expandtabs(4))
+
+
+def _is_shown(sign: str) -> bool:
+    return sign.isprintable() or category(sign) == "Zs"  # blanks of other scripts are as wide as they are
 
 
 def complaint(error: TagloomError) -> Said:
