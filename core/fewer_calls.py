@@ -72,8 +72,8 @@ def _calls(region: Region) -> Iterator[tuple[Node, set[str]]]:
 
 
 def _narrowed(program: Program, place: _Place) -> Program:
-    """What is left where a call needs no more than this; of the caller, too, where that may be; what
-    nobody calls any more is left out."""
+    """What is left where a call needs no more than this; of the caller, too, where that may be. What nobody calls any
+    more is left out."""
     fewer, callee = FewerResults(program), program[place.node.attribute("function")]
     body = fewer.region(callee.body, place.wanted)
     taken = parameters_used(body)
