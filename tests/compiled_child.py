@@ -20,6 +20,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in t
 {code}
 """
 
+PRESSED = """\
+from tagloom.interp.compiled import run as engine
+right = engine._work
+def pressed(*given):
+    work = right(*given)
+    def both():
+        work()
+        os.kill(os.getpid(), signal.SIGINT)
+    return both
+"""
+"""With `engine._work = pressed`, Ctrl-C comes as soon as generated code has ended."""
+
 
 def in_a_process(code: str, seconds: float = 100.0) -> list[str]:
     """What code prints in a process of its own; fails where the process does, or takes too long."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from compiled_child import in_a_process
+from compiled_child import PRESSED, in_a_process
 from compiled_laws import differences, threads
 from tagloom.interp.compiled import brief, run
 from tagloom.interp.compiled.brief import bounded, straight
@@ -172,18 +172,11 @@ def test_none_is_long() -> None:
 
 def test_interrupt() -> None:
     """Ctrl-C while one runs is how it ended, as anywhere."""
-    code = """
-from tagloom.interp.compiled import run as engine
+    code = f"""
+{PRESSED}
 @tl.function
 def scaled(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
     return tl.exp(x) * 2.0
-right = engine._work
-def pressed(*given):
-    work = right(*given)
-    def both():
-        work()
-        os.kill(os.getpid(), signal.SIGINT)
-    return both
 scaled.run([1.0], engine="compiled")
 engine._work = pressed
 out = scaled.run([1.0], engine="compiled")

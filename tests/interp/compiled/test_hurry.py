@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from compiled_child import in_a_process
+from compiled_child import PRESSED, in_a_process
 from compiled_laws import threads
 from compiled_programs import count, looped
 from tagloom.interp.compiled import run, watchdog
@@ -136,19 +136,12 @@ def raising(error: Exception) -> Any:
 
 def test_interrupt() -> None:
     """Ctrl-C ends one as it ends any other: right after it, and where it goes on for so long that it is begun again."""
-    code = """
-from tagloom.interp.compiled import run as engine
+    code = f"""
+{PRESSED}
 @tl.function
 def turned(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
 engine.QUICK = 60.0
-right = engine._work
-def pressed(*given):
-    work = right(*given)
-    def both():
-        work()
-        os.kill(os.getpid(), signal.SIGINT)
-    return both
 turned.run(5, engine="compiled")
 engine._work, running = pressed, engine.running
 del engine.running
