@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,6 +18,7 @@ import tagloom as tl
 from acts_generator import act_cases
 from cores_laws import differing, eager, in_turns, wrong
 from cores_programs import fib, relayed, sums, tak, twice
+from ctrl_c import default_ctrl_c
 from fast_laws import LIMITS, told
 from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
@@ -255,16 +255,6 @@ def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> 
 
 def cores_left() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "tagloom core"]
-
-
-@contextmanager
-def default_ctrl_c() -> Iterator[None]:
-    """While this lasts, nobody has claimed Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c() -> None:

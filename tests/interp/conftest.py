@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 
 import pytest
+from ctrl_c import default_ctrl_c
 
 
 @pytest.fixture
 def handled() -> Iterator[None]:
     """Ctrl-C is what it is by default, wherever the tests run."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with default_ctrl_c():
+        yield

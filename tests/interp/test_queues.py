@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tagloom as tl
+from ctrl_c import default_ctrl_c
 from hypothesis import given, settings
 from pytest import MonkeyPatch
 from queue_laws import (
@@ -444,19 +445,16 @@ def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
     """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""
     queue = tl.FIFOQueue(1, tl.int64)
     take = tl.function(lambda: queue.dequeue())
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted() -> None:
         wait_for_a_waiter(queue)
         os.kill(os.getpid(), signal.SIGINT)
 
-    try:
+    with default_ctrl_c():
         threading.Thread(target=interrupted, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             queue.dequeue(timeout=20) if engine is None else take.run(engine=engine)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
     queue.enqueue(5)
     assert take() == 5
 

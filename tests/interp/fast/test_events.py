@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from ctrl_c import default_ctrl_c
 from event_bits import bits
 from tagloom.core import dtypes
 from tagloom.core.text import parse
@@ -189,15 +190,12 @@ def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ctrl_c_while_a_window_is_made() -> None:
     """It is an ordinary KeyboardInterrupt, and loses nothing: who looks again gets all."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with default_ctrl_c():
         out = fib.run(18, keep=10**6, engine="fast")
         last = out.events[-1]
         threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             list(out.events)
-    finally:
-        signal.signal(signal.SIGINT, before)
     wanted = fib.run(18, keep="events", engine="reference").events
     assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(wanted), True)
     assert told(out.events) == told(wanted)
