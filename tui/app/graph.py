@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from rich.segment import Segment
 from textual import events
@@ -26,6 +26,9 @@ MOST_KEPT = 2000
 _SIGN = itemgetter(Cell._fields.index("sign"))
 
 _NOTHING: frozenset[str] = frozenset()
+
+_Run: TypeAlias = tuple[tuple[str, bool], str]
+"""A text, all of which has a colour and is strong or is not."""
 
 
 class _Line(NamedTuple):
@@ -60,6 +63,8 @@ class GraphPane(Pane):
         self._dragged = False
         self._kept: dict[int, tuple[_Line, Strip]] = {}
         self._kept_how: tuple[object, ...] = ()
+        self._runs: dict[int, tuple[Sequence[Cell], list[_Run]]] = {}
+        """By lines of the picture, as texts: nothing of how the pane looks is in them."""
 
     def show(self, picture: Picture | None) -> None:
         before, self.picture = self.picture, picture
@@ -135,6 +140,8 @@ class GraphPane(Pane):
         how = (wide, round(self.scroll_x), self._margin(), self.dark, self.paper)
         if how != self._kept_how or len(self._kept) > MOST_KEPT:
             self._kept, self._kept_how = {}, how
+        if len(self._runs) > MOST_KEPT:
+            self._runs = {}
         kept = self._kept.get(id(line.row))
         if kept is None or not kept[0].is_as(line):
             kept = self._kept[id(line.row)] = (line, self._strip(line, wide, round(self.scroll_x)))
@@ -142,17 +149,26 @@ class GraphPane(Pane):
 
     def _strip(self, line: _Line, wide: int, left: int) -> Strip:
         """A line of the picture, from a column on."""
-        margin, row, lit = self._margin(), line.row[left : left + wide], line.lit
-        pieces = [Segment(" " * margin, self.ink())] if margin else []
-        if not lit:
-            for (colour, strong), text in _runs(row):
-                pieces.append(Segment(text, self.ink(colour, strong)))
-            return Strip(pieces, margin + len(row)).adjust_cell_length(wide, self.ink())
-        pairs = zip(row, line.bare[left : left + wide], strict=True)
-        for (colour, strong, is_lit), both in groupby(pairs, lambda pair: _look(pair[0], pair[1], lit)):
-            said = "".join((plain if is_lit else cell).sign for cell, plain in both)
-            pieces.append(Segment(said, self.ink(colour, strong, tinted(colour, self.dark, 0.35) if is_lit else "")))
-        return Strip(pieces, margin + len(row)).adjust_cell_length(wide, self.ink())
+        margin, pieces = self._margin(), list[Segment]()
+        if not line.lit:
+            pieces = [Segment(text, self.ink(colour, strong)) for (colour, strong), text in self._texts(line.row)]
+        else:
+            pairs = zip(line.row, line.bare, strict=True)
+            for (colour, strong, is_lit), both in groupby(pairs, lambda pair: _look(pair[0], pair[1], line.lit)):
+                said = "".join((plain if is_lit else cell).sign for cell, plain in both)
+                under = tinted(colour, self.dark, 0.35) if is_lit else ""
+                pieces.append(Segment(said, self.ink(colour, strong, under)))
+        strip = Strip(pieces, len(line.row)).crop(left, left + wide)
+        if margin:
+            strip = Strip.join([Strip([Segment(" " * margin, self.ink())], margin), strip])
+        return strip.adjust_cell_length(wide, self.ink())
+
+    def _texts(self, row: Sequence[Cell]) -> list[_Run]:
+        """A line of the picture as texts, which are found out once."""
+        kept = self._runs.get(id(row))
+        if kept is None or kept[0] is not row:
+            kept = self._runs[id(row)] = (row, _runs(row))
+        return kept[1]
 
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
@@ -194,10 +210,10 @@ class GraphPane(Pane):
         )
 
 
-def _runs(row: Sequence[Cell]) -> list[tuple[tuple[str, bool], str]]:
+def _runs(row: Sequence[Cell]) -> list[_Run]:
     """A row as texts, each in one look. Blanks go with what is before them, of whatever look they are: nobody sees it,
     and a line of the graph has a third of the pieces then, each of which takes 1 us until it is on the terminal."""
-    found: list[tuple[tuple[str, bool], str]] = []
+    found: list[_Run] = []
     text, begun, colour, strong = "".join(map(_SIGN, row)), 0, "", False
     for at, cell in enumerate(row):
         if cell.sign != " " and (cell.colour != colour or cell.strong != strong):
