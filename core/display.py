@@ -1,11 +1,14 @@
-"""How things show themselves in a notebook: slots, which whoever can draw fills. Nothing here draws."""
+"""How things show themselves, in a notebook or a terminal: slots, which whoever can do so fills. Nothing here draws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import Usage
+
+if TYPE_CHECKING:
+    from .world import World
 
 
 class _Slot:
@@ -14,6 +17,8 @@ class _Slot:
     draw: Callable[[object], str | None] | None = None
     play: Callable[..., Any] | None = None
     """Who makes pages that play a run: what is played in, and what of it; something that a notebook shows, out."""
+    debug: Callable[[Callable[[World], Any], int], None] | None = None
+    """Who opens the debugger: what begins a history in a world, and the event at which to begin, in."""
 
 
 slot = _Slot()
@@ -43,3 +48,10 @@ class Played:
         if slot.play is None:
             raise Usage("nobody here plays runs", hint="import tagloom")
         return slot.play(self, first=first, most=most, under=under)
+
+
+def debugged(begin: Callable[[World], Any], at: int) -> None:
+    """Open the debugger on a history; raises Usage where there is none, or no terminal."""
+    if slot.debug is None:
+        raise Usage("there is no debugger here", hint="import tagloom")
+    slot.debug(begin, at)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.act import ACTS
 from ..core.derive.resolve import resolve
-from ..core.display import Drawn
+from ..core.display import Drawn, debugged
 from ..core.errors import Crash, Invalid, Usage
 from ..core.frontend.annotation import Source, read_source
 from ..core.frontend.concrete import all_like
@@ -183,6 +183,24 @@ class Function(Drawn):
             seed=seed,
             k=k,
             world=world_with(world, traced.callbacks),
+        )
+
+    def debug(
+        self,
+        *arguments: Any,
+        schedule: str | Script = "waves",
+        limits: Limits | None = None,
+        seed: int = 0,
+        k: int | None = None,
+        at: int = 0,
+    ) -> None:
+        """Open the debugger in this terminal, on a run with these arguments, after `at` events of it; returns when
+        somebody leaves it. Variables stay as they are. In a file, `tagloom debug FILE` can also follow edits.
+
+        Raises Usage where there is no terminal, as in a notebook: there `history` steps, and `out.player()` shows.
+        """
+        debugged(
+            lambda world: self.history(*arguments, schedule=schedule, limits=limits, seed=seed, k=k, world=world), at
         )
 
     def derived_as(self, key: object, derive: Callable[[], Function]) -> Function:

@@ -1,4 +1,4 @@
-"""`tagloom debug`: the session, driven from a file, from stdin, or by a person at a prompt."""
+"""`tagloom debug` and `f.debug(...)`: the session, driven from a file, from stdin, or by a person at a prompt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import Malformed, Usage
+from ..core.world import World
+from ..interp.travel.history import History
 from .begin import Start
 from .prompt import PROMPT, converse
 from .session.commands import new_session
@@ -39,11 +41,10 @@ def debug(start: Start, manner: Manner) -> int:
     headless, plain, commands, as_json, watch, at = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
-    in_browser = "TEXTUAL_DRIVER" in os.environ
-    if not headless and not in_browser and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not headless and not _has_terminal():
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
-    is_plain = headless or plain or (os.environ.get("TERM") == "dumb" and not in_browser)
+    is_plain = headless or plain or _is_dumb()
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
@@ -54,13 +55,39 @@ def debug(start: Start, manner: Manner) -> int:
     return converse(session) if is_plain else _on_screen(session, watch, at if start.target else None)
 
 
+def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
+    """Debug a run that Python begins, in a world whose words are the session's; raises Usage where there is no
+    terminal, and what `begin` raises."""
+    if not _has_terminal():
+        raise Usage("there is no terminal to debug at", hint="f.history(...) is stepped from Python")
+    session = new_session()
+    session.add(begin(session.world))
+    if not _is_dumb():
+        _on_screen(session, False, at or None)
+        return
+    to_event(session, at)
+    converse(session)
+
+
+def _has_terminal() -> bool:
+    return _in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
+
+
+def _in_browser() -> bool:
+    return "TEXTUAL_DRIVER" in os.environ
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM") == "dumb" and not _in_browser()
+
+
 def _on_screen(session: Session, watch: bool, at: int | None) -> int:
     """The app, which is imported only where it is shown. It goes far itself: there one sees how far it is, and may
     stop it."""
     from .app.app import Debugger
 
     app = Debugger(session, watches=watch, tours=True)
-    app.in_ascii = not has_unicode(sys.__stderr__) and "TEXTUAL_DRIVER" not in os.environ
+    app.in_ascii = not has_unicode(sys.__stderr__) and not _in_browser()
     if at is not None:
         app.do(f"goto {at}")
     return app.run() or 0
