@@ -246,6 +246,7 @@ from .interp.replay import EventLog, read_events
 from .interp.script import Script, read_script, write_script
 from .interp.travel.history import History
 from .tui.begin import load_run
+from .tui.here import debug_run as _debug_run
 from .tui.progress import progress
 from .viz import notebook as _notebook
 from .viz.curves import curve
@@ -256,6 +257,7 @@ __array_api_version__ = "2024.12"
 newaxis = None
 _Operators.namespace = _sys.modules[__name__]
 _display.slot.draw, _display.slot.play = _notebook.display, _notebook.play
+_display.slot.debug = _debug_run
 
 __all__ = [
     "Array", "Breakpoints", "Broken", "Builder", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash",

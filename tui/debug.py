@@ -1,4 +1,4 @@
-"""`tagloom debug` and `f.debug(...)`: the session, driven from a file, from stdin, or by a person at a prompt."""
+"""`tagloom debug`: the session, driven from a file, from stdin, or by a person at a prompt."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import Malformed, Usage
-from ..core.world import World
-from ..interp.travel.history import History
 from .begin import Start
 from .prompt import PROMPT, converse
 from .session.commands import new_session
@@ -41,35 +39,21 @@ def debug(start: Start, manner: Manner) -> int:
     headless, plain, commands, as_json, watch, at = manner
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
-    if not headless and not _has_terminal():
+    if not headless and not has_terminal():
         raise Usage("there is no terminal to debug at", hint="--headless reads commands from stdin, or --commands FILE")
     session = new_session(start.options)
-    is_plain = headless or plain or _is_dumb()
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
             session.load(start)
-            if at is not None and is_plain:
+            if at is not None and headless:
                 to_event(session, at)
     if headless:
         return transcribe(session, _lines(commands), in_json if as_json else in_words)
-    return converse(session) if is_plain else _on_screen(session, watch, at if start.target else None)
+    return shown(session, at if start.target else None, plain, watch)
 
 
-def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
-    """Debug a run that Python begins, in a world whose words are the session's; raises Usage where there is no
-    terminal, and what `begin` raises."""
-    if not _has_terminal():
-        raise Usage("there is no terminal to debug at", hint="f.history(...) is stepped from Python")
-    session = new_session()
-    session.add(begin(session.world))
-    if not _is_dumb():
-        _on_screen(session, False, at or None)
-        return
-    to_event(session, at)
-    converse(session)
-
-
-def _has_terminal() -> bool:
+def has_terminal() -> bool:
+    """Whether there is somebody to show a session to."""
     return _in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
@@ -77,16 +61,16 @@ def _in_browser() -> bool:
     return "TEXTUAL_DRIVER" in os.environ
 
 
-def _is_dumb() -> bool:
-    return os.environ.get("TERM") == "dumb" and not _in_browser()
-
-
-def _on_screen(session: Session, watch: bool, at: int | None) -> int:
-    """The app, which is imported only where it is shown. It goes far itself: there one sees how far it is, and may
-    stop it."""
+def shown(session: Session, at: int | None = None, plain: bool = False, watches: bool = False) -> int:
+    """Show a session after so many events, at a prompt or on screen, until somebody leaves it; the exit code. The app
+    is imported only here; it goes far itself: there one sees how far it is, and may stop it."""
+    if plain or (os.environ.get("TERM") == "dumb" and not _in_browser()):
+        if at is not None:
+            to_event(session, at)
+        return converse(session)
     from .app.app import Debugger
 
-    app = Debugger(session, watches=watch, tours=True)
+    app = Debugger(session, watches=watches, tours=True)
     app.in_ascii = not has_unicode(sys.__stderr__) and not _in_browser()
     if at is not None:
         app.do(f"goto {at}")

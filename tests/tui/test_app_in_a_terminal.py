@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -64,3 +65,48 @@ def test_the_plain_prompt(tmp_path: Path) -> None:
         at.wait_for("3 firings")
         at.type("quit\n")
         assert at.ends() == 0
+
+
+HERE = """
+import sys
+import tagloom as tl
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    tl.print("n is", n)
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+fib.debug(5, at=3, schedule="lifo")
+print("and on")
+"""
+
+
+@pytest.mark.timeout(120)
+def test_from_python(tmp_path: Path) -> None:
+    """`fib.debug(5)` opens the app, in which is what the program prints, and returns when somebody leaves."""
+    seen_the_tour(tmp_path)
+    with terminal(tmp_path, [sys.executable, "-c", HERE]) as at:
+        at.wait_for("3/3 events")
+        at.type("s")
+        at.wait_for("switch_n 5, false")
+        at.type("q")
+        at.wait_for("and on")
+        assert at.ends() == 0
+
+
+@pytest.mark.timeout(120)
+def test_from_python_at_a_prompt(tmp_path: Path) -> None:
+    """At a dumb terminal it is a prompt."""
+    dumb = "import os; os.environ['TERM'] = 'dumb'"
+    with terminal(tmp_path, [sys.executable, "-c", dumb + HERE]) as at:
+        at.wait_for(r"\(tagloom\) ")
+        at.type("quit\n")
+        at.wait_for("and on")
+        assert at.ends() == 0
+
+
+def test_from_python_without_a_terminal() -> None:
+    """A notebook, or a pipe, is told what there is instead."""
+    ran = subprocess.run([sys.executable, "-c", HERE], capture_output=True, text=True, timeout=100)
+    assert ran.returncode == 1 and "and on" not in ran.stdout
+    assert "there is no terminal to debug at" in ran.stderr and "f.history(...)" in ran.stderr
