@@ -50,7 +50,7 @@ def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1800)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(act_cases())
 def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
     """The same, with more bounds."""

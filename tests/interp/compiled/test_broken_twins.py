@@ -30,6 +30,7 @@ from compiled_programs import (
 )
 from compiled_twins import broken
 from tagloom.interp.compiled import run as engine
+from tagloom.interp.jit.state import OPERANDS
 from tagloom.interp.reference import Limits, admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
@@ -41,7 +42,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "the wrong one of two functions": (r"which == 0", "which == 2", spread, [11, -5, 2.5]),
     "no trap": (r"if \(\w+ == 0\):", "if False:", looped, [3]),
     "a trap elsewhere": (r"m\.leave\(s, 1, \d+\)", "m.leave(s, 1, 0)", looped, [3]),
-    "other operands of a trap": (r"m\.write\(s, 13, .*\)", "m.write(s, 13, 7)", looped, [3]),
+    "other operands of a trap": (rf"(m\.write\(s, {OPERANDS},) .*\)", r"\1 7)", looped, [3]),
     "iterations are miscounted": (r"(n\d+) \+= 1", r"\1 += 2", looped, [12]),
     "a call that is not noted": (r"m\.note\(s, \d+, 0\)", "pass", looped, [12]),
     "calls go on after a trap": (r"if m\.read_i\(s, 0\) != 0:", "if False:", looped, [12]),
@@ -66,7 +67,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "an effect done twice": (r"(\w+ = m\.perform\(s, 0\))", r"\1; \1", told, [5]),
     "an effect left out": (r"(\w+) = m\.perform\(s, \d+\)", r"\1 = 0", told, [5]),
     "effects of another node": (r"m\.perform\(s, \d+\)", "m.perform(s, 0)", told, [5]),
-    "a callback's result is lost": (r"= m\.read_i\(s, 13\)", "= 0", told, [5]),
+    "a callback's result is lost": (rf"= m\.read_i\(s, {OPERANDS}\)", "= 0", told, [5]),
     "a callback that failed is none": (r"if (\w+) == 1:", "if False:", failing, [5]),
 }
 

@@ -81,7 +81,7 @@ from tagloom.core.lower import lower
 from tagloom.core.value import fingerprint
 from tagloom.interp.compiled.run import run_compiled
 patient = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
-@settings(max_examples=60, phases=[Phase.generate], **patient)
+@settings(max_examples=40, phases=[Phase.generate], **patient)
 @seed(5)
 @given(st.one_of(*KINDS.values()))
 def check(case):
