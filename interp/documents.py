@@ -54,7 +54,7 @@ def to_json(subject: Subject) -> Plain:
 def from_json(document: object) -> Program | Graph | OutcomeRecord:
     """What a document says: plain data as `json.loads` gives, or the text itself.
 
-    The data is checked to the last key; whether a program or graph keeps the rules V1 to V15 is not. An outcome
+    The data is checked to the last key; whether a program or graph keeps the rules V1 to V17 is not. An outcome
     becomes a record, which any machine could have written.
 
     Raises Malformed, with the path to the place, where the document does not fit its form.

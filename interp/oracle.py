@@ -1,4 +1,4 @@
-"""Checking a program against itself: every schedule, the big-step evaluator, and every engine, on the same arguments.
+"""Checking a program against itself: several schedules, the big-step evaluator, and the engines `fast` and `compiled`.
 
 The reference machine under `waves` is the standard; the first difference from it is a Disagreement.
 """
@@ -46,8 +46,8 @@ def check(
     callbacks: Mapping[str, Callable[..., Any]] | None = None,
     engines: bool = False,
 ) -> Iterator[Verdict]:
-    """Run a graph under every schedule, and its program by the evaluator; a verdict each, the standard's first. With
-    `engines`, run it on the others too.
+    """Run a graph under several schedules, and its program by the evaluator; a verdict each, the standard's first. With
+    `engines`, run it on `fast` and `compiled` too.
 
     Where a limit ended one of two runs, only the results that both have are compared. What the runs print is compared,
     and not printed; the Python functions that they call are called by each.

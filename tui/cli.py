@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,6 +63,7 @@ from .options import (
     Target,
     Tokens,
     Unchecked,
+    Until,
 )
 from .play import play
 from .report import result_lines, stats_report
@@ -77,20 +77,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Tagged-token dataflow: run a program, check it, show its graph.",
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("ops")(ops)
-app.command("curve")(curve)
-app.command("examples")(examples)
-app.command("play", context_settings=LITERALS)(play)
-app.command("debug", context_settings=LITERALS)(debug)
-
-
-class UntilWord(StrEnum):
-    quiet = "quiet"
-    result = "result"
-    trap = "trap"
 
 
 _DEFAULT = Limits()
@@ -105,10 +93,8 @@ def run(
     seed: Seed = 0,
     k: Bound = None,
     cores: Annotated[int | None, typer.Option(help="How many cores the engine fast may run on.")] = None,
-    until: Annotated[
-        UntilWord | None, typer.Option(help="Stop when quiet, at the result, or at a trap.", show_default="quiet")
-    ] = None,
-    stats: Annotated[bool, typer.Option("--stats", help="Say what the run took.")] = False,
+    until: Until = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Print firings, critical path, profile and shares.")] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
     fetch: Fetch = None,
@@ -120,8 +106,11 @@ def run(
     max_bytes: Bytes = _DEFAULT.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Run a program on arguments and print its value. With --fetch and --feed, which may stand several times, a part of
-    it is run: `...` stands for an argument that is not needed, and nothing does at the end."""
+    """Run a program on arguments and print its value.
+
+    With --fetch and --feed, which may be repeated, only a part of it is run. Write `...` for an argument that is not
+    needed; at the end leave it out.
+    """
     subject = find(target)
     refuse(subject, unchecked=unchecked)
     options: dict[str, Any] = {
@@ -183,28 +172,31 @@ def check(
     seed: Seed = 0,
     k: Bound = None,
     every_schedule: Annotated[
-        bool, typer.Option("--every-schedule", help="A small run: deliver the tokens in every order that there is.")
+        bool, typer.Option("--every-schedule", help="Of a small run: deliver the tokens in every order there is.")
     ] = False,
     every_order: Annotated[
-        bool, typer.Option("--every-order", help="The same of firings: tokens that only wait go first.")
+        bool, typer.Option("--every-order", help="The same by firings: tokens that only wait go first.")
     ] = False,
     max_states: Annotated[int, typer.Option(help="End --every-schedule before it meets more states.")] = STATES,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="--every-schedule of a graph that breaks other rules than V7, V15.")
+        bool, typer.Option("--unchecked", help="With --every-schedule: a graph that breaks rules (any but V7, V15).")
     ] = False,
     against: Annotated[str | None, typer.Option(help="FILE[:NAME] of a program that is right.")] = None,
 ) -> None:
-    """Run a program under several schedules, by the evaluator without tokens, and on every engine; exit 1 where they
+    """Run a program in several ways, and compare.
+
+    They are several schedules, the evaluator without tokens, and the engines fast and compiled; exit 1 where they
     differ.
 
-    FILE may be a log of events, which is replayed: every event must be what the machine gives. Of a .tl file without
-    NAME and ARGS all cases are tried, and what breaks a rule that no case expects is said; of a folder, the cases of
-    all its .tl files, a line a file.
+    FILE may be a log of events, written by any machine: it is replayed, and the first event that is not what the
+    machine gives is named. Of a .tl file without NAME and ARGS, all cases are tried, and breaches of rules that no case
+    expects are reported; of a folder, the cases of all its .tl files, a line a file.
 
-    With --against, it is run beside a right one, without ARGS on small ones; where they differ first, it says why. A
-    run on which the right one does not end decides nothing.
-    With --every-schedule, how many schedules there are, and all the ways in which they end, with the positions in the
-    flight that lead there.
+    With --against, it is run beside a program that is right, on ARGS or on small ones; the first difference is
+    explained. A run on which the right one does not end decides nothing.
+
+    With --every-schedule, it says how many schedules there are and all the ways in which they end, with the choices
+    that lead there.
     """
     if against is not None:
         most = FIRINGS if max_firings is None else max_firings
@@ -312,12 +304,12 @@ def _replayed(file: str) -> str:
 def show(
     target: Target,
     args: Arguments = None,
-    form: Annotated[FormWord, typer.Option(help="What of it.")] = FormWord.graph,
+    form: Annotated[FormWord, typer.Option(help="What to draw.")] = FormWord.graph,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
     ] = None,
     at: Annotated[int | None, typer.Option(help="After so many events of the run; without it, at its end.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="A function, or loop, that alone is drawn.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Draw this function or loop alone.")] = None,
     fold: Fold = None,
     most: Boxes = LARGEST,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
@@ -328,11 +320,11 @@ def show(
     unchecked: Unchecked = False,
     max_firings: ShownFirings = None,
 ) -> None:
-    """Draw a program, its graph, or a run of it; without a file, print the text form.
+    """Draw a program, its graph, or a run of it. Without -o, print the text form.
 
-    With ARGS, or of a log of events, it is run. Then --form graph has the tokens as they are after --at events, and the
-    other forms show the run up to there: unfolded (a box for each firing), beside (that and the graph), tags (the tree
-    of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
+    With ARGS, or for a log of events, a run is drawn. Then --form graph has the tokens as they are after --at events,
+    and the other forms show the run up to there: unfolded (a box for each firing), beside (that and the graph), tags
+    (the tree of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
     """
     is_moment = at is not None and form is FormWord.graph
     most_firings = (_DEFAULT.firings if is_moment else 1_000_000) if max_firings is None else max_firings
@@ -343,17 +335,26 @@ def show(
         print(text, end="")
 
 
+app.command("play", context_settings=LITERALS)(play)
+app.command("debug", context_settings=LITERALS)(debug)
+
+
 @app.command()
 def explain(
     rule: Annotated[
         str | None, typer.Argument(metavar="RULE", help="V3, S4, ...; without it, all in a line each.")
     ] = None,
 ) -> None:
-    """Say what a numbered rule asks for, with a right and a wrong example."""
+    """Explain a numbered rule, with a right and a wrong example."""
     from .explain import explain as explained
     from .explain import listing
 
     print(listing() if rule is None else explained(rule))
+
+
+app.command("examples")(examples)
+app.command("ops")(ops)
+app.command("curve")(curve)
 
 
 def _complain(error: TagloomError) -> None:
@@ -369,9 +370,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
-    """Tagged-token dataflow: run a program, check it, show its graph."""
+    """Tagged-token dataflow: run a program, check it, draw it, play it, debug it."""
 
 
 def main(call: Callable[[], Any] = app) -> None:

@@ -11,9 +11,9 @@ from ..viz.curves import curve as drawn
 
 
 def curve(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Metrics, a line of JSON for each step.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Metrics, a line of JSON a step.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="A file ending in .svg.")] = Path("curve.svg"),
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
 ) -> None:
-    """Draw the metrics that tl.progress(..., log=FILE) wrote over the steps of the training."""
+    """Draw learning curves. They show the metrics that tl.progress(..., log=FILE) wrote, step by step."""
     drawn(file, dark=dark).save(output)

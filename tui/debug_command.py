@@ -26,14 +26,14 @@ def debug(
         bool, typer.Option("--headless", help="Without a screen: read commands, print answers.")
     ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Type commands at a prompt, without panes.")] = False,
-    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, a line each.")] = None,
+    commands: Annotated[Path | None, typer.Option(help="Read commands from this file, one a line.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each command.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Begin again when the program's file is edited.")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="In a browser on this machine.")] = False,
     port: Annotated[int, typer.Option(help="Where --serve listens.")] = 8765,
-    at: Annotated[int | None, typer.Option(min=0, help="Begin where so many events have happened.")] = None,
+    at: Annotated[int | None, typer.Option(min=0, help="Begin after so many events.")] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Know every event: the fast machine never goes ahead.")
+        bool, typer.Option("--whole", help="Know every event: the fast machine never skips ahead.")
     ] = False,
     schedule: Schedule = "waves",
     seed: Seed = 0,
@@ -45,7 +45,7 @@ def debug(
     max_bytes: Bytes = _DEFAULT.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Step through a run, forwards and backwards, ask it, and let it go on otherwise."""
+    """Step through a run, forwards and backwards. Question it, and try what else could have happened."""
     if serve:
         raise typer.Exit(_served(port))
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)

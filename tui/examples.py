@@ -20,7 +20,7 @@ _SUFFIX = ".txt"
 def examples(
     copy: Annotated[Path | None, typer.Option(help="Copy them into this folder, which need not be there yet.")] = None,
 ) -> None:
-    """List the example programs, or copy them; what was changed in the folder is left alone, and then the exit is 1."""
+    """List the example programs, or copy them. Files that were changed there stay as they are, and the exit is 1."""
     found = dict(sorted(programs().items()))
     if copy is None:
         print("\n".join(f"{name:16} {_first_line(text)}" for name, text in found.items()))

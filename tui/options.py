@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,7 +10,16 @@ import typer
 LITERALS = {"ignore_unknown_options": True}
 """So that `-3` is an argument; `load` reports stray options."""
 
-Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and what in it.")]
+
+class UntilWord(StrEnum):
+    """When a run stops."""
+
+    quiet = "quiet"
+    result = "result"
+    trap = "trap"
+
+
+Target = Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="A .py, .tl or .json file, and a name in it.")]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Literals: 3, -2.5, true, [1, 2], @x.npy")]
 Firings = Annotated[int, typer.Option("--max-firings", help="End the run before more nodes fire.")]
 ShownFirings = Annotated[
@@ -25,15 +35,18 @@ Depth = Annotated[int, typer.Option("--max-depth", help="End the run before call
 Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the process has more memory.")]
 Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
 Schedule = Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")]
-Fold = Annotated[list[str] | None, typer.Option(help="A function, or loop, that is drawn as one box.")]
-Boxes = Annotated[int, typer.Option(help="Fold functions and loops until there are no more boxes.")]
+Until = Annotated[
+    UntilWord | None, typer.Option(help="Stop when quiet, at the result, or at a trap.", show_default="quiet")
+]
+Fold = Annotated[list[str] | None, typer.Option(help="Draw this function or loop as one box.")]
+Boxes = Annotated[int, typer.Option(help="Fold functions and loops until at most so many boxes are left.")]
 Seed = Annotated[int, typer.Option(help="The seed of random numbers.")]
 Bound = Annotated[int | None, typer.Option("--k", help="How many iterations of a loop may run at once.")]
-Unchecked = Annotated[bool, typer.Option("--unchecked", help="Run a graph that breaks other rules than V7, V15.")]
+Unchecked = Annotated[bool, typer.Option("--unchecked", help="Run a graph though it breaks rules (any but V7, V15).")]
 Fetch = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Run what is needed for this value: h, main/loop[4]/h, main/**/h."),
 ]
 Feed = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=LITERAL", help="Take this for what the program would make.")
+    list[str] | None, typer.Option(metavar="NAME=LITERAL", help="Use this in place of what the program would make.")
 ]

@@ -35,7 +35,7 @@ def play(
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
 ) -> None:
-    """Write a page of HTML that plays a run: tokens on the graph, to and fro, without a server or a network.
+    """Write a page of HTML that plays a run. Tokens move over the graph, to and fro, without a server or a network.
 
     A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
     """
