@@ -26,7 +26,8 @@ events      what a run did, step by step.
 outcome     how a run ended, as data.
 adjoint     how much a result changes with a value; the reverse pass hands adjoints back.
 pullback    the further phase of a function, a cond or a loop, that takes adjoints of results to those of operands.
-tape        what has run at once, step by step, as far as it concerns what is watched.
+eagerly     outside of programs: each op as soon as Python calls it.
+tape        what has run eagerly, step by step, as far as it concerns what is watched.
 schedule    which token of the flight is delivered next; a script is one by hand.
 history     the events of a run, with a state that goes back and forth over them.
 branch      a history that has the past of another in common, and goes on by itself; a what-if.

@@ -28,7 +28,7 @@ Attributes: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Doing(Protocol):
-    """What a gradient rule calls ops with: nodes of a program that is being made, or values at once."""
+    """What a gradient rule calls ops with: nodes of a program that is being made, or values, eagerly."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
         """The op of these operands: each is what the rule was given, what this gave, or a Python number, which takes

@@ -1,6 +1,6 @@
 """The words of the language that do more than compute: cells, effects and random numbers.
 
-In a trace they add to the program. Outside of one, effects happen at once, and random numbers are drawn by count; cells
+In a trace they add to the program. Outside of one, effects happen eagerly, and random numbers are drawn by count; cells
 belong to a run.
 """
 

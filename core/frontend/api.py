@@ -1,6 +1,6 @@
 """The words of the language: functions of values, `cond` and `while_loop`.
 
-In a trace they add to the program, whatever their operands; outside of one they compute at once.
+In a trace they add to the program, whatever their operands; outside of one they compute eagerly.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _adapt(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
 
 
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
-    """What an op gives at once; raises Invalid, Trap or Exhausted where it gives nothing."""
+    """What an op gives eagerly; raises Invalid, Trap or Exhausted where it gives nothing."""
     return _computed(op, operands, attributes)[0]
 
 

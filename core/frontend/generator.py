@@ -80,14 +80,14 @@ _SHARED: list[Generator] = []
 
 
 def shared() -> Generator:
-    """The generator that draws at once, outside of functions."""
+    """The generator that draws eagerly, outside of functions."""
     if not _SHARED:
         _SHARED.append(Generator(0))
     return _SHARED[0]
 
 
 def set_seed(seed: int) -> None:
-    """Begin again with the random numbers that `tl.uniform` and the like draw at once, outside of functions; in a run
+    """Begin again with the random numbers that `tl.uniform` and the like draw eagerly, outside of functions; in a run
     they are of the run's own seed.
 
     >>> import tagloom as tl

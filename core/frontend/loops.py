@@ -1,7 +1,7 @@
 """Loops over the first axis of arrays: `map`, `scan` and `foldl`, made of `while_loop` and cells.
 
 In a trace the iterations of `map` depend on nothing of each other, so that a machine with tokens runs them at once.
-Outside of one the functions are called at once, one after another.
+Outside of one the functions are called eagerly, one after another.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ _LEFT: ContextVar[RegionTrace | None] = ContextVar("left", default=None)
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Be outside of all traces: what is called runs at once."""
+    """Be outside of all traces: what is called runs eagerly."""
     tokens = _LEFT.set(_CURRENT.get() or _LEFT.get()), _CURRENT.set(None)
     try:
         yield

@@ -182,7 +182,7 @@ for _name in OF_ELEMENTS:
 def _first(value: Any, dtype: Any) -> Concrete:
     """The first value of a variable, as a dtype or type where that is given."""
     if isinstance(value, Symbol):
-        hint = "make it of what is known: a number, an array; under tl.init_scope() ops run at once"
+        hint = "make it of what is known: a number, an array; under tl.init_scope() ops run eagerly"
         raise Usage("the first value of a variable is symbolic", where=here(), got=repr(value), hint=hint)
     wanted = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
     try:
@@ -197,7 +197,7 @@ def _first(value: Any, dtype: Any) -> Concrete:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Under `with tl.init_scope()` ops run at once, in a function under trace too: for what is made once, such as the
+    """Under `with tl.init_scope()` ops run eagerly, in a function under trace too: for what is made once, such as the
     first values of variables."""
     with outside():
         yield

@@ -1,6 +1,6 @@
 """Queues: between threads of Python, and between those and programs.
 
-A queue is an object of Python's. Outside of a trace its methods do what they say at once; in one they become callbacks,
+A queue is an object of Python's. Outside of a trace its methods do what they say eagerly; in one they become callbacks,
 effects in program order. What a queue cannot give is a trap there, with the words that it raises here.
 
 Elements that arrive stand in order; each one that leaves is drawn from the `least` that stand first. So what a queue

@@ -69,7 +69,7 @@ def _literal(obj: Any) -> Literal:
 
 
 def _plain(op: str, *operands: Any, **attributes: Any) -> Any:
-    """What an op gives at once, in a trace too."""
+    """What an op gives eagerly, in a trace too."""
     return compute(op, [_literal(each) for each in operands], attributes)
 
 
@@ -198,7 +198,7 @@ def _concrete(value: Any) -> Any:
 
 
 def _range(numbers: list[Any]) -> Any:
-    """A range of Python's numbers: NumPy's array where it is short, or computed at once, else a symbolic value."""
+    """A range of Python's numbers: NumPy's array where it is short, or computed eagerly, else a symbolic value."""
     count = _count(numbers)
     if current() is None or count <= MOST_WRITTEN:
         return _plain("arange", *numbers)
