@@ -7,7 +7,8 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 fib(10)                              # 89
-fib.run(10, schedule="random:7").firings
+fib.run(10, schedule="random:7").firings  # 1591, under every schedule
+fib.debug(5)                         # step through it, forwards and backwards
 """
 
 import sys as _sys

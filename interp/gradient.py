@@ -37,7 +37,7 @@ def grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()
     """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a variable; a
     tuple, by several, and a dict of variables gives a dict. The gradient nests as the argument does.
 
-    What it makes is a program as every other is: it is called, run on any engine, drawn, debugged, and differentiated
+    What it makes is a program like any other: it is called, run on any engine, drawn, debugged, and differentiated
     again. Arguments by which it differentiates are floats, of any shape.
 
     Those of `argnums` that `rows` names, too, are tables of which the function takes rows alone; the gradient by one is

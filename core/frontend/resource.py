@@ -1,7 +1,7 @@
 """Resources: what a program uses that is there before it runs, and, if it is a variable, remains after.
 
 A trace threads the value of a resource through branches, loops and calls: it comes as one more parameter, and leaves,
-where it is assigned, as one more result. So programs with variables are programs as every other.
+where it is assigned, as one more result. So programs with variables are programs like any others.
 """
 
 from __future__ import annotations

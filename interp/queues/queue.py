@@ -136,7 +136,7 @@ class Queue:
                 return
 
     def fail(self, error: BaseException) -> None:
-        """Close the queue because a producer raised this: who takes the last element left gets it next."""
+        """Close the queue because a producer raised this: once no element is left, it is raised to the next taker."""
         with self._changed:
             if self._error is None and not self._is_closed:
                 error.add_note("raised by a producer of this queue")
@@ -269,7 +269,7 @@ class FIFOQueue(Queue):
     """A queue that gives first what came first.
 
     `capacity` says how many elements it holds, and `type` of which type they are: a dtype, tl.Array[...], or such in
-    tuples, dicts, named tuples or dataclasses. Who puts one more waits for a place; who takes waits for an element.
+    tuples, dicts, named tuples or dataclasses. To put one more waits for a place; to take, for an element.
 
     >>> import tagloom as tl
     >>> queue = tl.FIFOQueue(10, {"x": tl.Array[tl.float64, 2], "label": tl.int64})
