@@ -45,7 +45,7 @@ def thrice():
 
 
 def plainly():
-    """The same at once, without a function."""
+    """The same eagerly, without a function."""
     count = tl.Variable(0)
 
     def one():
@@ -67,6 +67,6 @@ HEADING = ["| counted | |", "|---|---|"]
 
 if __name__ == "__main__":
     print(*HEADING, sep="\n")
-    for name, function in (("at once", plainly), ("by calls of a function", thrice)):
+    for name, function in (("eagerly", plainly), ("by calls of a function", thrice)):
         print(f"| {name} | {', '.join(str(int(each)) for each in function())} |")
     print(f"| by three calls in one graph | {', '.join(str(int(main(0))))} |")

@@ -1,4 +1,4 @@
-"""L2HMC: a sampler that learns how to go, at once and staged, with the same numbers.
+"""L2HMC: a sampler that learns how to go, eagerly and staged, with the same numbers.
 
 A Hamiltonian sampler gives each sample a random momentum, lets it go ten leapfrog steps, ahead or back, and takes where
 it comes to with a probability that keeps the distribution. Here two small networks say how a step stretches and shifts
@@ -151,7 +151,7 @@ EXPECTED = [{"run": ("main", PLACES), "result": 3, "size": "quick"}]
 AT_ONCE = [(lambda: taken(tl.asarray(PLACES)), 3)]
 
 
-HEADING = ["| step | at once | staged |", "|---|---|---|"]
+HEADING = ["| step | eagerly | staged |", "|---|---|---|"]
 
 
 def table(count=10, steps=3, rate=1e-4):

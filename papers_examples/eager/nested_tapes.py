@@ -17,7 +17,7 @@ def square(x):
 
 
 def by_tapes(x):
-    """The value, the slope and the slope of the slope, of what runs at once."""
+    """The value, the slope and the slope of the slope, of what runs eagerly."""
     with tl.Tape() as outer:
         outer.watch(x)
         with tl.Tape() as inner:

@@ -1,8 +1,8 @@
 """Select: one Python function, op by op and as a graph.
 
 The row (1, 0) times a column of two picks its first element. `select` is that as plain Python: on concrete values its
-ops run at once. `staged` is the same function traced: a graph of one product, which gives the same. The ops, their rows
-and their kernels are the same both ways, so that programs are written and debugged at once and run as graphs.
+ops run eagerly. `staged` is the same function traced: a graph of one product, which gives the same. The ops, their rows
+and their kernels are the same both ways, so that programs are written and debugged eagerly, and run as graphs.
 
     tagloom run papers_examples/eager/selection.py "[[2.0], [-2.0]]"
 
@@ -34,4 +34,4 @@ AT_ONCE = [
 
 
 if __name__ == "__main__":
-    print(f"| at once | {select(tl.asarray([[2.0], [-2.0]]))} |", f"| as a graph | {main([[2.0], [-2.0]])} |", sep="\n")
+    print(f"| eagerly | {select(tl.asarray([[2.0], [-2.0]]))} |", f"| as a graph | {main([[2.0], [-2.0]])} |", sep="\n")
