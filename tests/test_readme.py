@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import tagloom as tl
 from tagloom.interp.corpus import try_cases
+from tagloom.tui.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -57,6 +61,40 @@ def test_the_text(tmp_path: Path) -> None:
 def test_the_commands_are_two() -> None:
     """A stranger copies two commands, each a line."""
     assert [block.count("\n") for block in blocks("sh")] == [1, 1]
+
+
+COMMANDS = re.findall(r"`tagloom (\w+ papers_examples/[^`]*)`", README)
+
+
+@pytest.mark.parametrize("words", map(shlex.split, COMMANDS), ids=" ".join)
+def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the text says which command makes a picture or a page, it does, from the root of the repository."""
+    monkeypatch.chdir(ROOT)
+    made = tmp_path / words[-1]
+    app([*words[:-1], str(made)], standalone_mode=False)
+    assert made.stat().st_size > 1000
+
+
+def test_there_are_commands_in_the_text() -> None:
+    """One for a picture and one for a page: were none found, the test above would say nothing."""
+    assert sorted(command.split()[0] for command in COMMANDS) == ["play", "show"]
+
+
+def test_the_commands_are_those_of_the_help() -> None:
+    """The table of commands has those that `--help` lists, in that order."""
+    (table,) = (block for block in blocks("") if block.startswith("tagloom run"))
+    named = list(dict.fromkeys(line.split()[1] for line in table.splitlines() if line.startswith("tagloom")))
+    assert named == [command.name or command.callback.__name__ for command in app.registered_commands]
+
+
+def test_the_size_of_the_corpus() -> None:
+    """Where a page says how many programs and cases the corpus has, it has as many."""
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "corpus").glob("*.tl")]
+    cases = sum(len(re.findall("^case ", text, re.MULTILINE)) for text in texts)
+    for page in ("README.md", "CHANGELOG.md", "docs/semantics.md"):
+        said = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert f"{len(texts)} programs" in said and f"{cases:,} cases" in said, page
+    assert f"{len(texts)} programs" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 
 def _utf8() -> dict[str, str]:
