@@ -87,6 +87,14 @@ def test_the_commands_are_those_of_the_help() -> None:
     assert named == [command.name or command.callback.__name__ for command in app.registered_commands]
 
 
+def test_the_pictures() -> None:
+    """What it shows is there: the debugger in three sizes, dark and light, is."""
+    shown = re.findall(r'(?:!\[[^]]*\]\(|<img src=")(docs/[^)"]+)', README)
+    assert all((ROOT / each).is_file() for each in shown)
+    sizes = {f"debugger_{size}_{theme}" for size in ("80x24", "120x40", "200x60") for theme in ("dark", "light")}
+    assert sizes <= {Path(each).stem for each in shown}
+
+
 def test_the_size_of_the_corpus() -> None:
     """Where a page says how many programs and cases the corpus has, it has as many."""
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "corpus").glob("*.tl")]
