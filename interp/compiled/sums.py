@@ -218,16 +218,16 @@ def _is_plain(uses: _Uses, node: Node) -> bool:
 
 
 def _product(uses: _Uses, sum_: Node) -> Node | None:
-    """The product that is added to the other operand of a sum, which it does not read, if it is used nowhere else and
-    has whole tiles."""
+    """The product that is added to the other operand of a sum, which it does not read, if it is used nowhere else, has
+    whole tiles, and types know that its factors fit: nobody asks."""
     for each in reversed(sum_.inputs):
         node = uses.made.get(str(each))
         if node is None or not _is_plain(uses, node) or len(uses.of[str(each)]) != 1:
             continue
-        if _read_by(uses, node) & {*sum_.inputs}:
+        if _read_by(uses, node) & {*sum_.inputs} or any(_count(uses.type(factor)) is None for factor in node.inputs):
             continue
         rows, columns = node.results[0].type.shape or (0, 0)
-        inner = (uses.type(node.inputs[0]).shape or (None, None))[1]
+        inner = (uses.type(node.inputs[0]).shape or (0, 0))[1]
         if rows and columns and inner and _is_whole(rows, inner, columns, node.results[0].type.dtype):
             return node
     return None

@@ -5,14 +5,19 @@ All numbers are small integers, so that the order of additions changes nothing.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
-from compiled_laws import differs
+from compiled_laws import differences, differs
 from compiled_twins import afresh, broken
+from generator import Case
+from hypothesis import Phase, given, settings
+from sum_cases import sum_cases
+from tagloom.core.lower import lower
 from tagloom.interp.compiled import facts, loops, source, sums
 
 Weights = tl.Array[tl.float32, 32, 32]
@@ -89,6 +94,14 @@ def repeated(n: tl.int64, x: Rows, w: Weights) -> Rows:
     return tl.while_loop(lambda k, _: k < n, lambda k, h: (k + 1, tl.matmul(h, w) - x), 0, x)[1]
 
 
+@tl.function
+def opened(
+    x: tl.Array[tl.float64, 8, 16], y: tl.Array[tl.float64, None, 64], z: tl.Array[tl.float64, 8, 64]
+) -> tl.Array[tl.float64, 8, 64]:
+    """A product whose factors do not fit, as only the run can tell."""
+    return z + tl.matmul(x, y)
+
+
 def _slopes(function: tl.Function) -> Any:
     return tl.grad(lambda n, x, w: tl.sum(function(n, x, w)), argnums=(1, 2))
 
@@ -106,6 +119,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "handed on": (handed_on, (*SQUARES, True)),
     "zeros": (either, (-np.zeros((32, 32), np.float32), True)),
     "no zeros": (either, (SQUARES[0], False)),
+    "opened": (opened, (np.ones((8, 16)), np.ones((5, 64)), np.zeros((8, 64)))),
     "tree": (_slopes(tree), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
     "repeated": (_slopes(repeated), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
 }
@@ -116,6 +130,14 @@ SLOW = ("given back", "no zeros", "repeated")
 def test_in_place(name: str) -> None:
     """The reference's bits, zeros of either sign among them."""
     assert not differs(*RUNS[name])
+
+
+@pytest.mark.heavy
+@settings(max_examples=7, phases=[Phase.generate])
+@given(sum_cases())
+def test_generated_sums(case: Case) -> None:
+    """The reference's bits, or its trap."""
+    assert not differences(case.program, lower(case.program), case.arguments)
 
 
 def test_what_is_made_in_place() -> None:
@@ -140,6 +162,11 @@ class Everything(set[str]):
 
 def _spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sums.Plan, "is_spent", lambda plan, operand, node: isinstance(operand, str))
+
+
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = lambda type_: [8 if size is None else size for size in type_.shape or ()]  # noqa: E731
+    monkeypatch.setattr(sums, "_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_)))
 
 
 def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +197,7 @@ TWINS: dict[str, tuple[Any, str]] = {
         lambda patch: patch.setattr(sums, "_read_by", lambda uses, product: set()),
         "its own factor",
     ),
+    "factors that do not fit are multiplied": (_known, "opened"),
     "a sum is written to by another name": (
         lambda patch: patch.setattr(facts.Known, "share", lambda known, texts: None),
         "handed on",
