@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...core import dtypes
 from ...core.op import OPS
 from ...core.program import STRUCTURED, Node, Operand, Program, Region
 from ...core.types import Type
@@ -129,12 +130,16 @@ class _Bounds:
 
 
 def _trips(loop: Node) -> int:
-    """How many iterations a loop has at most."""
+    """How many iterations a loop has at most; one that wraps goes on."""
     found = counter(loop)
     begins = loop.inputs[found.index] if found else None
     if found is None or found.invariant is not None or not isinstance(begins, Literal):
         raise _Unbounded
-    return max(0, -((int(begins.value) - found.bound) // found.step))  # type: ignore[arg-type]
+    begin = int(begins.value)  # type: ignore[arg-type]
+    trips = max(0, -((begin - found.bound) // found.step))
+    if begin + trips * found.step > dtypes.int64.range[1]:
+        raise _Unbounded
+    return trips
 
 
 def _of_node(node: Node, types: dict[str, Type]) -> Cost:

@@ -165,16 +165,15 @@ class _Forwards:
         return bool(self.further) and not self.body.is_empty
 
     def counted(self, counter: counting.Counter) -> None:
-        """A loop that counts up to a bound, by strips."""
+        """A loop that counts up to a bound, by strips of so many iterations: the last one may wrap, and the loop goes
+        on."""
         writer, names = self.writer, self.names
         index, stop = names[counter.index], writer.fresh()
         bound = str(counter.bound) if counter.invariant is None else names[counter.invariant]
-        strip = counter.step * STRIP
         with writer.inside(f"while {index} < {bound}:"):
-            writer.line(f"{stop} = {bound}")
-            with writer.inside(f"if uint64({bound}) - uint64({index}) > uint64({strip}):"):
-                writer.line(f"{stop} = {index} + {strip}")
-            with writer.inside(f"while {index} < {stop}:"):
+            after = f"(uint64({bound}) - uint64({index}) - uint64(1)) // uint64({counter.step})"
+            writer.line(f"{stop} = {self.count} + int64(min({after}, uint64({STRIP - 1}))) + 1")
+            with writer.inside(f"while {self.count} < {stop}:"):
                 self.iteration(decided=True)
             writer.look()
 

@@ -36,7 +36,7 @@ from tagloom.interp.reference import Limits, admit_arguments
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "operands change places": (r"k\.wrapping_sub\((\w+), (\w+)\)", r"k.wrapping_sub(\2, \1)", looped, [3]),
     "one iteration too many": (r"while (\w+) < (\w+):", r"while \1 <= \2:", strips, [5, 11]),
-    "strips leave one out": (r"(v\d+) = (v\d+) \+ 4096", r"\1 = \2 + 4096; \2 += 1", strips, [9000, 1]),
+    "strips have one too many": (r"(n\d+ \+ int64\(min\(.*\)) \+ 1", r"\1 + 2", strips, [9000, 1]),
     "narrow integers do not wrap": (r"int64\(int8\((.*)\)\)$", r"int64(\1)", spread, [11, -5, 2.5]),
     "float32 is not rounded": (r"float64\(float32\((.*)\)\)$", r"float64(\1)", logistic, [0.3]),
     "the wrong one of two functions": (r"which == 0", "which == 2", spread, [11, -5, 2.5]),
