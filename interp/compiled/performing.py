@@ -85,6 +85,7 @@ class Performer(Waiter):
             return UNFIT
         except BaseException as error:
             self.raised = error
+            self.words.stop()  # there is no result to go on with
             return LEFT
         return DONE
 

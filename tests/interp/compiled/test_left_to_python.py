@@ -10,6 +10,7 @@ import pytest
 import tagloom as tl
 from acts_generator import Witness
 from array_rows import arities, attributes
+from compiled_child import in_a_process
 from compiled_laws import differences
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
@@ -142,3 +143,22 @@ def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
         spread.run(10, engine="compiled")
     assert isinstance(crashed.value.__cause__, ZeroDivisionError)
+
+
+RAISING = """
+from tagloom.interp.compiled import performing
+def kernel(*_):
+    raise DeprecationWarning
+performing.kernel = kernel
+ordered = tl.function(lambda x: tl.sort(x))
+least = tl.function(lambda x: tl.take(ordered(x), 0))
+try:
+    least.run([0.0] * 5000, engine="compiled")
+except tl.Crash as crash:
+    print(type(crash.__cause__).__name__)
+"""
+
+
+def test_nobody_goes_on_after_an_op_that_raises() -> None:
+    """Neither do those who called the function that it is in: its array is none."""
+    assert in_a_process(RAISING) == ["DeprecationWarning"]
