@@ -78,7 +78,7 @@ QUICK = 0.005
 """How many seconds a run took that is called quick."""
 _ROOT = int(np.uint64(ROOT.key).astype(np.int64))
 _ready: OrderedDict[int, Ready] = OrderedDict()
-_compiling = threading.RLock()
+_compiling = kept.unforked(threading.RLock())
 """Held while a program is compiled, so that threads which want the same one wait for it."""
 _KEPT = 64
 _ELSEWHERE = 'other engines keep calls in memory: engine="fast"'

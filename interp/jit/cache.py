@@ -37,7 +37,19 @@ _SUMS = "sums.json"
 _DEEP = 200_000
 """Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
 Use = Callable[[ModuleType], None]
-_ONE_AT_A_TIME = threading.RLock()
+
+
+def unforked(lock: Any) -> Any:
+    """A lock that nobody else holds where this process is forked: who forks waits, first for those that were made last.
+
+    A child has none of the threads that would give it back. A new one there would not do: who compiles has also the
+    locks of numba and llvmlite, and LLVM is at work."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
+
+
+_ONE_AT_A_TIME = unforked(threading.RLock())
 _loaded: dict[str, ModuleType] = {}
 _from_disk: set[str] = set()
 """The names of modules that are being loaded, all of whose machine code is on disk."""

@@ -268,7 +268,7 @@ def serve(c):
 """
 _begun: dict[int, Any] = {}
 """By process, the words of its crew: a child that was forked has none of the threads."""
-_lock = threading.Lock()
+_lock = cache.unforked(threading.Lock())
 
 
 def helpers() -> int:

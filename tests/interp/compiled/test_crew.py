@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_twins import afresh, broken
 from numba import int64, njit, void
@@ -137,3 +139,38 @@ def test_many_ask_at_once() -> None:
     for user in users:
         user.join()
     assert not wrong
+
+
+FORKED = """
+from tagloom.interp.jit import cache, crew
+from test_crew import arguments, wave
+other = tl.function(lambda x: x * 3 + 1)
+right, loading = cache._load, threading.Event()
+def load(*given):
+    loading.set()
+    time.sleep(0.5)
+    return right(*given)
+def forked(others):
+    cache._load = load
+    user = threading.Thread(target=others)
+    user.start()
+    loading.wait()
+    loading.clear()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        cache._load = right
+        given = arguments(crew.LARGE)
+        os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
+    user.join()
+    print(os.waitpid(child, 0)[1])
+forked(crew.begun)
+forked(lambda: wave.run(*arguments(9), engine="compiled"))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not crew.helpers() or not hasattr(os, "fork"), reason="nobody helps or forks here")
+def test_a_child_finds_no_lock_held() -> None:
+    """A process that is forked while a thread loads the crew, or compiles a program, does both by itself."""
+    assert in_a_process(FORKED) == ["0", "0"]
