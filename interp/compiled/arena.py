@@ -30,7 +30,8 @@ def lent(words: Words, size: int) -> Iterator[None]:
         yield
     finally:
         words.give_back_rows()
-        if words.state[HIGHEST] - begin <= _LARGE and len(_idle) < _KEPT:
+        highest = max(words.state[HIGHEST], words.state[RECORD])  # where the run ended by an exception
+        if highest - begin <= _LARGE and len(_idle) < _KEPT:
             _idle.append(memory)
 
 

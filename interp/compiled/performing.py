@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Protocol
+from weakref import WeakMethod
 
 from ...core.op import OPS, Kernel, kernel, trap_message
 from ...core.ops.effect import formatted
@@ -52,6 +53,17 @@ class Waiter:
         return thread.is_done(seconds)
 
 
+def _callable(weak: WeakMethod[Callable[[int], int]]) -> object:
+    """What generated code calls, of a method that it does not keep alive: the two would keep each other, and all that a
+    run has, until Python looks for cycles."""
+
+    def ask(number: int) -> int:
+        found = weak()
+        return LEFT if found is None else found(number)
+
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(ask)
+
+
 class Performer(Waiter):
     """Performs what one run asks for."""
 
@@ -60,7 +72,7 @@ class Performer(Waiter):
         self.asked = SimpleQueue[int | None]()
         self.answers = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self._ask)  # lives as long as this does
+        self._function = _callable(WeakMethod(self._ask))  # lives as long as this does
         words.perform_by(self._function)
 
     def _ask(self, number: int) -> int:

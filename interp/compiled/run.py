@@ -154,7 +154,7 @@ def run_compiled(
     admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
     words, stopped, trap = _ended(ready, admitted, limits, seed, world)
     if stopped is not None:
-        words.drop(program.main.results)
+        _dropped(ready, words)
     elif words.why == ELSEWHERE:
         return None
     results: tuple[Value, ...] | None = None
@@ -270,7 +270,7 @@ def _is_cut(ready: Ready, words: Words) -> bool:
 
 
 def _dropped(ready: Ready, words: Words) -> None:
-    """Let go of what a run that begins again has left."""
+    """Let go of what a run has left that begins again, or was stopped."""
     words.drop(ready.program.main.results)
     if words.why == TRAP:
         for at, type_ in enumerate(ready.text.trapping[words.node][2]):
@@ -321,6 +321,7 @@ def _watched(
     ready.is_quick = not ready.asks and time.monotonic() - begin < QUICK
     failed += [waiter.raised] if waiter.raised is not None else []
     if failed and isinstance(failed[0], MemoryError):
+        failed.clear()  # its frames hold the arguments, and this
         return _no_memory(ready)
     if failed:
         raise Crash("compiled code failed", where=ready.program.entry) from failed[0]

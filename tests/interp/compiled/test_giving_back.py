@@ -1,0 +1,87 @@
+"""What a run has had is given back when it is over, however it ended: without waiting for Python to look for cycles."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.interp.compiled import arena, run
+from tagloom.interp.compiled.words import Words
+from tagloom.interp.jit.state import RECORD
+
+
+@tl.function
+def ordered(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+    """It has no machine code, and is left to Python."""
+    return tl.sort(x)
+
+
+@tl.function
+def picked(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
+    return tl.take(x * 2.0, at)
+
+
+def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+    """Let this come as soon as generated code has ended, as Ctrl-C does."""
+    right = run._work
+
+    def work(*given: Any) -> Callable[[], None]:
+        wanted = right(*given)
+
+        def both() -> None:
+            wanted()
+            raise error
+
+        return both
+
+    monkeypatch.setattr(run, "_work", work)
+
+
+@pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
+def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a run that left something to Python."""
+    if error:
+        then(monkeypatch, error)
+    x = np.array([2.0, 1.0])
+    assert ordered.run(x, engine="compiled").status == status
+    gc.collect()
+    gc.disable()
+    try:
+        argument = weakref.ref(x)
+        ordered.run(x, engine="compiled")
+        del x
+        assert argument() is None
+    finally:
+        gc.enable()
+
+
+def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a trap that nobody wants to hear of, since Ctrl-C was pressed meanwhile."""
+    from numba.core.runtime import _nrt_python, rtsys
+
+    def alive() -> int:
+        stats = rtsys.get_allocation_stats()
+        return int(stats.mi_alloc - stats.mi_free)
+
+    _nrt_python.memsys_enable_stats()
+    assert picked.run([1.0, 2.0, 3.0], 9, engine="compiled").status == "Trapped"
+    then(monkeypatch, KeyboardInterrupt)
+    before = alive()
+    assert picked.run([1.0, 2.0, 3.0], 9, engine="compiled").error.limit == "interrupt"
+    assert alive() == before
+
+
+def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
+    monkeypatch.setattr(arena, "_idle", [])
+    for size, kept in ((arena._LARGE + 8, 0), (8, 1)):
+        words = Words(0, 0, 1, 0)
+        with pytest.raises(MemoryError), arena.lent(words, 2 * arena._LARGE):
+            words.state[RECORD] += size
+            raise MemoryError
+        assert len(arena._idle) == kept
