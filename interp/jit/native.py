@@ -31,6 +31,8 @@ _NEVER = (
 """What numba would call to raise an exception, which no function here does."""
 _kept: list[Any] = []
 """What must live as long as the functions do."""
+_loaded: dict[tuple[str, str], Words] = {}
+"""The functions that this process has, by the key of the text and their names."""
 
 
 class Unlinkable(Exception):
@@ -42,6 +44,14 @@ def native(name: str, text: str, function: str, arity: int) -> Words:
 
     Raises Unlinkable where it calls what a process without numba does not have.
     """
+    called = key(text), function
+    if called not in _loaded:
+        _loaded[called] = _made(name, text, function, arity)
+    return _loaded[called]
+
+
+def _made(name: str, text: str, function: str, arity: int) -> Words:
+    """The same, from disk if it can be."""
     with suppress(OSError, ValueError):
         return _linked(_path(name, text).read_bytes(), arity)
     found = _compiled(text, function, arity)

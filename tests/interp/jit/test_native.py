@@ -31,6 +31,7 @@ print(run(2, 5), "numba" in sys.modules)
 def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """Where the object code of TEXT is kept."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "_loaded", {})
     return cache.cache_folder() / cache.key(TEXT) / "trial.o"
 
 
@@ -46,6 +47,13 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
     assert kept.exists()
 
 
+def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> None:
+    """It is never freed; so it is found again, also by a program that was forgotten meanwhile."""
+    monkeypatch.setattr(native, "_kept", [])
+    first, *others = [native.native("trial", TEXT, "run", 2) for _ in range(3)]
+    assert all(each is first for each in others) and len(native._kept) == 1
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
     """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
@@ -55,6 +63,7 @@ def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> N
     kept.write_bytes(
         {"cut": whole[:-1], "changed": changed}.get(str(damage), damage if isinstance(damage, bytes) else b"")
     )
+    native._loaded.clear()
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
     assert native._linked(kept.read_bytes(), 2)(2, 5) == WANTED
 
@@ -72,6 +81,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     """Where nothing can be kept, everything is compiled, and runs."""
     occupied = tmp_path / "file"
     occupied.write_text("")
+    monkeypatch.setattr(native, "_loaded", {})
     monkeypatch.setenv("TAGLOOM_CACHE", str(occupied))
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
