@@ -63,6 +63,17 @@ class Location(NamedTuple):
         return f"{Path(self.file).name}:{self.line}"
 
 
+class Quoted(Location):
+    """A line that a document names, which may be of any file; `document` is the document's own file, if it has one."""
+
+    document: str | None
+
+    def __new__(cls, file: str, line: int, document: str | None = None) -> Quoted:
+        made = super().__new__(cls, file, line)
+        made.document = document
+        return made
+
+
 class Var(NamedTuple):
     """A named, typed value: a parameter, or a result of a node."""
 

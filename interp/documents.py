@@ -59,8 +59,13 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
     Raises Malformed, with the path to the place, where the document does not fit its form.
     """
+    return _read(document, None)
+
+
+def _read(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
+    """What a document says, which may be a file."""
     try:
-        at = Cursor(parse(document) if isinstance(document, str | bytes) else document)
+        at = Cursor(parse(document) if isinstance(document, str | bytes) else document, document=file)
         return _READERS[form_of(at, _READERS)](at)
     except RecursionError:
         raise Malformed("the document does not fit its form", where="$", got="data nested too deep") from None
@@ -77,7 +82,7 @@ def write_json(subject: Subject, path: str | Path) -> None:
 
 def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
     """What the document in a file says; raises Usage where the file cannot be read, and Malformed as `from_json`."""
-    return from_json(read_file(path))
+    return _read(read_file(path), str(path))
 
 
 def text_form(subject: Subject) -> str:

@@ -71,7 +71,7 @@ def read_events(path: str | Path) -> EventLog:
 
 def open_log(path: str | Path) -> Replay:
     """The log at this path, its first line read."""
-    return Replay(_lines(Path(path)))
+    return Replay(_lines(Path(path)), str(path))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -85,11 +85,11 @@ def _lines(path: Path) -> Iterator[bytes]:
 class Replay:
     """A log that is read line by line while the machine runs along. `outcome` is there when all has been read."""
 
-    def __init__(self, lines: Iterator[bytes]) -> None:
+    def __init__(self, lines: Iterator[bytes], file: str | None = None) -> None:
         first = next(lines, None)
         if first is None:
             raise Malformed("this log is empty", where="line 1")
-        header = _header(Cursor(parse(first, "line 1: $"), "line 1: $"))
+        header = _header(Cursor(parse(first, "line 1: $"), "line 1: $", document=file))
         graph, self.broken, self.arguments, self.schedule, self.pick, self.sites, self.seed, self.bound = header
         self._told = Told()
         self.state = State(

@@ -7,7 +7,6 @@ a `.tl` file functions, graphs and cases in the text form.
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
 import runpy
 import sys
@@ -38,6 +37,7 @@ from ..interp.documents import read_json
 from ..interp.function import Function
 from ..interp.log import SUFFIX
 from ..interp.reference import refusal
+from ..viz.sources import line_on_screen
 
 Runnable: TypeAlias = Function | Program | Graph
 UNCHECKED = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"
@@ -89,7 +89,7 @@ def line_of_text(error: TagloomError) -> str | None:
     where = error.where
     if not isinstance(where, Location) or not where.file.endswith(".tl"):
         return None
-    line = linecache.getline(where.file, where.line).rstrip("\n")
+    line = line_on_screen(where)
     got = str(error.got)
     named = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
     for word in (*named, *re.findall(r"\w+", error.message), line.strip()):

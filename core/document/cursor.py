@@ -83,6 +83,8 @@ class Cursor:
     data: object
     path: str = "$"
     depth: int = 0
+    document: str | None = None
+    """The file that the document is, where it is one."""
 
     def refuse(self, required: object, got: str | None = None, hint: str | None = None) -> NoReturn:
         """Raises the error that says what should be here."""
@@ -181,7 +183,7 @@ class Cursor:
     def _inner(self, data: object, step: str) -> Cursor:
         if self.depth >= DEEPEST:
             self.refuse(f"at most {DEEPEST} objects and lists inside each other", "more")
-        return Cursor(data, self.path + step, self.depth + 1)
+        return Cursor(data, self.path + step, self.depth + 1, self.document)
 
 
 def natural(at: Cursor) -> int:

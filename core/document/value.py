@@ -19,7 +19,7 @@ from ..attribute import TYPED
 from ..cells import Handle
 from ..dtypes import DType
 from ..errors import Usage
-from ..program import Location
+from ..program import Location, Quoted
 from ..tag import ROOT, Site
 from ..types import MOST_AXES, HandleType, Shape, Type, admit_element, handle_type, type_of
 from ..value import Literal, Value, normal
@@ -246,7 +246,7 @@ def read_location(at: Cursor) -> Location | None:
 
 def _location(at: Cursor) -> Location:
     file, line = at.fields("file", "line")
-    return Location(file.text(), line.integer())
+    return Quoted(file.text(), line.integer(), at.document)
 
 
 def attributes_form(attributes: tuple[tuple[str, Any], ...]) -> Plain:

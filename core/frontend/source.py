@@ -21,6 +21,8 @@ _OURS = (
     f"{Path(np.__file__).parent}{os.sep}",
 )
 """Where code stands that is not the user's: tagloom's own, and NumPy's, which may call it."""
+_traced: set[str] = set()
+"""The files of the code that this process has traced."""
 
 
 def user_frame() -> FrameType | None:
@@ -46,9 +48,23 @@ def called_here(value: object) -> str | None:
     return next((name for name, found in (*frame.f_locals.items(), *shared) if found is value), None)
 
 
+def traced_here() -> Location | None:
+    """The same, of code that is being traced."""
+    line = here()
+    if line is not None:
+        _traced.add(line.file)
+    return line
+
+
 def definition(code: CodeType) -> Location:
-    """The line where a Python function is defined."""
+    """The line where a Python function is defined that is to be traced."""
+    _traced.add(code.co_filename)
     return Location(code.co_filename, code.co_firstlineno)
+
+
+def has_traced(file: str) -> bool:
+    """Whether this process has traced code of this file, whatever a document says of it."""
+    return file in _traced
 
 
 def construct() -> tuple[str, str]:

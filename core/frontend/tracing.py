@@ -20,7 +20,7 @@ from ..program import STRUCTURED, Location, Node, Operand, Region, Var
 from ..types import Type
 from ..value import Literal, literal
 from .resource import Held, Resource, in_order
-from .source import here
+from .source import here, traced_here
 
 if TYPE_CHECKING:
     from .inference import Instance
@@ -167,7 +167,7 @@ class RegionTrace:
         attributes: Attributes = (),
     ) -> list[Value]:
         """Append a node whose results have these names, fresh ones; its results."""
-        line = here()
+        line = traced_here()
         results = [Value(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
         self.values.update((result.name, result) for result in results)
         variables = tuple(Var(result.name, result.type) for result in results)

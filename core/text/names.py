@@ -12,7 +12,7 @@ from ..dtypes import DType
 from ..errors import Malformed
 from ..literals import parse_literal
 from ..op import wrap
-from ..program import Location
+from ..program import Location, Quoted
 from ..tag import ENVIRONMENT
 from ..tag import Site as SiteOf
 from ..types import MOST_AXES, Type, handle_type
@@ -171,9 +171,9 @@ class Lines:
 
     def at(self, at: At | None, line: int) -> Location | None:
         if at is None:
-            return Location(self.file, line) if self.file is not None else None
+            return Quoted(self.file, line, self.file) if self.file is not None else None
         origin = text(at.file) if at.file else self.origin
         if origin is None:
             hint = 'say it before, as in from "fib.py", or here: at "fib.py":12'
             raise Fault("a line of which file?", at.spot, hint=hint)
-        return Location(origin, at.line)
+        return Quoted(origin, at.line, self.file)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import keyword
-import linecache
 import re
 from functools import lru_cache
 
 from ...core.program import Location
+from ...viz.sources import MISSING, lines_on_screen
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.reply import visible
 from ..session.session import Session
@@ -25,9 +25,9 @@ def source(session: Session) -> Page:
     location = _location(session)
     if location is None:
         return empty("this node was made by no line of source")
-    lines = linecache.getlines(location.file)
+    lines = lines_on_screen(location)
     if not lines:
-        return empty(f"{location.file} is not there")
+        return empty(visible(f"{location}: {MISSING}"))
     made: dict[int, list[str]] = {}
     for node in session.history.graph.nodes:
         if node.location is not None and node.location.file == location.file:

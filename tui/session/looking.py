@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
@@ -24,6 +23,7 @@ from ...interp.record import words as error_words
 from ...interp.saying import shown
 from ...interp.state import State
 from ...interp.travel.moment import token_said
+from ...viz.sources import MISSING, line_on_screen, lines_on_screen
 from ..report import stats_report
 from .asking import last_tag
 from .command import Group
@@ -50,7 +50,7 @@ def where(session: Session, words: Words) -> Said:
     location = _location(session)
     if location is None:
         return said
-    line = linecache.getline(location.file, location.line).strip()
+    line = line_on_screen(location).strip()
     data = {**said.data, "line": location.line, "source": line}
     return Said([*said.text, f"  {location}: {line}"] if line else said.text, data)
 
@@ -164,13 +164,12 @@ def source(session: Session, words: Words) -> Said:
     location = _location(session)
     if location is None:
         return Said(["this node was made by no line of source"], {"file": None, "lines": []})
-    linecache.checkcache(location.file)
-    text = linecache.getlines(location.file)
+    text = lines_on_screen(location)
     first = max(location.line - AROUND, 1)
-    numbered = list(enumerate(text[first - 1 : location.line + AROUND - 1], first))
+    numbered = list(enumerate(text[first - 1 : max(location.line + AROUND - 1, 0)], first))
     lines = [f"{'->' if at == location.line else '  '} {at:4} {line.rstrip()}".rstrip() for at, line in numbered]
     data = {"file": location.file, "line": location.line, "lines": [line.rstrip() for _, line in numbered]}
-    return Said([str(location), *lines] if numbered else [f"{location}: the file is not there"], data)
+    return Said([str(location), *lines] if numbered else [f"{location}: {MISSING}"], data)
 
 
 @looking.row("tags", key="A", help="the activations that are open, as a tree")

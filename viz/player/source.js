@@ -14,6 +14,7 @@ function buildSource(choose) {
     const title = document.createElement("h3");
     title.textContent = file;
     pane.append(title);
+    if (!lines.length) pane.append("the source is not here");
     lineElements.push(lines.map((text, offset) => sourceLine(pane, [piece, offset], first + offset, text, choose)));
   });
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 from ...core.graph import Graph
+from ...core.program import Location
+from ..sources import lines_to_give_away
 
 AROUND = 2
 """So many lines before and after those that made nodes are shown too."""
@@ -17,7 +18,8 @@ APART = 12
 
 
 class Piece(NamedTuple):
-    """Some lines of a file, from line number `first` on. Only the name of the file is said, and not its folder."""
+    """Some lines of a file, from line number `first` on; none where the source is not here. Only the name of the file
+    is said, and not its folder."""
 
     file: str
     path: str
@@ -27,14 +29,16 @@ class Piece(NamedTuple):
 
 def pieces(graph: Graph) -> list[Piece]:
     """The lines that made the nodes of a graph, as far as they can still be read."""
-    wanted: dict[str, set[int]] = defaultdict(set)
+    wanted: dict[str, list[Location]] = defaultdict(list)
     for node in graph.nodes:
         if node.location is not None:
-            wanted[node.location.file].add(node.location.line)
+            wanted[node.location.file].append(node.location)
     found = []
-    for path, numbers in wanted.items():
-        lines = linecache.getlines(path)
-        for first, last in _runs(sorted(numbers)):
+    for path, places in wanted.items():
+        lines = lines_to_give_away(places[0])
+        if not lines:
+            found.append(Piece(Path(path).name, path, 1, []))
+        for first, last in _runs(sorted({place.line for place in places})):
             begin, end = max(1, first - AROUND), min(len(lines), last + AROUND)
             if begin <= last <= len(lines):
                 kept = [line.rstrip() for line in lines[begin - 1 : end]]
