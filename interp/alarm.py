@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -68,17 +68,54 @@ class Interrupt:
     """Whether Ctrl-C was pressed: it ends a run between two steps, so that nothing is lost. The second time it is what
     it always is, since a callback, or an op on large arrays, may go on for long."""
 
+    is_patient = True
+    """Whether it waits for the end of a step."""
+
     def __init__(self) -> None:
         self.pressed = False
+        self._is_heard = False
 
     def press(self, number: int, frame: FrameType | None) -> None:
         if self.pressed:
             raise KeyboardInterrupt
         self.pressed = True
 
+    def hear(self) -> bool:
+        """Whether it was pressed; who asks says so, by how a run ends."""
+        self._is_heard = self.pressed
+        return self.pressed
+
+    def end(self) -> None:
+        """Raise KeyboardInterrupt where it was pressed and nobody says so."""
+        if self.pressed and not self._is_heard:
+            self._is_heard = True
+            raise KeyboardInterrupt
+
+
+class _Insistent(Interrupt):
+    """The same for what goes on in one step: it is what it always is, and is known all the same."""
+
+    is_patient = False
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        self.pressed = True
+        raise KeyboardInterrupt
+
 
 _running: dict[int, Interrupt] = {}
 """What ends the run that goes on in a thread, by the thread's identity."""
+_changing = threading.Lock()
+"""Held while that changes, and while one is told: so none is told that has ended."""
+
+
+def _begin_again() -> None:
+    """A child that was forked has none of the threads, one of which may have held it."""
+    global _changing
+    _changing = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)
 
 
 def is_interrupted() -> bool:
@@ -90,54 +127,81 @@ def is_interrupted() -> bool:
 def interrupt(thread: int) -> None:
     """What Ctrl-C is to the main thread, for the one of this identity: it ends what goes on there between two steps,
     or else by KeyboardInterrupt."""
-    running = _running.get(thread)
-    if running is not None and not running.pressed:
-        running.pressed = True
-    else:
+    with _changing:
+        running = _running.get(thread)
+        is_told = running is not None and running.is_patient and not running.pressed
+        if running is not None:
+            running.pressed = True
+    if not is_told:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
+def interruptible() -> AbstractContextManager[Interrupt]:
+    """While this lasts, Ctrl-C is noted; where nobody has heard it at the end, KeyboardInterrupt is raised. Only the
+    main thread gets it, and only where nobody else has claimed it; another thread has `interrupt`."""
+    return _claimed(Interrupt())
+
+
+def insistent() -> AbstractContextManager[Interrupt]:
+    """While this lasts, Ctrl-C is what it always is, and where that is swallowed, it is raised again at the end: no
+    exception passes through LLVM, which calls Python when it has compiled something."""
+    return _claimed(_Insistent())
+
+
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """While this lasts, Ctrl-C is noted. Only the main thread gets it, and only where nobody else has claimed it;
-    another thread has `interrupt`."""
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        with _registered(interrupt):
-            yield interrupt
-        return
+def _claimed(interrupt: Interrupt) -> Iterator[Interrupt]:
+    is_main = threading.current_thread() is threading.main_thread()
     before: Any = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
+    if is_main and before is not signal.default_int_handler and not _is_insistent(before):
         yield interrupt
         return
-    signal.signal(signal.SIGINT, interrupt.press)
+    if is_main:
+        signal.signal(signal.SIGINT, interrupt.press)
     try:
-        with _registered(interrupt):
+        with _registered(interrupt) if interrupt.is_patient or not is_main else nullcontext():
             yield interrupt
+    except (KeyboardInterrupt, GeneratorExit):
+        interrupt.hear()
+        raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        if is_main:
+            _give_back(before)
+        interrupt.end()
+
+
+def _is_insistent(handler: object) -> bool:
+    return isinstance(getattr(handler, "__self__", None), _Insistent)
+
+
+def _give_back(handler: Any) -> None:
+    """Have this be what Ctrl-C does, even where it is pressed for the second time before that is so."""
+    try:
+        signal.signal(signal.SIGINT, handler)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, handler)
+        raise
 
 
 @contextmanager
 def _registered(interrupt: Interrupt) -> Iterator[None]:
     """While this lasts, this is what ends what goes on in this thread."""
     thread = threading.get_ident()
-    outer, _running[thread] = _running.get(thread), interrupt
+    with _changing:
+        outer, _running[thread] = _running.get(thread), interrupt
     try:
         yield
     finally:
-        del _running[thread]
-        if outer is not None:
-            _running[thread] = outer
+        with _changing:
+            del _running[thread]
+            if outer is not None:
+                _running[thread] = outer
 
 
 @contextmanager
 def held_off() -> Iterator[None]:
     """While this lasts, Ctrl-C waits: it would leave half of what cannot be begun again, as numba's import."""
-    with interruptible() as interrupt:
+    with interruptible():
         yield
-    if interrupt.pressed:
-        raise KeyboardInterrupt
 
 
 class Alarm:

@@ -301,13 +301,12 @@ def go_on(
     """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
     `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself.
 
-    Whoever presses Ctrl-C is told so, even where an event was enough at the same time.
+    Whoever presses Ctrl-C is told so, even where an event was enough at the same time; where nothing is left to do, by
+    KeyboardInterrupt.
     """
     with interruptible() as interrupt:
         stopped = _drive_on(state, pick, limits, interrupt, is_enough, watch, broken)
-    if stopped is None and interrupt.pressed and state.flight:
-        return rung("interrupt", limits)
-    return stopped
+        return rung("interrupt", limits) if state.flight and interrupt.hear() else stopped
 
 
 def _drive_on(

@@ -294,6 +294,20 @@ def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (out.status, out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[union-attr]
 
 
+def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes when the run is quiet is raised."""
+    true = Several.work
+
+    def work(self: Several, store: Any, bursts: int) -> None:
+        true(self, store, bursts)
+        if self.ended is not None and store is self.stores[0]:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Several, "work", work)
+    with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
+        fib.run(5, engine="fast", cores=2)
+
+
 def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has all the memory, and the seconds but for those that cores ran: to compile takes none."""
     before, true, rerun = alive(), module.machine, module.run_fast

@@ -318,13 +318,16 @@ def _watched(
         if ringing is None:
             with running(words, guarded, waiter, recurs=ready.recurs) as thread:
                 ringing = _waited(thread, words, alarm, waiter)
-    ready.is_quick = not ready.asks and time.monotonic() - begin < QUICK
-    failed += [waiter.raised] if waiter.raised is not None else []
-    if failed and isinstance(failed[0], MemoryError):
+        ready.is_quick = not ready.asks and time.monotonic() - begin < QUICK
+        failed += [waiter.raised] if waiter.raised is not None else []
+        if failed and not isinstance(failed[0], MemoryError):
+            raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
+        is_out = bool(failed)
         failed.clear()  # its frames hold the arguments, and this
+        if interrupt.hear():
+            return rung("interrupt", limits)
+    if is_out:
         return _no_memory(ready)
-    if failed:
-        raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
     return None if ringing is None else rung(ringing, limits)
 
 
@@ -336,7 +339,7 @@ def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str |
             return ringing
         if words.wants_crew:
             words.allow_crew(_call_soon())
-    return "interrupt" if alarm.interrupt.pressed else None
+    return None
 
 
 @cache

@@ -89,8 +89,8 @@ class Waves:
             ringing = self._go(Clock(self._limits, interrupt))
             self._here()
             store.sweep()
-        if ringing is None and interrupt.pressed and registers[R.LENGTH]:
-            ringing = "interrupt"
+            if registers[R.LENGTH] and interrupt.hear():
+                ringing = "interrupt"
         if ringing is not None:
             return rung(ringing, self._limits)
         self.fast.spent = time.monotonic() - began

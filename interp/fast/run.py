@@ -114,7 +114,8 @@ class Fast:
 
     def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
-        that was no ending of its own. A stop at which the run stands already is passed."""
+        that was no ending of its own. A stop at which the run stands already is passed. Raises KeyboardInterrupt where
+        somebody pressed Ctrl-C, and nothing is left to do."""
         machine(self._variant)  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
         with interruptible() as interrupt:
             stopped: TagloomError | None = self._pass()
@@ -124,9 +125,8 @@ class Fast:
             self._arm(Stops())
             if self._keeper is not None:
                 self._keeper.rest()
-        if stopped is None and interrupt.pressed and self.store.registers[R.LENGTH]:
-            return rung("interrupt", self.limits)
-        return stopped
+            is_left = bool(self.store.registers[R.LENGTH])
+            return rung("interrupt", self.limits) if is_left and interrupt.hear() else stopped
 
     def _arm(self, stops: Stops) -> None:
         """Tell the machine where to stop."""

@@ -101,7 +101,7 @@ class Several:
         self._failed: BaseException | None = None
 
     def go(self) -> None:
-        """Go on until the run is over."""
+        """Go on until the run is over; raises KeyboardInterrupt where somebody pressed Ctrl-C, and it is quiet."""
         machine(Variant.STAMPED)  # which may take seconds to compile, the first time
         began = time.monotonic()
         with interruptible() as interrupt:
@@ -112,11 +112,11 @@ class Several:
                 self._end(AGAIN)
                 for thread in self._threads:
                     thread.join()
-        self.spent = time.monotonic() - began
-        if self._failed is not None:
-            raise self._failed
-        if interrupt.pressed and not self.is_good:
-            self.ended = "interrupt"
+            self.spent = time.monotonic() - began
+            if self._failed is not None:
+                raise self._failed
+            if interrupt.pressed and not (self.ended == "quiet" and self.is_good) and interrupt.hear():
+                self.ended = "interrupt"
 
     def _lead(self, alarm: Alarm) -> None:
         """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""

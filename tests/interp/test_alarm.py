@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -15,17 +17,23 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from ctrl_c import default_ctrl_c
 from tagloom.interp.alarm import (
     EVERY,
     LARGE,
     Alarm,
     Interrupt,
     held_off,
+    insistent,
+    interrupt,
     interruptible,
     is_large,
     machine_memory,
     resident,
 )
+from tagloom.interp.event import Event
+from tagloom.interp.fast.run import Fast
+from tagloom.interp.state import State
 
 
 @tl.function
@@ -97,10 +105,10 @@ def test_bad_bytes_are_refused(number: Any) -> None:
 
 def test_what_rings_first() -> None:
     """Ctrl-C comes before the clock, and that before memory, which is looked at now and then, or at a large result."""
-    interrupt, now = Interrupt(), time.monotonic
-    alarm = Alarm(0, 1, interrupt)
+    pressed, now = Interrupt(), time.monotonic
+    alarm = Alarm(0, 1, pressed)
     assert alarm.rings(0, None) == "seconds" and now() >= (alarm.ends or 0)
-    interrupt.press(2, None)
+    pressed.press(2, None)
     assert alarm.rings(0, None) == "interrupt"
     patient = Alarm(None, 1, Interrupt())
     assert [patient.rings(steps, None) for steps in (0, 1, EVERY - 1, EVERY)] == ["bytes", None, None, "bytes"]
@@ -159,8 +167,8 @@ def test_ctrl_c_is_left_to_who_claimed_it() -> None:
     thread = threading.Thread(target=lambda: seen.append(short.run(1).value))
     thread.start()
     thread.join()
-    with interruptible() as interrupt:
-        assert (seen, interrupt.pressed) == ([2], False)
+    with interruptible() as pressed:
+        assert (seen, pressed.pressed) == ([2], False)
 
 
 ENDLESS = """
@@ -191,6 +199,139 @@ def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
         assert time.perf_counter() - begun < 0.5
     assert (process.returncode, out) == (1, b"")
     assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
+
+
+@tl.function
+def divided(n: tl.int64) -> tl.int64:
+    return 1 // (n - n) + n
+
+
+@tl.function
+def pressing(n: tl.int64) -> tl.int64:
+    return tl.callback(lambda n: (os.kill(os.getpid(), signal.SIGINT), time.sleep(0), n)[-1], n, returns=tl.int64)
+
+
+def is_told(run: Callable[[], tl.Outcome]) -> bool:
+    """Whether a run says that it was interrupted, or raises KeyboardInterrupt."""
+    try:
+        error = run().error
+    except KeyboardInterrupt:
+        return True
+    return isinstance(error, tl.Exhausted) and error.limit == "interrupt"
+
+
+def heard_after(run: Callable[[], tl.Outcome], seconds: float) -> float:
+    """How long it takes until runs, one after another, are told of Ctrl-C that comes after so many seconds."""
+    pressed: list[float] = []
+
+    def press() -> None:
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with default_ctrl_c():
+        try:
+            threading.Timer(seconds, press).start()
+            while not pressed or time.monotonic() < pressed[0] + 1:
+                if is_told(run):
+                    break
+        except KeyboardInterrupt:
+            pass
+    return time.monotonic() - pressed[0]
+
+
+ENGINES = ("reference", "fast", "compiled", "auto")
+TIMED, SMALL = {"limits": tl.Limits(seconds=60)}, {"limits": tl.Limits(firings=1)}
+LOOPS: list[tuple[tl.Function, str, dict[str, Any]]] = [
+    *((function, engine, {}) for function in (short, divided) for engine in ENGINES),
+    *((short, engine, SMALL) for engine in ("reference", "fast")),
+    (short, "compiled", TIMED),
+]
+
+
+@pytest.mark.parametrize(("function", "engine", "asked"), LOOPS)
+def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, Any]) -> None:
+    """Whenever it comes while short runs follow each other, somebody is told within 0.2 s; one of a few may take
+    longer, where others want the processor."""
+    function.run(1, engine=engine)
+    took = sorted(heard_after(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
+    assert took[-2] < 0.2 and took[-1] < 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
+    """It is told after that."""
+    assert is_told(lambda: pressing.run(1, engine=engine))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come where nothing is left to do."""
+    apply, burst = State.apply, Fast._burst
+
+    def applied(state: State, event: Event) -> None:
+        apply(state, event)
+        if not state.flight:
+            signal.raise_signal(signal.SIGINT)
+
+    patch.setattr(State, "apply", applied)
+    patch.setattr(Fast, "_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised. Who hears it only where tokens are left is caught."""
+    pressed_at_the_end(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, engine=engine)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr(Interrupt, "end", lambda self: None)
+    assert not is_told(lambda: short.run(1, engine=engine))
+
+
+def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
+    """Whoever goes on after any error is told of Ctrl-C all the same, and sees the error beside it."""
+    with pytest.raises(KeyboardInterrupt) as raised, interruptible():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        raise ValueError("something else")
+    assert isinstance(raised.value.__context__, ValueError)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_is_told_until_the_end() -> None:
+    """What ends a run in another thread is raised there where nothing is left to do."""
+    seen: list[str] = []
+
+    def work() -> None:
+        try:
+            with interruptible():
+                interrupt(threading.get_ident())
+            seen.append("lost")
+        except KeyboardInterrupt:
+            seen.append("told")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == ["told"]
+
+
+def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What C calls back cannot raise: LLVM goes on when it has told numba of machine code, and so does what waits for
+    that. What is imported meanwhile is whole all the same."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
+    swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+    done = []
+    with pytest.raises(KeyboardInterrupt), insistent():
+        swallow()
+        done.append("compiled")
+    with pytest.raises(KeyboardInterrupt), insistent(), held_off():
+        signal.raise_signal(signal.SIGINT)
+        done.append("imported")
+    with pytest.raises(KeyboardInterrupt), insistent():
+        signal.raise_signal(signal.SIGINT)
+        done.append("late")
+    assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:

@@ -217,6 +217,22 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < out.firings < 20
 
 
+def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised where nothing is left to do."""
+    fib.run(3, engine="cuda")
+    made = Waves.wave
+
+    def wave(self: Waves) -> bool:
+        is_done = made(self)
+        if not self.fast.store.registers[R.LENGTH]:
+            signal.raise_signal(signal.SIGINT)
+        return is_done
+
+    monkeypatch.setattr(Waves, "wave", wave)
+    with pytest.raises(KeyboardInterrupt):
+        fib.run(3, engine="cuda")
+
+
 def test_traps() -> None:
     """Where something traps, the run goes on from before that wave, and ends as on the reference."""
     wanted = quotients.run(100, engine="reference")
