@@ -10,6 +10,8 @@ of it that is wrong, is compiled again. A folder is one process's at a time; oth
     <cache>/tagloom/<key>/sums.json     written last
 
 <cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; where it cannot be written, or is full, nothing is kept.
+Machine code is run as it lies there, and so nothing is read or kept in a folder that another user owns, or others may
+write to; what is made is this user's alone.
 """
 
 from __future__ import annotations
@@ -19,21 +21,25 @@ import os
 import shutil
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import mkstemp
 from types import ModuleType
 from typing import Any
 
 from ...core.files import locked
+from ..alarm import insistent
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("core/ops/*.py", "core/op.py", "core/dtypes.py", "core/mix.py", "interp/jit/*.py", "interp/cuda/kernels.py")
 """What a module's machine code may hold besides its own text."""
 _SUMS = "sums.json"
+_CODE = "__pycache__"
 _DEEP = 200_000
 """Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
 Use = Callable[[ModuleType], None]
@@ -67,17 +73,17 @@ def load(name: str, text: str, use: Use = lambda _: None) -> ModuleType:
     with _ONE_AT_A_TIME:
         called = f"_tagloom_{key(text)}_{name}"
         if called not in _loaded:
-            _loaded[called] = _load(called, name, text, use)
+            with insistent():
+                _loaded[called] = _load(called, name, text, use)
         return _loaded[called]
 
 
 def _load(called: str, name: str, text: str, use: Use) -> ModuleType:
     try:
-        folder = cache_folder() / key(text)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = folder_of(text)
         with _locked(folder):
             return _from_folder(folder, called, name, text, use)
-    except OSError:  # not to be written, or full
+    except OSError:  # not to be written, or full, or not this user's alone
         return _imported(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
 
 
@@ -92,6 +98,7 @@ def _from_folder(folder: Path, called: str, name: str, text: str, use: Use) -> M
         finally:
             _from_disk.discard(called)
     _clear(folder)
+    (folder / _CODE).mkdir(mode=0o700)
     write(path, text.encode())
     module = _imported(called, path, text, use)
     write(folder / _SUMS, json.dumps(_sums(folder)).encode())
@@ -134,32 +141,32 @@ def _deep() -> Iterator[None]:
 
 def _is_complete(folder: Path) -> bool:
     try:
-        return bool(json.loads((folder / _SUMS).read_text()) == _sums(folder))
+        return _is_private(folder / _CODE) and bool(json.loads((folder / _SUMS).read_text()) == _sums(folder))
     except (OSError, ValueError):
         return False
 
 
 def _sums(folder: Path) -> dict[str, str]:
     """What every file of a module is, in short."""
-    files = [*folder.glob("*.py"), *folder.glob("__pycache__/*.nb[ic]")]
+    files = [*folder.glob("*.py"), *folder.glob(f"{_CODE}/*.nb[ic]")]
     return {str(path.relative_to(folder)): blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in files}
 
 
 def _clear(folder: Path) -> None:
-    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    shutil.rmtree(folder / _CODE, ignore_errors=True)
     for path in [*folder.glob("*.py"), folder / _SUMS]:
         path.unlink(missing_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
-    """All of a file or nothing of it, in a folder that may be new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    """All of a file or nothing of it, by way of a new one that is this user's alone."""
+    descriptor, made = mkstemp(".tmp", f"{path.name}.", path.parent)
     try:
-        made.write_bytes(content)
-        made.replace(path)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(made, path)
     except BaseException:
-        made.unlink(missing_ok=True)
+        os.unlink(made)
         raise
 
 
@@ -169,6 +176,31 @@ def _locked(folder: Path) -> Iterator[None]:
     sums differ from what is there."""
     with (folder / "lock").open("w") as file, locked(file.fileno()):
         yield
+
+
+def folder_of(text: str) -> Path:
+    """The folder of what is compiled of a text, which is there from now on; raises OSError where it cannot be, or is
+    not this user's alone to write to."""
+    folder = cache_folder()
+    for each in (folder, folder / key(text)):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(each):
+            _note(each)
+            raise PermissionError(f"others may write to {each}")
+    return each
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody but this user and root may put machine code into a folder."""
+    found = folder.stat()
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+
+
+@cache
+def _note(folder: Path) -> None:
+    """Say once that a folder is not used."""
+    said = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
+    warnings.warn(f"{said}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
 
 
 def cache_folder() -> Path:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..alarm import held_off
+from ..alarm import held_off, insistent
 from . import clib
-from .cache import cache_folder, key, write
+from .cache import folder_of, write
 
 Words: TypeAlias = Callable[..., int]
 """A function of words, which gives one."""
@@ -53,15 +52,12 @@ def native(name: str, text: str, function: str, arity: int) -> Words:
 def _made(name: str, text: str, function: str, arity: int) -> Words:
     """The same, from disk if it can be."""
     with suppress(OSError, ValueError):
-        return _linked(_path(name, text).read_bytes(), arity)
-    found = _compiled(text, function, arity)
+        return _linked((folder_of(text) / f"{name}.o").read_bytes(), arity)
+    with insistent():
+        found = _compiled(text, function, arity)
     with suppress(OSError):
-        write(_path(name, text), found)
+        write(folder_of(text) / f"{name}.o", found)
     return _linked(found, arity)
-
-
-def _path(name: str, text: str) -> Path:
-    return cache_folder() / key(text) / f"{name}.o"
 
 
 def _compiled(text: str, function: str, arity: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,62 @@ def test_folder_that_is_full(kept: Path) -> None:
     assert finished(process)[0] == 0
     with pytest.raises(TypeError):
         cache.write(kept / "file", "no bytes")  # type: ignore[arg-type]
-    assert not [path for path in kept.rglob("*") if str(os.getpid()) in path.name or path.name == "sums.json"]
+    assert not [path for path in kept.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
+
+
+def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
+    """Whatever the umask says: what lies there is run."""
+    before = os.umask(0)
+    try:
+        _, path = finished(start())
+    finally:
+        os.umask(before)
+    folders = [kept, *(each for each in kept.rglob("*") if each.is_dir())]
+    assert path.parent / "__pycache__" in folders
+    assert [each for each in folders if each.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("shared", ["module", pytest.param("module/__pycache__", marks=pytest.mark.heavy)])
+def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
+    """What lies there is not believed, though its sums are right, and nothing is kept there; it is said once. Where
+    only machine code lies in such a folder, it is made again in one that is not."""
+    _, path = finished(start())
+    folder = kept / shared.replace("module", path.parent.name)
+    folder.chmod(0o770)
+    process = start(TEXT)
+    said, complaint = process.communicate(timeout=100)
+    assert said.split()[1] == "0"
+    if shared.endswith("__pycache__"):
+        assert finished(start()) == (1, path) and folder.stat().st_mode & 0o077 == 0
+    else:
+        assert complaint.count(f"neither reads nor keeps machine code in {folder}, since others may write") == 1
+        assert str(kept) not in said
+
+
+def test_folder_of_another_user(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not believed either; what root put there is."""
+    assert cache.folder_of(TEXT).parent == kept
+    user = os.geteuid() + 1 if os.geteuid() else 4711
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    if kept.stat().st_uid == 0:
+        assert cache.folder_of(TEXT).parent == kept
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        os.chown(kept, user, -1)
+    cache._note.cache_clear()
+    with pytest.warns(RuntimeWarning, match="neither reads nor keeps"), pytest.raises(PermissionError):
+        cache.folder_of(TEXT)
+    with pytest.raises(PermissionError):  # and it is not said again
+        cache.folder_of(TEXT)
+
+
+def test_temporary_files_are_new(tmp_path: Path) -> None:
+    """Nobody can say beforehand which file is written, nor have it be a link to another."""
+    made = [tmp_path / f"file.{os.getpid()}.{threading.get_ident()}", tmp_path / "file.tmp"]
+    for each in made:
+        each.symlink_to(tmp_path / "other")
+    cache.write(tmp_path / "file", b"words")
+    assert (tmp_path / "file").read_bytes() == b"words" and not (tmp_path / "other").exists()
+    assert (tmp_path / "file").stat().st_mode & 0o077 == 0 and len(list(tmp_path.iterdir())) == 3
 
 
 def test_home_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

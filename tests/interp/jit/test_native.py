@@ -86,6 +86,21 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
 
+def test_a_folder_that_others_may_write_to(kept: Path, monkeypatch: MonkeyPatch) -> None:
+    """What lies there is neither run nor written anew."""
+    other = TEXT.replace("+ b", "- b")
+    native.native("trial", other, "run", 2)
+    planted = (cache.cache_folder() / cache.key(other) / "trial.o").read_bytes()
+    native.native("trial", TEXT, "run", 2)
+    kept.write_bytes(planted)
+    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED - 10
+    kept.parent.chmod(0o777)
+    cache._note.cache_clear()
+    with pytest.warns(RuntimeWarning, match="neither reads nor keeps"):
+        assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    assert kept.read_bytes() == planted
+
+
 def test_what_is_called_is_there(kept: Path) -> None:
     """Object code that calls what only numba knows would end the next process; it is not kept."""
     text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")
