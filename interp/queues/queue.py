@@ -60,7 +60,7 @@ class Queue:
         self._error: BaseException | None = None
         self._changed = threading.Condition()
         self._tickets: dict[int, Element] = {}
-        """Elements that a program has taken, and of which it has not got all leaves yet."""
+        """Elements that a program has taken, and of which it has not got all leaves yet, or wants no more of them."""
         self._ticket = itertools.count()
 
     def __repr__(self) -> str:
@@ -169,14 +169,18 @@ class Queue:
         )
 
     def _hold(self, take: Callable[[], Element]) -> int:
-        ticket = next(self._ticket)
-        self._tickets[ticket] = take()
+        ticket, element = next(self._ticket), take()
+        with self._changed:
+            self._tickets[ticket] = element
+            while len(self._tickets) > _OPEN * threading.active_count():
+                del self._tickets[next(iter(self._tickets))]
         return ticket
 
     def _held_leaf(self, place: int, ticket: int) -> Value:
-        element = self._tickets[ticket]
-        if place == len(element) - 1:
-            del self._tickets[ticket]
+        with self._changed:
+            element = self._tickets[ticket]
+            if place == len(element) - 1:
+                del self._tickets[ticket]
         return element[place].value
 
     def _leaves(self, value: Any, types: Sequence[Type]) -> list[Any]:
@@ -302,5 +306,7 @@ class ShuffleQueue(Queue):
         super().__init__(capacity, least, type, seed)
 
 
+_OPEN = 16
+"""How many tickets are kept for each thread, of which one is open at a time, unless it has several histories."""
 _DONE = Type(dtypes.bool)
 _COUNT = Type(dtypes.int64)

@@ -440,6 +440,21 @@ def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
+    """A part of a program that takes elements, and wants one leaf of each, keeps a few of them at most."""
+    queue = tl.FIFOQueue(100, (tl.int64, tl.int64))
+    take = tl.function(lambda: queue.dequeue()[0])
+    first = [node.name for node in take.trace().program.main.body.nodes if node.op == "callback"][1]
+    for n in range(100):
+        queue.enqueue((n, -n))
+    part = take.partial(first)
+    assert [int(part.run(engine=engine).value) for _ in range(100)] == [*range(100)]
+    assert len(queue._tickets) <= 20 * threading.active_count()
+    queue.enqueue((7, 8))
+    assert take() == 7
+
+
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
     """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""
