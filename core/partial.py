@@ -53,7 +53,7 @@ def pruned(
     Raises Usage where a name is that of no value of the main body (P1), or random numbers would be others (P5).
     """
     made = _cut(program, fetches, feeds, keep)
-    if made.program is program or keep:
+    if keep:
         return made
     while (fewer := with_fewer_calls(made.program)) is not made.program:
         again = _cut(fewer)

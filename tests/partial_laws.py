@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from acts_generator import Witness
 from generator import Case
 from hypothesis import strategies as st
 from partial_programs import endless, fib, model
+from tagloom.core import dtypes
 from tagloom.core.cells import Handle
 from tagloom.core.errors import Usage
 from tagloom.core.lower import lower
 from tagloom.core.partial import pruned
-from tagloom.core.program import PULLED, Program
+from tagloom.core.program import PULLED, Node, Program, Var
 from tagloom.core.tag import ENVIRONMENT, ROOT
 from tagloom.core.types import HandleType, Type
 from tagloom.core.validate import program_problems
 from tagloom.core.validate_graph import graph_problems
-from tagloom.core.value import Literal, fingerprint
+from tagloom.core.value import Literal, fingerprint, literal
 from tagloom.interp.outcome import Outcome
 from tagloom.interp.reference import Limits, run_graph
 from tagloom.interp.tagged import made_under, path_of
@@ -86,6 +88,22 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
         yield f"the part takes {idle}, and does not use it"
     if old := used & made & {*fed}:
         yield f"{old} is fed, and what is computed is used"
+    if not calls_itself(program) and pruned(with_more(program), fetches, fed).program != part:
+        yield "one more node that nobody needs makes another part"
+
+
+def with_more(program: Program) -> Program:
+    """The program with one more node in its main body, which nobody needs."""
+    main, idle = program.main, Var("idle", Type(dtypes.int64))
+    body = replace(main.body, nodes=(*main.body.nodes, Node("identity", (literal(1),), (idle,))))
+    made = [replace(each, body=body) if each is main else each for each in program.functions]
+    return replace(program, functions=tuple(made))
+
+
+def calls_itself(program: Program) -> bool:
+    """Whether something calls the main function, which then is there as a whole, too."""
+    called = [node for each in program.functions for node in each.body.walk() if node.op == "call"]
+    return any(node.attribute("function") == program.entry for node in called)
 
 
 def bits(value: Any) -> Any:

@@ -163,6 +163,16 @@ def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fewer_calls, "_narrowed", narrowed)
 
 
+def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
+    """Functions are whole where nothing of the main body is left out."""
+
+    def looked(program: Program, *asked: Any) -> Pruned:
+        whole = partial._cut(program, *asked)
+        return whole if whole.program is program else pruned(program, *asked)
+
+    patch.setattr("partial_laws.pruned", looked)
+
+
 BROKEN: tuple[Broken, ...] = (
     keeps_what_is_fed,
     leaves_the_old_value,
@@ -181,6 +191,7 @@ BROKEN: tuple[Broken, ...] = (
     drops_arguments,
     keeps_what_nobody_calls,
     keeps_parameters,
+    looks_at_the_main_body_only,
 )
 
 

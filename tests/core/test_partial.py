@@ -135,6 +135,25 @@ def test_functions_that_are_called_once_make_what_is_needed() -> None:
     assert within("e")["two"] == (2, 1, {"subtract"}) and within("e", "h")["two"] == (2, 2, {"subtract", "add"})
 
 
+def test_functions_have_less_to_do_where_all_of_the_main_body_is_needed() -> None:
+    """P3: a result of a call that nobody takes is not made, and does not trap, whatever else stands around the call."""
+    text = """func main(n: int64) -> int64 {
+  a, b = call f n
+  return a
+}
+
+func f(x: int64) -> int64, int64 {
+  s = add x, 1
+  t = floor_divide 1, x
+  return s, t
+}
+"""
+    for fetches in (None, ["a"]):
+        part = pruned(tl.parse_program(text), fetches).program
+        assert [node.op for node in part["f"].body.nodes] == ["add"]
+        assert tl.run_graph(tl.lower(part), [0]).value == 1
+
+
 def test_functions_that_nobody_calls_any_more() -> None:
     """They are left out, so that what one place is left to call has what that needs."""
     part = pruned(UNCALLED.program, ["a"]).program
