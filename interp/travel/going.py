@@ -155,12 +155,11 @@ class Going(Walk):
             raise
         finally:
             self.position = len(self)
+            if self.position > before:
+                self._recorded = None
         if isinstance(self._stopped, Broken):  # it may have been broken half way
             self.state = stretch.settle()
-        if len(self) == before:
-            return None
-        self._recorded = None
-        return stretch.events[-1]
+        return None if len(self) == before else stretch.events[-1]
 
     def outcome(self) -> Outcome:
         """How the run ended, wherever in it one is; raises Usage where it is not over.

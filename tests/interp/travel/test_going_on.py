@@ -160,6 +160,19 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     assert record(history.run()) == record(tl.run_graph(FIB, [6]))
 
 
+@pytest.mark.usefixtures("handled")
+def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the log said of its ending is not said of the run that went on, though Ctrl-C came when that was over."""
+    tl.run_graph(FIB, [6], limits=Limits(firings=50), keep=tmp_path / "begun.jsonl")
+    history, apply = History.load(tmp_path / "begun.jsonl"), State.apply
+    monkeypatch.setattr(State, "apply", lambda self, event: (apply(self, event), self.flight or press())[0])
+    with pytest.raises(KeyboardInterrupt):
+        history.run()
+    monkeypatch.undo()
+    history.save(tmp_path / "whole.jsonl")
+    assert tl.read_events(tmp_path / "whole.jsonl").outcome == record(tl.run_graph(FIB, [6]))
+
+
 def test_by_hand_is_what_happened_by_hand() -> None:
     """A choice that a limit forbade changes nothing; one that broke the run did that, and not the schedule."""
     history = History(FIB, [6])
