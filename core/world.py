@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -58,6 +58,19 @@ def world_with(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> Wo
     return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
 
 
+class Recording(World):
+    """Python's own world, which adds what callbacks give to `given`."""
+
+    def __init__(self, callbacks: Mapping[str, Callable[..., Any]], given: list[Value]) -> None:
+        super().__init__(callbacks=callbacks)
+        self.given = given
+
+    def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
+        value = super().call(function, operands, returns)
+        self.given.append(value)
+        return value
+
+
 class Recorded(World):
     """A world in which everything has happened: it answers from what effects gave, and does nothing."""
 
@@ -68,6 +81,11 @@ class Recorded(World):
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         return self.answer()
+
+
+def again(given: Sequence[Value]) -> Recorded:
+    """A world in which callbacks give this, one after another: what they gave before."""
+    return Recorded(iter(given).__next__)
 
 
 def _shown(result: object) -> str:

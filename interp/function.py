@@ -21,7 +21,6 @@ from ..core.frontend.concrete import all_like
 from ..core.frontend.gradients import traced_pullback
 from ..core.frontend.inference import Trace
 from ..core.frontend.recording import hearing, record_call
-from ..core.frontend.resource import Resource
 from ..core.frontend.source import here
 from ..core.frontend.structure import Form, leaf_names, unflatten
 from ..core.frontend.symbol import Symbol
@@ -32,9 +31,11 @@ from ..core.program import Program
 from ..core.types import Type, type_of
 from ..core.validate import program_problems
 from ..core.validate_graph import graph_problems
+from ..core.value import Value
 from ..core.world import World, world_with
 from .engine import Options, Subject, run
 from .keep import Keep
+from .made import Made, as_it_is, world_of
 from .methods import Methods
 from .outcome import Outcome
 from .partial import Part, Partial, returned
@@ -53,7 +54,7 @@ class Function(Drawn):
     `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
-    pulled: ClassVar[Callable[[Function, Sequence[Any], Mapping[Resource, Any], Any, Collection[int]], Sequence[Any]]]
+    pulled: ClassVar[Callable[[Function, Made, Any, Collection[int]], Sequence[Any]]]
     """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results; some by rows."""
 
     def __init__(
@@ -109,18 +110,22 @@ class Function(Drawn):
             return traced_pullback(region, self.source, arguments)[0]
         return self.called(arguments)
 
-    def called(self, arguments: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> Any:
-        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. A call that is
-        made again is given what resources held then, by `held`, and assigns nothing."""
+    def called(self, arguments: Sequence[Any], before: Made | None = None, given: list[Value] | None = None) -> Any:
+        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. One that makes
+        a call `before` again has what resources held then, and assigns nothing; its effects have happened. Else
+        `given`, if it is wanted, takes what callbacks give."""
         traced, leaves = self._taken("call", arguments)
-        settled = self.settled(arguments) if hearing() else ()
-        beside = traced.seen() if held is None else {each: held[each] for each in traced.captured}
-        options = Options(world=world_with(None, traced.callbacks), account=False)
-        outcome = self._run(traced, traced.given(leaves, beside), options)
+        is_heard = bool(hearing())
+        settled = self.settled(arguments, traced) if is_heard else ()
+        beside = traced.seen() if before is None else {each: before.held[each] for each in traced.captured}
+        kept = [] if given is None and is_heard else given
+        world = world_of(traced, before, kept)
+        outcome = self._run(traced, traced.given(leaves, beside), Options(world=world, account=False))
         result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
-        assigned = (traced.assign if held is None else traced.made)(outcome.results)
-        if hearing():
-            pullback = partial(Function.pulled, self, settled, beside)
+        assigned = (traced.assign if before is None else traced.made)(outcome.results)
+        if is_heard:
+            made = Made(settled, beside, before.given if before is not None else kept or [])
+            pullback = partial(Function.pulled, self, made)
             record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws)
         return result
 
@@ -248,10 +253,15 @@ class Function(Drawn):
         """The values of concrete arguments, as the program takes them."""
         return self._taken_apart(arguments)[0]
 
-    def settled(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Concrete arguments, with what variables hold now where the program takes values of them."""
+    def settled(self, arguments: Sequence[Any], traced: Traced) -> tuple[Any, ...]:
+        """Concrete arguments as they are now: what variables hold where the program takes values of them, and copies of
+        arrays that somebody may write to."""
         pairs = zip(self.source.taken_apart(arguments, Usage), arguments, strict=True)
-        return tuple(unflatten(structure, leaves) if leaves else given for (leaves, structure), given in pairs)
+        types = iter(traced.program.main.body.parameters)
+        return tuple(
+            unflatten(structure, [as_it_is(leaf, next(types).type) for leaf in leaves]) if leaves else given
+            for (leaves, structure), given in pairs
+        )
 
     def _type_of(self, parameter: str, argument: object) -> Type:
         try:

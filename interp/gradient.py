@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..core.derive.resolve import first_acting
 from ..core.errors import Invalid, Usage, counted
 from ..core.frontend.annotation import Source
 from ..core.frontend.derived import Derived
@@ -28,6 +27,7 @@ from ..core.frontend.structure import Structure, flatten, leaves_as, opened, unf
 from ..core.frontend.tracing import current
 from ..core.frontend.variable import Variable
 from .function import Function
+from .made import Made
 
 Places: TypeAlias = Any
 """What a gradient is by: the number of an argument, or a variable, or a tuple, list or dict of these."""
@@ -84,8 +84,8 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _function(function), current()
     if region is not None:
         return traced_vjp(region, inner.source, arguments)
-    held, given = _for_again(inner, arguments)
-    return inner(*arguments), lambda adjoint: _pulled_back(inner, given, held, adjoint)
+    made = _for_again(inner, arguments)
+    return inner.called(arguments, given=made.given), lambda adjoint: _pulled_back(inner, made, adjoint)
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -111,9 +111,9 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         given = (*primals, _zeros(value))
         _, _, pullback = traced_pullback(region, back.source, given, called.captured)
         return value, by_argument(back.source, given, *pullback(moved, (), ()))[-1]
-    held, settled = _for_again(inner, primals)
-    value = inner(*primals)
-    return value, _pulled_back(back, (*settled, _zeros(value)), held, moved)[-1]
+    made = _for_again(inner, primals)
+    value = inner.called(primals, given=made.given)
+    return value, _pulled_back(back, made._replace(arguments=(*made.arguments, _zeros(value))), moved)[-1]
 
 
 def _zeros(value: Any) -> Any:
@@ -134,50 +134,43 @@ def _moved(source: Source, primals: Sequence[Any], tangents: Sequence[Any]) -> I
                 yield moved
 
 
-def _for_again(function: Function, arguments: Sequence[Any]) -> tuple[Mapping[Resource, Any], tuple[Any, ...]]:
-    """What a function that is run for its value has when it is run again for its pullback: what resources hold, and its
-    arguments. Raises Invalid where it is not the same then (D5)."""
+def _for_again(function: Function, arguments: Sequence[Any]) -> Made:
+    """What a function that is run for its value is to have when it is run again for its pullback. Raises Invalid where
+    it is not the same then (D5)."""
     traced = function.trace(*arguments)
-    acting = first_acting(traced.program.reachable())
-    if acting is not None:
+    if traced.draws:
         raise Invalid(
-            f"{function.name} is run again for its pullback, and has {acting.op}",
+            f"{function.name} is run again for its pullback, and draws random numbers",
             rule="D5",
             where=here(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
-    return traced.seen(), function.settled(arguments)
+    return Made(function.settled(arguments, traced), traced.seen(), [])
 
 
-def _pulled_back(
-    function: Function, arguments: Sequence[Any], held: Mapping[Resource, Any], adjoint: Any
-) -> tuple[Any, ...]:
-    """The adjoints of concrete arguments, by that of the result: the function runs, and then its pullback."""
-    traced = function.trace(*arguments)
+def _pulled_back(function: Function, made: Made, adjoint: Any) -> tuple[Any, ...]:
+    """The adjoints of concrete arguments, by that of the result: the function runs again, and then its pullback."""
+    traced = function.trace(*made.arguments)
     given = leaves_as(traced.structure, adjoint, "an adjoint")
     fitting = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
         for leaf, type_ in zip(given, traced.program.main.results, strict=False)
     ]
-    pulled = pulled_back(function, arguments, held, (unflatten(traced.structure, fitting), ()))
-    count = len(pulled) - len(held)
-    return by_argument(function.source, arguments, pulled[:count], dict(zip(held, pulled[count:], strict=True)))
+    pulled = pulled_back(function, made, (unflatten(traced.structure, fitting), ()))
+    count = len(pulled) - len(made.held)
+    captured = dict(zip(made.held, pulled[count:], strict=True))
+    return by_argument(function.source, made.arguments, pulled[:count], captured)
 
 
-def pulled_back(
-    function: Function,
-    arguments: Sequence[Any],
-    held: Mapping[Resource, Any],
-    adjoint: Any,
-    rows: Collection[int] = (),
-) -> list[Any]:
-    """The adjoints of the leaves of concrete arguments, and of what was captured, by those of the result and of what
-    was assigned, if there are any; None is that of what is no float. `rows` says which of them are `Rows`."""
-    types = [type_ for form in function.forms(*arguments) for type_ in form.types]
-    captured = tuple(held)
+def pulled_back(function: Function, made: Made, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
+    """The adjoints of the leaves of the arguments of a call, and of what it captured, by those of the result and of
+    what was assigned, if there are any; None is that of what is no float. `rows` says which of them are `Rows`."""
+    types = [type_ for form in function.forms(*made.arguments) for type_ in form.types]
+    captured = tuple(made.held)
     places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
-    leaves = iter(_pullback_of(function, captured, places).called((*arguments, _without_others(adjoint)), held))
-    return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in held))]
+    pullback = _pullback_of(function, captured, places)
+    leaves = iter(pullback.called((*made.arguments, _without_others(adjoint)), made))
+    return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in made.held))]
 
 
 def _without_others(adjoint: Any) -> Any:

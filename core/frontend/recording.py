@@ -227,7 +227,7 @@ def record_call(
     those of what variables were assigned, to those of all that was given to the program, in some places as `Rows`.
     `draws` says that it draws random numbers, which the run of a pullback would draw anew.
 
-    Raises Usage where what is watched goes into such a draw: the gradient would be wrong.
+    Raises Invalid (D5) where what is watched goes into such a call: the gradient would be wrong.
     """
     results, form = flatten((result, tuple(assigned)), by_reference=True)
     places = [at for at, leaf in enumerate(given) if is_float_array(leaf)]
@@ -235,7 +235,7 @@ def record_call(
     if draws and made and any(map(_is_known, operands)):
         said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
-        raise Usage(said, where=here(), hint=hint)
+        raise Invalid(said, rule="D5", where=here(), hint=hint)
     if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*given, *results)):
         raise no_cells()
 
