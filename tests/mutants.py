@@ -60,7 +60,10 @@ SUBJECTS = {
     ),
     "gradients": Subject(
         (
-            *(f"core/derive/{name}.py" for name in ("activity", "reverse", "resolve", "rows", "ruled", "threads")),
+            *(
+                f"core/derive/{name}.py"
+                for name in ("activity", "reverse", "resolve", "rows", "ruled", "threads", "waiting")
+            ),
             "core/phases.py",
         ),
         (

@@ -16,7 +16,8 @@ from .activity import Activity
 from .reverse import Reverser, Writer
 from .rows import ByRows, dense, no_rows, row_types, spread
 from .ruled import without_rules
-from .threads import unthreaded
+from .threads import having, unthreaded
+from .waiting import waiting
 
 MOST_PHASES = 64
 """Of one function: derivatives of the sixth order."""
@@ -114,9 +115,12 @@ def _resolved(program: Program, asking: list[str]) -> Program:
     activity.settle()
     callees = [(asked, asked.call.attribute("function")) for asked in found.values()]
     spread(activity, [(name, asked.rows & activity.parameters[name]) for asked, name in callees])
+    putting = having(program, "put")
     for name in activity.areas:
-        for problem in unthreaded(program, program[name]):
+        for problem in unthreaded(program[name], putting):
             raise problem
+    for problem in waiting(activity):
+        raise problem
     taken = {function.name for function in program.functions}
     names: dict[str, str] = {}
     for name in activity.areas:

@@ -3,7 +3,7 @@ thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from ..errors import Invalid
@@ -32,9 +32,8 @@ CELLS: Mapping[str, Callable[[Doing, Operand, Sequence[Operand]], Contributions]
 get hands back is added to that array, and needs none of its own."""
 
 
-def unthreaded(program: Program, function: Function) -> Iterator[Invalid]:
-    """What breaks D4 in a function that is differentiated."""
-    putting = _putting(program)
+def unthreaded(function: Function, putting: Set[str]) -> Iterator[Invalid]:
+    """What breaks D4 in a function that is differentiated; `putting` are the functions that put to cells."""
 
     def puts(node: Node) -> bool:
         nodes = (node, *(inner for region in node.regions for inner in region.walk()))
@@ -43,15 +42,15 @@ def unthreaded(program: Program, function: Function) -> Iterator[Invalid]:
     yield from _region(function.body, puts)
 
 
-def _putting(program: Program) -> set[str]:
-    """The functions that put to cells, themselves or by those that they call: a fixed point."""
+def having(program: Program, *ops: str) -> Set[str]:
+    """The functions that have one of these ops, themselves or by those that they call: a fixed point."""
     found: set[str] = set()
     while True:
         more = {
             function.name
             for function in program.functions
             for node in function.body.walk()
-            if node.op == "put" or (node.op == "call" and node.attribute("function") in found)
+            if node.op in ops or (node.op == "call" and node.attribute("function") in found)
         }
         if more == found:
             return found

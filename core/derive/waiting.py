@@ -1,0 +1,176 @@
+"""Reads of cells that wait, in differentiated code: D4, checked where it is known what is active.
+
+An adjoint goes back along the handle: that of what a get reads reaches the puts before it, and no others. So a get that
+waits for a put behind it would be a constant. That it waits is known of cells that are empty there, and of a cell that
+a put fills which follows in the same region; elsewhere only a run knows the index.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple, TypeAlias
+
+from ..errors import Invalid
+from ..program import Node, Operand, Var
+from ..types import HandleType
+from .activity import Activity, Area, is_float, operands_of
+from .threads import having
+
+Handle: TypeAlias = tuple[int, str]
+"""A name in an area."""
+
+
+class _Use(NamedTuple):
+    """A node that reads cells, or puts to them."""
+
+    area: Area
+    node: Node
+    handle: Handle
+
+
+def waiting(activity: Activity) -> Iterator[Invalid]:
+    """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by."""
+    threads = _Threads(activity)
+    for read in threads.reads:
+        if any(result.name in read.area.useful for result in read.node.results):
+            later = threads.later(read)
+            sure = [put for put in later if _is_same_cell(read, put)]
+            for put in filter(_is_varied, sure or later):
+                yield _problem(read.node, put.node)
+
+
+class _Threads:
+    """Where handles of cells of floats go, and what is done with them."""
+
+    def __init__(self, activity: Activity) -> None:
+        self.activity = activity
+        self.putting, self.reading = having(activity.program, "put"), having(activity.program, "get", "collect")
+        self.reads: list[_Use] = []
+        self.puts: defaultdict[Handle, list[_Use]] = defaultdict(list)
+        """By the handle that they are given."""
+        self.made: list[Handle] = []
+        """The handles of new cells."""
+        self.after: defaultdict[Handle, list[Handle]] = defaultdict(list)
+        self.filled = set[Handle]()
+        """Those to which something may have been put."""
+        for area in activity.areas.values():
+            self.area(area)
+        for function in activity.program.functions:
+            if function.name not in activity.areas:
+                called = (node.attribute("function") for node in function.body.walk() if node.op == "call")
+                for inner in (activity.areas[name] for name in called if name in activity.areas):
+                    self.filled.update((id(inner), variable.name) for variable in inner.phases[0].parameters)
+        self.filled |= self.reached(self.filled)
+
+    def area(self, area: Area) -> None:
+        for node in (each for phase in area.phases for each in phase.nodes):
+            made = id(area), node.name
+            use = _Use(area, node, (id(area), str(next(iter(node.inputs), ""))))
+            if node.op == "cells" and is_float(node.results[0]):
+                self.made.append(made)
+            elif node.op in ("get", "collect"):
+                self.reads.append(use)
+            elif node.op == "put":
+                self.puts[use.handle].append(use)
+                self.after[use.handle].append(made)
+                self.filled.add(made)
+            elif node.op in ("cond", "while_loop"):
+                for inner in area.inner[node.name]:
+                    self.through(use, inner)
+                    self.area(inner)
+            elif node.op == "call":
+                callee = node.attribute("function")
+                if callee in self.activity.areas:
+                    self.through(use, self.activity.areas[callee])
+                else:
+                    self.past(use, callee)
+
+    def through(self, use: _Use, inner: Area) -> None:
+        """What goes into a region, and out of it."""
+        parameters, results = inner.phases[0].parameters, inner.phases[0].results
+        self.go(use.area, operands_of(use.node), inner, parameters)
+        self.go(inner, results, use.area, use.node.results)
+        if use.node.op == "while_loop":
+            self.go(inner, results, inner, parameters)
+            self.go(use.area, use.node.inputs, use.area, use.node.results)
+
+    def past(self, use: _Use, callee: str) -> None:
+        """What goes through a function that is not differentiated, and may come out anywhere."""
+        made = [(id(use.area), each.name) for each in use.node.results if _is_cells(each)]
+        parameters = self.activity.program[callee].body.parameters
+        for name, variable in zip(use.node.inputs, parameters, strict=True):
+            if _is_cells(variable):
+                handle = id(use.area), str(name)
+                self.after[handle] += made
+                if callee in self.putting:
+                    self.puts[handle].append(use._replace(handle=handle))
+                elif callee in self.reading:
+                    self.reads.append(use._replace(handle=handle))
+        if callee in self.putting:
+            self.filled.update(made)
+
+    def go(self, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
+        for name, variable in zip(names, variables, strict=True):
+            if isinstance(name, str) and _is_cells(variable):
+                self.after[id(area), name].append((id(to), variable.name))
+
+    def reached(self, handles: Iterable[Handle]) -> Set[Handle]:
+        """These, and those that they become, in an order that is always the same."""
+        found = dict.fromkeys(handles)
+        waiting = list(found)
+        for handle in waiting:  # grows while it is walked
+            more = [each for each in self.after[handle] if each not in found]
+            found.update(dict.fromkeys(more))
+            waiting += more
+        return found.keys()
+
+    def later(self, read: _Use) -> list[_Use]:
+        """What is put later that a read may wait for: to cells that are empty there all of it, else what surely comes
+        later, and to this cell."""
+        if read.handle not in self.filled:
+            for made in self.made:
+                thread = self.reached([made])
+                if read.handle in thread:
+                    return [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
+        found, handle = list[_Use](), read.handle
+        while puts := [put for put in self.puts[handle] if put.area is read.area and put.node.op == "put"]:
+            found += puts[:1]
+            handle = id(read.area), puts[0].node.name
+        return [put for put in found if read.node.op == "collect" or _is_same_cell(read, put)]
+
+
+def _is_cells(variable: Var) -> bool:
+    return isinstance(variable.type.dtype, HandleType) and is_float(variable)
+
+
+def _is_varied(put: _Use) -> bool:
+    """Whether what is put depends on what is differentiated by."""
+    given = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
+    return any(isinstance(each, str) and each in put.area.varied for each in given)
+
+
+def _may_be_same_cell(read: _Use, put: _Use) -> bool:
+    if read.node.op != "get" or put.node.op != "put":
+        return True
+    one, other = read.node.inputs[1], put.node.inputs[1]
+    return isinstance(one, str) or isinstance(other, str) or one.value == other.value
+
+
+def _is_same_cell(read: _Use, put: _Use) -> bool:
+    """Whether a read and a put are surely of one cell."""
+    if read.node.op != "get" or put.node.op != "put":
+        return False
+    one, other = read.node.inputs[1], put.node.inputs[1]
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other and read.area is put.area
+    return bool(one.value == other.value)
+
+
+def _problem(read: Node, put: Node) -> Invalid:
+    return Invalid(
+        f"cells that are differentiated are read behind their puts: {read.name} waits for what {put.name} puts later",
+        rule="D4",
+        where=read.location or read.name,
+        hint="read by the handle that the put gives: a = tl.put(a, i, x), and then tl.get(a, i)",
+    )

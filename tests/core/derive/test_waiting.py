@@ -1,0 +1,238 @@
+"""D4: reads of cells that wait for what is put later are refused where their gradient would be wrong, and nowhere
+else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.core.derive import resolve, waiting
+
+FLOAT = tl.float64
+X = 1.5
+
+
+@tl.function
+def read(held: Any, at: Any) -> Any:
+    return tl.get(held, at)
+
+
+@tl.function
+def filled(held: Any, at: Any, x: Any) -> Any:
+    return tl.put(held, at, x)
+
+
+def read_first(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(tl.put(held, 0, x), 0)
+
+
+def collected_first(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.sum(tl.collect(held))
+    return early * tl.get(tl.put(held, 0, x), 0)
+
+
+def read_between(x: Any) -> Any:
+    """Something has been put, and to another cell."""
+    held = tl.put(tl.cells(2, FLOAT), 0, x)
+    early = tl.get(held, 1)
+    return early * tl.get(tl.put(held, 1, x * x), 0)
+
+
+def collected_between(x: Any) -> Any:
+    held = tl.put(tl.cells(2, FLOAT), 0, x)
+    early = tl.sum(tl.collect(held))
+    return early * tl.get(tl.put(held, 1, x * x), 0)
+
+
+def filled_by_a_loop(x: Any) -> Any:
+    held = tl.cells(3, FLOAT)
+    early = tl.get(held, 2)
+    return early * tl.get(tl.while_loop(lambda k, _: k < 3, lambda k, h: (k + 1, tl.put(h, k, x)), 0, held)[1], 0)
+
+
+def read_in_a_branch(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.cond(x > 0.0, lambda: tl.get(held, 0), lambda: 1.0)
+    return early * tl.get(tl.put(held, 0, x), 0)
+
+
+def put_in_a_branch(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(tl.cond(x > 0.0, lambda: tl.put(held, 0, x), lambda: tl.put(held, 0, 2.0)), 0)
+
+
+def made_in_a_loop(x: Any) -> Any:
+    def body(k: Any, total: Any) -> Any:
+        held = tl.cells(1, FLOAT)
+        early = tl.get(held, 0)
+        return k + 1, early + total * tl.get(tl.put(held, 0, x), 0)
+
+    return tl.while_loop(lambda k, _: k < 2, body, 0, 1.0)[1]
+
+
+def read_by_a_function(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = read(held, 0)
+    return early * tl.get(tl.put(held, 0, x), 0)
+
+
+def put_by_a_function(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(filled(held, 0, x), 0)
+
+
+@tl.function
+def inside(held: Any, x: Any) -> Any:
+    early = tl.get(held, 0)
+    return early * tl.get(tl.put(held, 0, x), 0)
+
+
+def both_in_a_function(x: Any) -> Any:
+    return inside(tl.cells(1, FLOAT), x)
+
+
+WRONG = [
+    read_first,
+    collected_first,
+    read_between,
+    collected_between,
+    filled_by_a_loop,
+    read_in_a_branch,
+    put_in_a_branch,
+    made_in_a_loop,
+    read_by_a_function,
+    put_by_a_function,
+    both_in_a_function,
+]
+
+
+def of_a_constant(x: Any) -> Any:
+    held = tl.cells(1, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(tl.put(held, 0, 3.0), 0) * x
+
+
+def of_another_cell(x: Any) -> Any:
+    held = tl.cells(2, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(tl.put(tl.put(held, 1, x), 0, 3.0), 1)
+
+
+def of_another_index(x: Any) -> Any:
+    """That it is another one the same name of the index says."""
+    held = tl.cells(2, FLOAT)
+    at = tl.astype(x, tl.int64) - 1
+    early = tl.get(held, at)
+    return early * tl.get(tl.put(tl.put(held, at, 3.0), 1, x), 1)
+
+
+def of_a_number_that_differs(x: Any) -> Any:
+    """What depends on x is surely put to another cell, and what is put to some cell is a constant."""
+    held = tl.cells(2, FLOAT)
+    early = tl.get(held, 0)
+    return early * tl.get(tl.put(tl.put(held, 1, x), tl.astype(x, tl.int64) - 1, 3.0), 1)
+
+
+def for_a_branch(x: Any) -> Any:
+    """No adjoint comes to a predicate."""
+    held = tl.cells(1, FLOAT)
+    early = tl.get(held, 0)
+    held = tl.put(held, 0, x)
+    return tl.cond(early > 0.0, lambda: tl.get(held, 0) * x, lambda: x)
+
+
+def in_a_row(x: Any) -> Any:
+    held = tl.put(tl.cells(4, FLOAT), 0, x)
+    return tl.get(
+        tl.while_loop(lambda k, _: k < 4, lambda k, h: (k + 1, tl.put(h, k, x * tl.get(h, k - 1))), 1, held)[1], 3
+    )
+
+
+def in_a_guarded_row(x: Any) -> Any:
+    """The first trip has empty cells, and does not read them."""
+
+    def body(k: Any, held: Any) -> Any:
+        return k + 1, tl.put(held, k, tl.cond(k == 0, lambda: x, lambda: x * tl.get(held, k - 1)))
+
+    return tl.get(tl.while_loop(lambda k, _: k < 4, body, 0, tl.cells(4, FLOAT))[1], 3)
+
+
+@tl.function
+def chain(held: Any, k: Any, x: Any) -> Any:
+    value = tl.cond(k == 0, lambda: x, lambda: x * tl.get(held, k - 1))
+    more = tl.put(held, k, value)
+    return tl.cond(k == 3, lambda: tl.get(more, 3), lambda: chain(more, k + 1, x))
+
+
+def by_recursion(x: Any) -> Any:
+    return chain(tl.cells(4, FLOAT), 0, x)
+
+
+@tl.function
+def of_its_own(held: Any) -> Any:
+    held = tl.put(held, 0, 3.0)
+    return held, tl.get(held, 0)
+
+
+def in_a_function(x: Any) -> Any:
+    held, early = of_its_own(tl.cells(2, FLOAT))
+    return early * tl.get(tl.put(held, 1, x), 1)
+
+
+RIGHT = [
+    of_a_constant,
+    of_another_cell,
+    of_another_index,
+    of_a_number_that_differs,
+    for_a_branch,
+    in_a_row,
+    in_a_guarded_row,
+    by_recursion,
+    in_a_function,
+]
+
+
+def slope(function: Callable[[Any], Any]) -> float:
+    """By finite differences."""
+    run, step = tl.function(function), 1e-6
+    return float(run(X + step) - run(X - step)) / (2 * step)
+
+
+@pytest.mark.parametrize("function", WRONG)
+def test_what_waits_for_a_later_put_is_refused(function: Callable[[Any], Any]) -> None:
+    """D4, with the line of the read and the name of the put; the program runs all the same."""
+    assert slope(function) != 0.0
+    with pytest.raises(tl.Invalid, match=r"D4: .* waits for what .* puts later") as raised:
+        tl.grad(function)(X)
+    assert "test_waiting.py" in str(raised.value) and "by the handle that the put gives" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("function", WRONG)
+def test_that_would_be_wrong(function: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A derivation that lets it through gives another slope than finite differences."""
+    monkeypatch.setattr(resolve, "waiting", lambda activity: ())
+    assert tl.grad(function)(X) != pytest.approx(slope(function), rel=1e-6)
+
+
+@pytest.mark.parametrize("function", RIGHT)
+def test_what_is_right_is_not_refused(function: Callable[[Any], Any]) -> None:
+    """What is put later may be a constant, or to another cell; and no adjoint need come to what is read."""
+    assert tl.grad(function)(X) == pytest.approx(slope(function), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("broken", "function"),
+    [("_is_varied", of_a_constant), ("_may_be_same_cell", of_a_number_that_differs), ("_is_same_cell", in_a_row)],
+)
+def test_what_refuses_too_much_is_caught(broken: str, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is one that takes every put for such a put."""
+    monkeypatch.setattr(waiting, broken, lambda *_: True)
+    with pytest.raises(tl.Invalid, match="D4"):
+        tl.grad(function)(X)
