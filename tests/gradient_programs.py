@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from acts_generator import Witness
 from generator import Case
+from smooth_programs import SEEN
 from tagloom.core import dtypes
 from tagloom.core.derive.resolve import resolve
 from tagloom.core.evaluate import evaluate
+from tagloom.core.lower import lower
 from tagloom.core.program import PULLED, Function, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
+from tagloom.interp.reference import Limits, run_graph
+
+Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]
+"""What a program gives of arguments; None where it does not return."""
 
 
 def differentiated(case: Case, order: int = 1) -> Case | None:
@@ -63,14 +71,30 @@ def total(case: Case, results: Any) -> float:
     return float(sum(weight * np.sum(each) for weight, each in zip(weights(case.program), floats, strict=True)))
 
 
-def slope(case: Case, step: float) -> float | None:
+def evaluated(case: Case, most: int = 10_000_000) -> Running:
+    """By the evaluator, in so many steps."""
+    return lambda arguments: evaluate(case.program, arguments, max_steps=most).results
+
+
+def performed(case: Case, schedule: str) -> Running:
+    """By the machine, with the bounds that its loops have: so gets may wait, and effects happen."""
+    graph = lower(case.program)
+
+    def run(arguments: list[Any]) -> Sequence[Any] | None:
+        out = run_graph(graph, arguments, schedule=schedule, limits=Limits(firings=20_000), world=Witness(SEEN))
+        return out.results if out.status == "Returned" else None
+
+    return run
+
+
+def slope(case: Case, step: float, run: Running | None = None) -> float | None:
     """The derivative of `total` along a direction, by a difference; None where a program does not return finite numbers
-    on both sides."""
-    ends = []
+    on both sides. It is run by `run`, which may give more than it returns."""
+    ends, run = [], run or evaluated(case, 20_000)
     for side in (step, -step):
         moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
-        said = evaluate(case.program, moved, max_steps=20_000)
-        if said.results is None or not np.isfinite(found := total(case, said.results)):
+        results = run(moved)
+        if results is None or not np.isfinite(found := total(case, results[: len(case.program.main.results)])):
             return None
         ends.append(found)
     return (ends[0] - ends[1]) / (2 * step)
@@ -90,18 +114,19 @@ def along(case: Case, adjoints: list[Any]) -> float:
     return float(sum((1 + 0.1 * at) * np.sum(adjoint) for at, adjoint in wide))
 
 
-def inexact(case: Case, derived: Case) -> str | None:
+def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None:
     """How the adjoints of a program differ from differences, where these say the same for two steps; "" where they do
-    not differ, None where it cannot be told: of `stop_gradient` differences know nothing."""
+    not differ, None where it cannot be told: of `stop_gradient` differences know nothing. `run` runs the derivative,
+    and the differences are then those of the values that it gives: a derivative draws numbers of its own."""
     if any(node.op == "stop_gradient" for each in case.program.functions for node in each.body.walk()):
         return None
-    slopes = [slope(case, step) for step in (1e-4, 1e-5, 1e-6)]
+    slopes = [slope(case, step, run) for step in (1e-4, 1e-5, 1e-6)]
     if None in slopes or max(slopes) - min(slopes) > 1e-4 * (1e-3 + max(map(abs, slopes))):  # type: ignore[type-var,operator,arg-type]
         return None
-    said = evaluate(derived.program, derived.arguments)
-    if said.results is None:
-        return f"the program returns, and its derivative is {said.status} {said.trap}"
-    adjoints = list(said.results[len(case.program.main.results) :])
+    results = (run or evaluated(derived))(derived.arguments)
+    if results is None:
+        return "the program returns, and its derivative does not"
+    adjoints = list(results[len(case.program.main.results) :])
     found, wanted = along(case, adjoints), slopes[1]
     if abs(found - wanted) > 1e-3 * (1e-2 + abs(wanted)):  # type: ignore[operator,arg-type]
         return f"adjoints {adjoints} say {found}, differences {slopes}"

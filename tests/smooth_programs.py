@@ -132,6 +132,48 @@ BY_CELLS: dict[str, Callable[..., Any]] = {
 """What makes vectors and numbers of vectors by way of cells."""
 
 
+def weight() -> float:
+    """A callback that is given nothing."""
+    return 0.75
+
+
+def is_seen(x: float) -> bool:
+    """A callback that says the same of all."""
+    return True
+
+
+SEEN = {each.__name__: each for each in (weight, is_seen)}
+
+
+def printed(v: Any) -> Any:
+    tl.print("v[1] is", v[1])
+    return tl.sin(v)
+
+
+def told(v: Any) -> Any:
+    """A branch on what Python says."""
+    return tl.cond(tl.callback(is_seen, v[0], returns=tl.bool), lambda: v[::-1] * tl.cos(v), lambda: v)
+
+
+def read_early(v: Any) -> Any:
+    """A constant that is put after it is read, beside what is none."""
+    held = tl.cells(2, tl.float64)
+    early = tl.get(held, 1)
+    held = tl.put(tl.put(held, 0, v[2]), 1, 0.5)
+    return early * tl.get(held, 0) * v
+
+
+BY_ACTS: dict[str, Callable[..., Any]] = {
+    "print": printed,
+    "callback": lambda v: tl.callback(weight, returns=tl.float64) * v,
+    "callback of a value": told,
+    "uniform": lambda v: (0.5 + tl.uniform()) * v,
+    "normal": lambda v: tl.sum(tl.tanh(tl.normal((3,))) * v),
+    "read early": read_early,
+}
+"""What makes vectors and numbers of vectors with effects and random numbers on the way."""
+
+
 @dataclass
 class Smooth(Writer):
     """Writes programs of floats that are used."""
@@ -139,6 +181,8 @@ class Smooth(Writer):
     risks: int = 0
     floats: bool = True
     by_cells: bool = False
+    by_acts: bool = False
+    """Whether there are effects, random numbers, and bounds on loops."""
     wide: tuple[int, ...] = (3, 4, 2)
     long: tuple[int, ...] = (8, 5, 11)
 
@@ -173,7 +217,12 @@ class Smooth(Writer):
             total = 0.6 * total + tl.sin(number)
         return [*grown, total]
 
+    def at_once(self) -> int | None:
+        return self.pick(None, 1, 2, 3) if self.by_acts else None
+
     def op(self, scope: list[Any]) -> Any:
+        if self.by_acts and self.pick(*[False] * 2, True):
+            return self.pick(*BY_ACTS.values())(self.spread(scope))
         if self.by_cells and self.pick(*[False] * 3, True):
             return self.pick(*BY_CELLS.values())(self.spread(scope))
         if self.pick(*[False] * 5, True):
@@ -189,10 +238,10 @@ class Smooth(Writer):
 
 
 @st.composite
-def smooth_cases(draw: Any, *, recursive: bool = True, by_cells: bool = False) -> Case:
-    """Programs with cond and while_loop, nested, and with recursion, or without, and with cells; and arguments for
-    them."""
-    writer = Smooth(draw, by_cells=by_cells)
+def smooth_cases(draw: Any, *, recursive: bool = True, by_cells: bool = False, by_acts: bool = False) -> Case:
+    """Programs with cond and while_loop, nested, and with recursion, or without, with cells, or with effects, random
+    numbers and bounds; and arguments for them."""
+    writer = Smooth(draw, by_cells=by_cells, by_acts=by_acts)
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2))))] if recursive else []
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))

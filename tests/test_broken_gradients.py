@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import tagloom as tl
 from generator import Case
+from gradient_programs import differentiated, inexact, performed
+from smooth_programs import is_seen
 from tagloom.core import evaluate, op
 from tagloom.core.derive import activity
 from tagloom.core.derive.activity import Activity, Area
@@ -16,7 +18,7 @@ from tagloom.core.derive.reverse import Reversal, Reverser, Writer
 from tagloom.core.derive.ruled import parts_of
 from tagloom.core.frontend import custom
 from tagloom.core.graph import Builder
-from tagloom.core.program import Function, Node, Operand, Region, Var
+from tagloom.core.program import BOUND, Function, Node, Operand, Region, Var
 from tagloom.core.value import literal
 from tagloom.interp import fire
 from test_gradient_laws import wrong
@@ -246,3 +248,50 @@ def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.Monke
     assert unlike() == []
     CUSTOM[name](monkeypatch)
     assert unlike()
+
+
+def bounded() -> Any:
+    """A loop of which two iterations run at once, with an effect, a random number and a callback on the way."""
+
+    def body(k: Any, y: Any, x: Any) -> Any:
+        tl.print("y is", y)
+        known = tl.callback(is_seen, y, returns=tl.bool)
+        return k + 1, tl.cond(known, lambda: y * tl.sin(x) * (1.0 + tl.uniform()), lambda: y), x
+
+    return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 4, body, 0, x, x, parallel_iterations=2)[1])
+
+
+def misses(node_is: Callable[[Node], bool]) -> Broken:
+    """The adjoint of what passes such a node is lost."""
+
+    def broken(patch: pytest.MonkeyPatch) -> None:
+        def chain(self: Reverser, of: Reversal, node: Node, writer: Writer) -> None:
+            if not node_is(of.area.chain(node)[0]):
+                right(self, of, node, writer)
+
+        right = Reverser.chain
+        patch.setattr(Reverser, "chain", chain)
+
+    return broken
+
+
+PAST_ACTS = {
+    "a bound": misses(lambda node: BOUND in dict(node.attributes)),
+    "what a callback decides": misses(lambda node: node.op == "cond"),
+    "random numbers": lacks_a_factor,
+}
+
+
+@pytest.mark.parametrize("name", PAST_ACTS)
+def test_wrong_adjoints_past_acts_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Differences tell each; they say nothing while nothing is broken."""
+
+    def told() -> str | None:
+        case = Case(bounded().trace(0.7).program, [0.7])
+        derived = differentiated(case)
+        assert derived is not None
+        return inexact(case, derived, performed(derived, "waves"))
+
+    assert told() == ""
+    PAST_ACTS[name](monkeypatch)
+    assert told()

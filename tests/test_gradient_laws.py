@@ -6,7 +6,7 @@ import pytest
 from act_laws import violations as act_violations
 from acts_generator import act_cases
 from generator import Case, cases
-from gradient_programs import differentiated, inexact, slope
+from gradient_programs import differentiated, inexact, performed, slope
 from hypothesis import assume, given, settings
 from laws import violations
 from smooth_programs import smooth_cases
@@ -82,7 +82,8 @@ def test_gradients_of_programs_of_arrays(case: Case) -> None:
 @settings(max_examples=60)
 @given(act_cases())
 def test_gradients_of_programs_with_acts(case: Case) -> None:
-    """With cells, effects, random numbers and bounds, too; what uses cells beside their thread is refused."""
+    """With cells, effects, random numbers and bounds, too; what uses cells beside their thread is refused. Where
+    differences say anything, adjoints are what they say."""
     try:
         derived = differentiated(case)
     except Invalid as error:
@@ -90,6 +91,17 @@ def test_gradients_of_programs_with_acts(case: Case) -> None:
         raise
     if derived is not None:
         assert list(act_violations(derived)) == []
+        assert not inexact(case, derived, performed(derived, "waves"))
+
+
+@settings(max_examples=8)
+@given(smooth_cases(by_acts=True))
+def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
+    """Effects, random numbers, and constants that are read before they are put, change no adjoint on its way, nor do
+    the bounds of loops: adjoints are what differences say, whatever the schedule."""
+    derived = differentiated(case)
+    assert derived is not None
+    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "random:1"))
 
 
 @pytest.mark.heavy
@@ -111,6 +123,17 @@ def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
 
 
 @pytest.mark.heavy
+@settings(max_examples=40)
+@given(smooth_cases(by_acts=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
+    """The same of programs with effects, random numbers and bounds."""
+    derived = differentiated(case)
+    assert derived is not None
+    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "lifo", "random:1"))
+
+
+@pytest.mark.heavy
 @settings(max_examples=80)
 @given(cases(floats=True, arrays=True))
 @pytest.mark.timeout(1800)
@@ -123,17 +146,19 @@ def test_gradients_of_many_generated_programs(case: Case) -> None:
         raise
 
 
-def test_smooth_programs_have_slopes() -> None:
+@pytest.mark.parametrize("by_acts", [False, True])
+def test_smooth_programs_have_slopes(by_acts: bool) -> None:
     """Of most programs differences can tell whether the adjoints are right, and of most these are not 0."""
     told, steep = [], []
 
-    @settings(max_examples=60, database=None, derandomize=True)
-    @given(smooth_cases())
+    @settings(max_examples=60 - 40 * by_acts, database=None, derandomize=True)
+    @given(smooth_cases(by_acts=by_acts))
     def draw(case: Case) -> None:
         derived = differentiated(case)
         assert derived is not None
-        told.append(inexact(case, derived) is not None)
-        steep.append((slope(case, 1e-5) or 0.0) != 0.0)
+        run = performed(derived, "waves") if by_acts else None
+        told.append(inexact(case, derived, run) is not None)
+        steep.append((slope(case, 1e-5, run) or 0.0) != 0.0)
 
     draw()
     assert sum(told) > 0.6 * len(told)

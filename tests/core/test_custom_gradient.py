@@ -217,12 +217,9 @@ def test_stop_gradient() -> None:
         return tl.stop_gradient(x * x) * x + tl.cond(x > 0.0, lambda: tl.stop_gradient(x), lambda: x)
 
     assert [by_tapes(function, tl.asarray(3.0), order) for order in range(3)] == [30.0, 9.0, 0.0]
-    for order, wanted in enumerate((30.0, 9.0, 0.0)):
-        program = tl.function(function)
-        for _ in range(order):
-            program = tl.grad(program)
-        found = [program.run(3.0, engine=engine).value for engine in ("reference", "fast", "compiled")]
-        assert found == [wanted] * 3
+    program = tl.function(lambda x: (function(x), tl.grad(function)(x), tl.grad(tl.grad(function))(x)))
+    found = [program.run(3.0, engine=engine).value for engine in ("reference", "fast", "compiled")]
+    assert found == [(30.0, 9.0, 0.0)] * 3
     for value in (True, 7, np.arange(3), np.float32(1.5)):
         for engine in ("reference", "fast", "compiled"):
             out = tl.function(lambda x: tl.stop_gradient(x)).run(value, engine=engine)
