@@ -15,6 +15,7 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from .core import display as _display
+from .core.derive.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import (
     Broken,
@@ -114,7 +115,6 @@ from .core.frontend.functions import (
 from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
 from .core.frontend.operators import Operators as _Operators
-from .core.frontend.rows import Rows
 from .core.frontend.standard import linalg
 from .core.frontend.standard.clipping import clip_by_global_norm, clip_by_norm
 from .core.frontend.standard.creation import (

@@ -14,7 +14,7 @@ from ..types import Type
 from ..value import literal
 from .activity import Activity
 from .reverse import Reverser, Writer
-from .rows import ByRows, dense, no_rows, row_types, spread
+from .rows import Rows, dense, no_rows, row_types, spread
 from .ruled import without_rules
 from .threads import having, unthreaded
 from .waiting import waiting
@@ -235,7 +235,7 @@ class _Site:
             results = asked.adjoints[at]
             if parameters[at].name in rows and at not in asked.rows:
                 results = self.pair(parameters[at].type, results[0].name)
-                whole = dense(self.writer, ByRows(*(each.name for each in results)), asked.call.inputs[at])
+                whole = dense(self.writer, Rows(*(each.name for each in results)), asked.call.inputs[at])
                 nodes += self.written(asked, at, [whole])
             wanted += results
         if taken:

@@ -23,7 +23,7 @@ from ..program import PULLED, Function, Location, Node, Operand, Region, Var
 from ..types import HandleType, Type
 from ..value import Literal, literal
 from .activity import Activity, Area, adjoint_type, first_float, is_active_chain, is_float, operands_of
-from .rows import ByRows, adjoint_types, dense, joined, no_rows, opened, otherwise, row_types, taken_rows
+from .rows import Rows, adjoint_types, dense, joined, no_rows, opened, otherwise, row_types, taken_rows
 from .ruled import parts_of
 from .threads import CELLS
 
@@ -101,7 +101,7 @@ class Reversal:
     """Of the regions of conds and loops, by the name of the node."""
     phases: list[Region] = field(default_factory=list)
     adjoints: dict[str, Operand] = field(default_factory=dict)
-    rows: dict[str, ByRows] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)
     """By the name of a table, its adjoint by rows so far."""
     before: dict[str, str] = field(default_factory=dict)
     """By the name of a call's, cond's or loop's node, that of the node that began its last phase so far."""
@@ -226,7 +226,7 @@ class Reverser:
         variables = [Var(writer.adjoint(result if isinstance(result, str) else "result"), each) for each in types]
         writer.know(variables)
         if is_by_rows:
-            self.contribute_rows(of, str(result), ByRows(*(each.name for each in variables)), writer)
+            self.contribute_rows(of, str(result), Rows(*(each.name for each in variables)), writer)
         else:
             self.contribute(of, result, variables[0].name, writer)
         return variables
@@ -252,7 +252,7 @@ class Reverser:
             with writer.toward(operand):
                 of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
 
-    def contribute_rows(self, of: Reversal, table: str, adjoint: ByRows, writer: Writer) -> None:
+    def contribute_rows(self, of: Reversal, table: str, adjoint: Rows, writer: Writer) -> None:
         """Add to the adjoint of a table by rows."""
         known = of.rows.get(table)
         with writer.toward(table):
@@ -345,11 +345,11 @@ class Reverser:
         rest = iter(results)
         for at in taken:
             if area.phases[number].parameters[at].name in area.rows:
-                self.hand_back(of, operands[at], ByRows(next(rest).name, next(rest).name), writer)
+                self.hand_back(of, operands[at], Rows(next(rest).name, next(rest).name), writer)
             else:
                 self.contribute(of, operands[at], next(rest).name, writer)
 
-    def hand_back(self, of: Reversal, operand: Operand, adjoint: ByRows, writer: Writer) -> None:
+    def hand_back(self, of: Reversal, operand: Operand, adjoint: Rows, writer: Writer) -> None:
         """Add what a call or branch gives by rows to the adjoint of what it was given."""
         if operand in of.area.rows:
             self.contribute_rows(of, str(operand), adjoint, writer)

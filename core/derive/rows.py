@@ -1,16 +1,14 @@
 """Adjoints by rows: of a table that is only gathered, the numbers of the rows that were taken and an adjoint of each,
 instead of an array of its shape.
 
-Owns which tables have such adjoints, and how these are added. In a program each is two values. Calls and branches hand
-them back; a loop has more rows after each trip, which it copies.
+Owns which tables have such adjoints, and how these are added, in programs and on tapes. In a program each is two
+values. Calls and branches hand them back; a loop has more rows after each trip, which it copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import Invalid
@@ -18,16 +16,17 @@ from ..op import Doing
 from ..ops.gradients.index import by_rows
 from ..program import Location, Node, Operand, Var
 from ..types import Type
-from ..value import literal
 from .activity import Activity, Area, adjoint_type, operands_of
 
 
-class ByRows(NamedTuple):
-    """An adjoint: `values[k]` is that of row `indices[k]`, counted from 0. That of a row which comes more than once is
-    the sum."""
+class Rows(NamedTuple):
+    """The gradient by an array of which only some rows matter: `values[k]` is that of row `indices[k]`. That of a row
+    which comes more than once is the sum."""
 
-    indices: Operand
-    values: Operand
+    indices: Any
+    """Integers from 0, of shape (n,)."""
+    values: Any
+    """Floats, of shape (n, ...)."""
 
 
 def row_types(table: Type) -> tuple[Type, Type]:
@@ -51,10 +50,10 @@ def opened(area: Area, variables: Iterable[Var], left: Iterable[Type]) -> list[T
     ]
 
 
-def taken_rows(do: Doing, node: Node, adjoint: Operand) -> ByRows | None:
+def taken_rows(do: Doing, node: Node, adjoint: Operand) -> Rows | None:
     """The adjoint of what a node takes rows of; None where it takes something else."""
     found = by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
-    return found and ByRows(*found)
+    return found and Rows(*found)
 
 
 def spread(activity: Activity, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
@@ -92,21 +91,21 @@ def _unchanged(body: Area) -> set[int]:
     return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
 
 
-def no_rows(do: Doing, table: Operand) -> ByRows:
+def no_rows(do: Doing, table: Any) -> Rows:
     """The adjoint of a table of which no row is taken."""
-    indices = do("boolean_mask", literal(np.zeros(1, np.int64)), literal(np.zeros(1, np.bool_)))
-    return ByRows(indices, do("take", table, indices, axis=0))
+    count = do("size", table, axis=0)
+    indices = do("arange", count, count, 1)
+    return Rows(indices, do("take", table, indices, axis=0))
 
 
-def joined(do: Doing, one: ByRows, other: ByRows) -> ByRows:
+def joined(do: Doing, one: Rows, other: Rows) -> Rows:
     """The sum of two adjoints by rows: the rows of both."""
-    return ByRows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
+    return Rows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
 
 
-def dense(do: Doing, adjoint: ByRows, table: Operand) -> Operand:
+def dense(do: Doing, adjoint: Rows, table: Any) -> Any:
     """The same adjoint as an array of the shape of the table."""
-    made: Operand = do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
-    return made
+    return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
 
 
 def otherwise(table: str, what: str, where: Location | None) -> Invalid:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .. import dtypes
-from ..derive.rows import row_types
+from ..derive.rows import Rows, no_rows, row_types
 from ..errors import Invalid, Usage
 from ..op import Attributes
 from ..program import AGAIN, BY_ROWS, PULLED
@@ -22,9 +22,8 @@ from .concrete import Concrete
 from .derived import Derived
 from .fixed import Fixed
 from .known import at
-from .recording import array_of, filled_adjoint, hearing, record_call
+from .recording import AtOnce, array_of, filled_adjoint, hearing, record_call
 from .resource import Held, Resource, is_constant
-from .rows import Rows, no_rows
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, opened, unflatten
 from .symbol import Symbol
@@ -307,7 +306,7 @@ def _gradient_by(
     if variable._resource in captured:
         return captured[variable._resource]
     table = Symbol(held) if isinstance(held, Value) else Concrete(held)
-    return no_rows(table) if variable._resource in rows else filled_adjoint(None, table)
+    return no_rows(AtOnce(), table) if variable._resource in rows else filled_adjoint(None, table)
 
 
 def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..derive.rows import otherwise
+from ..derive.rows import Rows, otherwise
 from ..errors import Invalid, Usage
 from ..op import lookup
 from ..ops.gradients.index import by_rows
@@ -22,7 +22,6 @@ from ..value import Literal, literal
 from .concrete import Concrete
 from .operators import Operators
 from .resource import Resource
-from .rows import Rows
 from .source import here
 from .structure import flatten, unflatten
 from .symbol import Symbol

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ..derive.rows import otherwise
+from ..derive.rows import Rows, dense, joined, no_rows, otherwise
 from ..errors import Invalid, Usage, counted
 from ..types import Type
 from ..value import literal
 from .concrete import Concrete
 from .operators import Operators
 from .reading import handed_on, held_here, see_apart
-from .recording import RECORDERS, Array, Held, Noted, OpRecord, Record, Step, filled_adjoint, is_float_array
+from .recording import RECORDERS, Array, AtOnce, Held, Noted, OpRecord, Record, Step, filled_adjoint, is_float_array
 from .resource import Resource, read
-from .rows import Rows, dense, joined, no_rows
 from .source import here
 from .structure import flatten, leaf_names, leaves_as, unflatten
 from .symbol import Symbol
@@ -164,7 +163,7 @@ class Tape:
         """The adjoint of a source, where nothing has contributed to it, too."""
         adjoint = found.get(self._key(source))
         if self._key(source) in tables:
-            return adjoint or no_rows(source)
+            return adjoint or no_rows(AtOnce(), source)
         return filled_adjoint(adjoint, source)
 
     def _held(self, source: Any) -> Any:
@@ -282,7 +281,7 @@ class Tape:
 
     def _add(self, known: Any, more: Any) -> Any:
         """Two contributions to one adjoint."""
-        return joined(known, more) if isinstance(known, Rows) else Operators.apply("add", known, more)
+        return joined(AtOnce(), known, more) if isinstance(known, Rows) else Operators.apply("add", known, more)
 
     def _given(self, target: Any, adjoints: Any) -> tuple[list[Array], list[Any]]:
         """The floats that are differentiated, and their adjoints."""
@@ -367,7 +366,7 @@ def _check_known_type(value: Any) -> None:
 
 def _whole(adjoint: Any, of: Array) -> Any:
     """An adjoint that goes on: of a table by rows, an array of its shape."""
-    return dense(adjoint, of) if isinstance(adjoint, Rows) else adjoint
+    return dense(AtOnce(), adjoint, of) if isinstance(adjoint, Rows) else adjoint
 
 
 def fitting_adjoint(adjoint: Any, of: Array) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from ...core.derive.rows import Rows
 from ...core.errors import Invalid, Usage
-from ...core.frontend.rows import Rows, summed
+from ...core.frontend.rows import summed
 from ...core.frontend.source import here
 from ...core.frontend.standard.common import type_of
 from ...core.frontend.standard.indexing import scatter, take

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...derive.rows import Rows
 from ...errors import Usage
 from ..api import apply
-from ..rows import Rows, summed
+from ..rows import summed
 from ..source import here
 from ..structure import flatten, unflatten
 from .common import astype, type_of

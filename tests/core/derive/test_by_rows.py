@@ -315,7 +315,7 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
         found = index.by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
         assert found is not None
         first = do("unique_indices", found[0])
-        return rows.ByRows(*(do("take", each, first, axis=0) for each in found))
+        return rows.Rows(*(do("take", each, first, axis=0) for each in found))
 
     patch.setattr(reverse, "taken_rows", taken)
 
@@ -329,7 +329,7 @@ def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
     """Indices stay as they are."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
-        return rows.ByRows(node.inputs[1], adjoint)
+        return rows.Rows(node.inputs[1], adjoint)
 
     patch.setattr(reverse, "taken_rows", taken)
 
