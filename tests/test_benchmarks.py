@@ -68,13 +68,17 @@ def test_gradients_make_a_table() -> None:
 
 
 def test_eager_makes_a_table() -> None:
-    """A line for each op, shape and dtype, with a figure for each system; what is not installed is left out."""
+    """A line for each op, shape and dtype, with a median and the least for each system; what is not installed is left
+    out, and what was promised beside it not measured."""
     command = [sys.executable, str(FOLDER / "eager.py"), "--quick", "--only", "add", "reshape"]
     ran = subprocess.run([*command, "--systems", "numpy", "tagloom"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    header, _, *lines = ran.stdout.rpartition("\n\n")[2].splitlines()
+    *_, table, _, said = ran.stdout.strip().split("\n\n")
+    header, _, *lines = table.splitlines()
     assert header.startswith("| op | shape | dtype | NumPy | tagloom | tagloom, tape |") and len(lines) == 6
-    assert all(float(figure) > 0 for line in lines for figure in line.split(" | ")[3:6])
+    figures = [figure.rstrip(")").split(" (") for line in lines for figure in line.split(" | ")[3:6]]
+    assert all(float(median) >= float(least) > 0 for median, least in figures)
+    assert said == "Promises: 0 met, 0 missed, 2 not measured."
 
 
 def test_wrong_values_are_not_timed(modules: dict[str, ModuleType]) -> None:
@@ -111,6 +115,24 @@ def test_promises(modules: dict[str, ModuleType]) -> None:
     begin = "fast, lifo: firings in the time of one of TensorFlow's executor, scalar; at least 12 (aim 20)"
     assert said[f"{begin}; live ones only"] == ["13", "met"]
     assert said[f"{begin}; dead ones counted"] == ["10", "missed"]
+
+
+def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None:
+    """A step is promised beside the best of those that stage it; of ops the worst one counts."""
+    conduct, promises = modules["conduct"], modules["promises"]
+
+    def found(seconds: float) -> object:
+        return conduct.Found([conduct.Rung((10,), 10, seconds + 0.5, [seconds], 0)])
+
+    rows = {"softmax": {"compiled": found(0.9), "JAX": found(1.0), "tf.function": found(2.0), "PyTorch": found(0.1)}}
+    rows["l2hmc"] = {"compiled": found(1.0), "at once": found(9.0)}
+    said = {promise.text: promise.line(rows)[1:] for promise in promises.TRAINING}
+    assert said["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
+    assert said["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
+    assert said["first call of compiled, s: softmax, at most 1"] == ["0.5", "met"]
+    assert promises.summed(rows, promises.TRAINING) == f"2 met, 1 missed, {len(said) - 3} not measured"
+    ops = {"x + y": {"tagloom": 1.0, "PyTorch": 1.0}, "exp(x)": {"tagloom": 1.6, "PyTorch": 1.0}}
+    assert [promise.line(ops)[1:] for promise in promises.EAGER] == [["1.6", "missed"], ["", "not measured"]]
 
 
 @pytest.mark.parametrize("row", ["softmax", "treernn", "l2hmc"])

@@ -2,8 +2,8 @@
 
 An op on small arrays takes as long as it takes to find out what to do. So: microseconds of one op, alone and while what
 it does is recorded for a gradient. All systems are in one process, on one thread, and take turns, sample by sample;
-the least of all samples, since others take time from some. Samples of what is recorded include that a tape, or a graph,
-begins and ends, once for 100 ops.
+medians, and in brackets the least of all samples, since others take time from some. Samples of what is recorded include
+that a tape, or a graph, begins and ends, once for 100 ops. Last come the promises, which are of medians.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
+from promises import EAGER, promised, summed
 from surroundings import machine
 from table import markdown, number
 
@@ -106,6 +108,10 @@ class Case(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
 
+    def __str__(self) -> str:
+        said = "0-d" if not self.shape else "x".join(map(str, self.shape))
+        return f"`{OPS[self.op]}` | {said} | {self.dtype}"
+
     def operands(self) -> tuple[Any, Any]:
         """Those that all systems get."""
         dice = np.random.default_rng(0)
@@ -170,14 +176,14 @@ def _single_thread(present: list[str]) -> dict[str, str]:
     return {name: f"{name} {module.__version__}" for name, module in modules.items()}
 
 
-def line(case: Case, least: dict[str, float]) -> list[str]:
-    """A case in the table: microseconds, and how many times as long tagloom takes as PyTorch."""
-    said = "0-d" if not case.shape else "x".join(map(str, case.shape))
-    ratios = [
-        f"{least[ours] / least[theirs]:.2f}" if {ours, theirs} <= set(least) else ""
-        for ours, theirs in (("tagloom", "PyTorch"), ("tagloom, tape", "PyTorch, grad"))
-    ]
-    return [f"`{OPS[case.op]}`", said, case.dtype, *(number(least[name]) for name in least), *ratios]
+def line(case: Case, medians: dict[str, float], least: dict[str, float]) -> list[str]:
+    """A case in the table: microseconds, and how many times as long tagloom takes as PyTorch; medians, and the least in
+    brackets."""
+    ratios = []
+    for ours, theirs in (("tagloom", "PyTorch"), ("tagloom, tape", "PyTorch, grad")):
+        both = {ours, theirs} <= set(least)
+        ratios.append(f"{medians[ours] / medians[theirs]:.2f} ({least[ours] / least[theirs]:.2f})" if both else "")
+    return [str(case), *(f"{number(medians[name])} ({number(least[name])})" for name in least), *ratios]
 
 
 def main() -> int:
@@ -199,8 +205,11 @@ def main() -> int:
     where = f"{about['processor']}, {about['processors']} processors, load {about['load']:.1f} at first"
     missing = [f"Not installed: {', '.join(absent)}."] * bool(absent)
     header = ["op", "shape", "dtype", *present, "tagloom / PyTorch", "recorded"]
-    table = markdown(header, [line(case, row) for case, row in least.items()])
-    print("\n\n".join([f"{about['date']}, {where}", ", ".join(versions.values()), *missing, table]))
+    medians = {case: {name: statistics.median(each) for name, each in row.items()} for case, row in found.items()}
+    table = markdown(header, [line(case, medians[case], row) for case, row in least.items()])
+    by_op = {str(case): row for case, row in medians.items()}
+    kept = [promised(by_op, EAGER), f"Promises: {summed(by_op, EAGER)}."]
+    print("\n\n".join([f"{about['date']}, {where}", ", ".join(versions.values()), *missing, table, *kept]))
     if asked.json:
         rows = [{**case._asdict(), "microseconds": row} for case, row in found.items()]
         asked.json.write_text(json.dumps({"machine": about, "versions": versions, "rows": rows}, indent=1) + "\n")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from conduct import Rung
 from rows import Size
 from table import Results, markdown, number
+
+Medians: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Microseconds of single ops: by op, and by system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +21,10 @@ class Promise:
 
     text: str
     limit: float
-    measured: Callable[[Results], float | None]
+    measured: Callable[[Any], float | None]
     is_least: bool = False
 
-    def line(self, results: Results) -> list[str]:
+    def line(self, results: Any) -> list[str]:
         value = self.measured(results)
         if value is None:
             return [self.text, "", "not measured"]
@@ -45,9 +49,9 @@ def _ratio(row: str, ours: str, theirs: str, size: Size | None = None) -> Callab
     return measured
 
 
-def _by_best(row: str, ours: str, theirs: Sequence[str]) -> Callable[[Results], float | None]:
+def _by_best(row: str, ours: str, theirs: Sequence[str], size: Size | None = None) -> Callable[[Results], float | None]:
     """Time of a unit here by that of the fastest of some, all of which must have been measured."""
-    ratios = [_ratio(row, ours, each) for each in theirs]
+    ratios = [_ratio(row, ours, each, size) for each in theirs]
 
     def measured(results: Results) -> float | None:
         found = [value for ratio in ratios if (value := ratio(results)) is not None]
@@ -85,6 +89,24 @@ def _inverse(measured: Callable[[Results], float | None]) -> Callable[[Results],
     return inverse
 
 
+def _first_call(row: str, system: str) -> Callable[[Results], float | None]:
+    def measured(results: Results) -> float | None:
+        found = results.get(row, {}).get(system)
+        return None if found is None else found.compile
+
+    return measured
+
+
+def _worst(ours: str, theirs: str) -> Callable[[Medians], float | None]:
+    """Time here by time there, of the op of which that is most."""
+
+    def measured(medians: Medians) -> float | None:
+        pairs = [(each[ours], each[theirs]) for each in medians.values() if {ours, theirs} <= set(each)]
+        return max((mine / other for mine, other in pairs), default=None)
+
+    return measured
+
+
 def _promises() -> Iterator[Promise]:
     for schedule in ("lifo", "waves"):
         text = f"fast, {schedule}: ns a firing on fib(28), at most 20"
@@ -108,18 +130,39 @@ def _promises() -> Iterator[Promise]:
     yield Promise("compiled by JAX, sum, 1,000,000 elements, at most 1", 1, _ratio("sum", "compiled", "JAX", (10**6,)))
 
 
+def _training() -> Iterator[Promise]:
+    for row, batch in (("softmax", 10), ("softmax", 200), ("mlp", 100), ("lstm", 32)):
+        text = f"a step, compiled by the best of JAX and tf.function: {row}, batch {batch}, at most 1"
+        yield Promise(text, 1, _by_best(row, "compiled", ("JAX", "tf.function"), (batch,)))
+    text = "a step, PyTorch by compiled: treelstm, batch 1, at least 10"
+    yield Promise(text, 10, _ratio("treelstm", "PyTorch", "compiled", (1,)), is_least=True)
+    for samples in (10, 200):
+        text = f"a step, op by op by compiled: l2hmc, {samples} samples, at least 10"
+        yield Promise(text, 10, _ratio("l2hmc", "at once", "compiled", (samples,)), is_least=True)
+    for row in ("softmax", "mlp", "lstm", "treernn", "treelstm"):
+        yield Promise(f"first call of compiled, s: {row}, at most 1", 1, _first_call(row, "compiled"))
+
+
 PROMISES = tuple(_promises())
+"""Of programs; the results are those of rows."""
+TRAINING = tuple(_training())
+"""Of training steps."""
+EAGER = (
+    Promise("an op by PyTorch's: the worst of all, at most 1.5", 1.5, _worst("tagloom", "PyTorch")),
+    Promise("the same, recorded: at most 1.5", 1.5, _worst("tagloom, tape", "PyTorch, grad")),
+)
+"""Of single ops, of which the results are medians."""
 
 
-def summed(results: Results) -> str:
+def summed(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
     """How many promises are kept."""
-    said = [promise.line(results)[-1] for promise in PROMISES]
+    said = [promise.line(results)[-1] for promise in promises]
     return ", ".join(f"{said.count(word)} {word}" for word in ("met", "missed", "not measured"))
 
 
-def promised(results: Results) -> str:
+def promised(results: Any, promises: Sequence[Promise] = PROMISES) -> str:
     """All promises, with what became of them."""
-    return markdown(["promise", "measured", ""], [promise.line(results) for promise in PROMISES])
+    return markdown(["promise", "measured", ""], [promise.line(results) for promise in promises])
 
 
 def asides(results: Results) -> str:

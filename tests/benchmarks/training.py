@@ -1,7 +1,8 @@
 """Training steps beside those of others: `python tests/benchmarks/training.py [--only NAME...] [--json FILE]`.
 
 A step is the loss, its gradients and the new parameters. Systems take turns, the modules in processes of their own;
-medians. tagloom runs each step op by op, and as one graph on each engine: what that gains has a table of its own.
+medians. tagloom runs each step op by op, and as one graph on each engine: what that gains has a table of its own. Last
+come the promises, each met, missed or not measured.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conduct import FULL, Found, measure, plain
+from promises import TRAINING, promised, summed
 from rows import ROWS, Size
 from surroundings import installed, machine
 from systems import TRAINED
@@ -73,6 +75,7 @@ def main() -> int:
     parts = [f"{about['date']}, {where}", ", ".join(versions.values())]
     parts += [f"Not installed: {', '.join(missing)}."] * bool(missing)
     parts += [*tables(found), "### What staging gains", gains(found), "### The best of the others", ratios(found)]
+    parts += ["### Promises", promised(found, TRAINING), f"Promises: {summed(found, TRAINING)}."]
     print("\n\n".join(parts))
     if asked.json:
         rows = {name: plain(each) for name, each in found.items()}
