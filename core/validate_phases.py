@@ -85,7 +85,7 @@ class Phases:
                 where,
                 required="ops without effects",
                 got=effect,
-                hint="an effect happens in the first phase",
+                hint="effects happen forwards; a pullback may call Python, or print, eagerly, on a tl.Tape",
             )
 
     def effect(self, node: Node) -> str | None:

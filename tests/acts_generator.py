@@ -362,7 +362,7 @@ def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twi
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]
     main, types = writer.main()
     program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
-    return Case(program, [draw(values(type_)) for type_ in types])
+    return Case(program, [draw(values(type_, writer.floats)) for type_ in types])
 
 
 def unbounded(program: Program) -> Program:

@@ -33,7 +33,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
     the function closes over is a constant for gradients of the value.
 
     It holds on a tape and in a trace, and at every order: a gradient of the gradient differentiates the pullback,
-    and what that closes over as it was computed.
+    and what that closes over as it was computed. In a trace the pullback has no effects, such as `tl.callback` (V17).
 
     Raises Usage where the function returns something else, Invalid (D3) where an adjoint does not fit its argument.
 

@@ -367,5 +367,5 @@ def test_a_broken_tape_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that forgets the rows of all look-ups but one."""
     ids = np.array([4, 0, -1, 4])
     assert violations("two look-ups", ids, by_tape) == []
-    monkeypatch.setattr("tagloom.core.frontend.tape.joined", lambda one, other: other)
+    monkeypatch.setattr("tagloom.core.frontend.tape.joined", lambda do, one, other: other)
     assert violations("two look-ups", ids, by_tape)
