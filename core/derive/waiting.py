@@ -2,7 +2,7 @@
 
 An adjoint goes back along the handle: that of what a get reads reaches the puts before it, and no others. So a get that
 waits for a put behind it would be a constant. That it waits is known of cells that are empty there, and of a cell that
-a put fills which follows in the same region; elsewhere only a run knows the index.
+a put fills which follows in the same region, or around it; elsewhere only a run knows the index.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class _Threads:
         self.made: list[Handle] = []
         """The handles of new cells."""
         self.after: defaultdict[Handle, list[Handle]] = defaultdict(list)
+        self.around: dict[Handle, Handle] = {}
+        """By the handle that a branch or a loop begins with, the one that it was given."""
         self.filled = set[Handle]()
         """Those to which something may have been put."""
         for area in activity.areas.values():
@@ -91,6 +93,9 @@ class _Threads:
         parameters, results = inner.phases[0].parameters, inner.phases[0].results
         self.go(use.area, operands_of(use.node), inner, parameters)
         self.go(inner, results, use.area, use.node.results)
+        if use.node.op != "call":
+            pairs = zip(operands_of(use.node), parameters, strict=True)
+            self.around |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
         if use.node.op == "while_loop":
             self.go(inner, results, inner, parameters)
             self.go(use.area, use.node.inputs, use.area, use.node.results)
@@ -133,11 +138,13 @@ class _Threads:
                 thread = self.reached([made])
                 if read.handle in thread:
                     return [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
-        found, handle = list[_Use](), read.handle
-        while puts := [put for put in self.puts[handle] if put.area is read.area and put.node.op == "put"]:
-            found += puts[:1]
-            handle = id(read.area), puts[0].node.name
-        return [put for put in found if read.node.op == "collect" or _is_same_cell(read, put)]
+        handles, found = [read.handle], list[_Use]()
+        for handle in handles:  # grows while it is walked
+            puts = [put for put in self.puts[handle] if put.node.op == "put"]
+            found += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
+            handles += [(id(put.area), put.node.name) for put in puts]
+            handles += [self.around[handle]] if handle in self.around else []
+        return found
 
 
 def _is_cells(variable: Var) -> bool:

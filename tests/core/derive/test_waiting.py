@@ -3,11 +3,13 @@ else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import pytest
 import tagloom as tl
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tagloom.core.derive import resolve, waiting
 
 FLOAT = tl.float64
@@ -197,6 +199,76 @@ RIGHT = [
     by_recursion,
     in_a_function,
 ]
+
+
+class Step(NamedTuple):
+    """A put to a cell, of x or of something else, or a read of it: plain, in a branch or in a loop."""
+
+    kind: str
+    cell: int
+    way: str = "plain"
+
+
+READ = st.builds(Step, st.just("read"), st.integers(0, 2), st.sampled_from(["plain", "branch", "loop"]))
+PUT = st.sampled_from(["x", "constant", "what was read"])
+
+
+@st.composite
+def threads(draw: Any) -> list[Step]:
+    """Each of three cells is put once, in any order, and reads stand anywhere."""
+    steps = [Step(draw(PUT), cell) for cell in draw(st.permutations(range(3)))]
+    for read in draw(st.lists(READ, min_size=1, max_size=3)):
+        steps.insert(draw(st.integers(0, len(steps))), read)
+    return steps
+
+
+def following(steps: Sequence[Step]) -> Callable[[Any], Any]:
+    """The function of a thread of such steps, in which each number that is read counts otherwise."""
+
+    def function(x: Any) -> Any:
+        held, found, total = tl.cells(3, FLOAT), x * 0.5, x
+        for number, (kind, cell, way) in enumerate(steps):
+            if kind == "read":
+                found = read_in(way, held, cell, x)
+                total = total + tl.sin(found * (1.0 + number))
+            else:
+                value = {"x": x * (2.0 + cell), "constant": 0.3 + cell, "what was read": found * 1.1}[kind]
+                held = tl.put(held, cell, value)
+        return total + 0.0 * tl.get(held, 0)
+
+    return function
+
+
+def read_in(way: str, held: Any, cell: int, x: Any) -> Any:
+    if way == "branch":
+        return tl.cond(x > 0.0, lambda: tl.get(held, cell), lambda: 0.0)
+    if way == "loop":
+        return tl.while_loop(lambda k, _: k < 2, lambda k, total: (k + 1, total + tl.get(held, cell)), 0, 0.0)[1]
+    return tl.get(held, cell)
+
+
+def is_refused(function: Callable[[Any], Any]) -> bool:
+    try:
+        tl.grad(function).trace(X)
+    except tl.Invalid as error:
+        assert error.rule == "D4"
+        return True
+    return False
+
+
+@settings(max_examples=25)
+@given(threads())
+def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> None:
+    """Where cells have numbers: a thread is refused if its gradient, let through, would not be what finite differences
+    say; and only then, where it is plain of what is put whether it depends on x."""
+    function = following(steps)
+    assume(tl.function(function).run(X).status == "Returned")
+    refused = is_refused(function)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resolve, "waiting", lambda activity: ())
+        found = tl.grad(function)(X)
+    is_wrong = found != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
+    assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
 
 
 def slope(function: Callable[[Any], Any]) -> float:
