@@ -14,6 +14,7 @@ from ...core.frontend.resource import Resource
 from ...core.frontend.source import here
 from ...core.frontend.tracing import current
 from ...core.frontend.variable import Variable
+from ..methods import Methods
 from .edges import may_hold
 from .file import Node, read, write
 from .objects import check_named, found, leading_to, name_of, tensors
@@ -37,7 +38,8 @@ class Checkpoint:
     """
 
     def __init__(self, **objects: Any) -> None:
-        for name, each in objects.items():
+        self._objects = {name: each for name, each in objects.items() if not isinstance(each, Methods)}
+        for name, each in self._objects.items():
             if not may_hold(each):
                 raise Usage(
                     f"{name} can hold no variable",
@@ -46,7 +48,6 @@ class Checkpoint:
                     got=repr(each)[:80],
                     hint=f"write {name}=tl.Variable(...), and assign to it",
                 )
-        self._objects = objects
         self._restoration: Restoration | None = None
 
     def __repr__(self) -> str:

@@ -26,8 +26,9 @@ from ...core.frontend.concrete import Concrete
 from ...core.frontend.structure import is_named_tuple
 from ...core.frontend.variable import Variable
 from ..function import Function
+from ..methods import Methods
 
-_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function)
+_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function, Methods)
 _VALUES = (NoneType, bool, int, float, complex, str, bytes, bytearray, range, EllipsisType, np.generic, np.ndarray)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import OrderedDict, deque
 from functools import partial
@@ -202,6 +203,34 @@ def test_code_has_no_state(tmp_path: Path) -> None:
 
     tl.Checkpoint(model=Model()).save(tmp_path / "it.safetensors")
     assert list(load_file(tmp_path / "it.safetensors")) == ["model.w"]
+
+
+class Stepping:
+    def __init__(self) -> None:
+        self.w = tl.Variable(1.0)
+
+    @tl.function
+    def step(self) -> Any:
+        self.w.assign_add(1.0)
+        return self.w
+
+
+def test_methods_that_ran_are_code(tmp_path: Path) -> None:
+    """What an object keeps of its `tl.function` methods is no state: the same variables give the same file, whether
+    they have run or not, and a copy leads to no variable of the original."""
+    net = Stepping()
+    tl.Checkpoint(net=net).save(tmp_path / "before")
+    net.step()
+    net.w.assign(1.0)
+    for same in (net, Stepping()):
+        tl.Checkpoint(net=same).save(tmp_path / "after")
+        assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+    other = copy.copy(net)
+    other.w = tl.Variable(5.0)
+    tl.Checkpoint(other=other, **vars(net)).save(tmp_path / "copy")
+    assert sorted(load_file(tmp_path / "copy")) == ["other.w", "w"]
+    fresh = tl.Checkpoint(other=Stepping(), w=tl.Variable(0.0))
+    fresh.restore(tmp_path / "copy").check()
 
 
 def test_a_queue_is_not_saved(tmp_path: Path) -> None:
