@@ -77,7 +77,7 @@ class Function(Drawn):
         self._tracing = RLock()
         self._derived: Recent[object, Function] = Recent(most)
         """The gradients that were made of it."""
-        self._parts: dict[object, Part] = {}
+        self._parts: Recent[object, Part] = Recent(most)
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
@@ -211,7 +211,7 @@ class Function(Drawn):
     def derived_as(self, key: object, derive: Callable[[], Function]) -> Function:
         """What is derived of it under a key, made once while it is kept: no more are than tracings."""
         with self._tracing:
-            return self._derived.used(key) or self._derived.keep(key, derive())
+            return self._derived.made(key, derive)
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
         """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.
@@ -224,7 +224,11 @@ class Function(Drawn):
 
         Raises Usage where what is fetched is no nest of names, or what is fed no dict.
         """
-        return Partial(self.name, self._partly_taken, fetch, feed, self._parts)
+        return Partial(self.name, self._partly_taken, fetch, feed, self._part_as)
+
+    def _part_as(self, key: object, prune: Callable[[], Part]) -> Part:
+        with self._tracing:
+            return self._parts.made(key, prune)
 
     def _partly_taken(self, arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
         """The program for arguments of which some may be `...`, and all that it takes."""

@@ -48,6 +48,8 @@ class Whole(Protocol):
 
 Taking: TypeAlias = Callable[[Sequence[Any]], tuple[Whole, list[Any]]]
 """What gives the program for some arguments, and a value or `...` for each of its parameters."""
+Keeping: TypeAlias = Callable[[object, Callable[[], "Part"]], "Part"]
+"""What gives the part under a key, which it has made unless it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,12 @@ class Partial:
     """
 
     def __init__(
-        self, name: str, take: Taking, fetch: Any, feed: Mapping[str, object] | None, known: dict[object, Part]
+        self, name: str, take: Taking, fetch: Any, feed: Mapping[str, object] | None, keeping: Keeping
     ) -> None:
-        """`known` keeps what was pruned, for others that fetch and feed the same."""
+        """`keeping` has what was pruned at hand for others that fetch and feed the same."""
         self.name = name
         self._take = take
-        self._known = known
+        self._keeping = keeping
         self._fetches: list[Any] | None = None
         self._nest: Structure | None = None
         if fetch is not None:
@@ -149,16 +151,7 @@ class Partial:
         fetches = None if self._fetches is None else tuple(_shortest(whole, name) for name in self._fetches)
         feeds = {_shortest(whole, name): value for name, value in self._feeds.items()}
         key = id(whole), fetches, tuple(feeds)
-        if key not in self._known:
-            tagged = [name for name in (*(fetches or ()), *feeds) if is_tagged(name)]
-            for name in tagged:
-                check_name(whole.program, apart(name)[1])
-                place(whole.graph, name)
-            keep = [node for name in tagged if name in (fetches or ()) for node in _holders(whole.program, name)]
-            plain = None if fetches is None else [name for name in fetches if not is_tagged(name)]
-            made, taken = pruned(whole.program, plain, [name for name in feeds if not is_tagged(name)], keep)
-            self._known[key] = Part(whole, made, lower(made), taken, fetches)
-        return self._known[key], feeds
+        return self._keeping(key, lambda: _pruned(whole, fetches, tuple(feeds))), feeds
 
     def _under_tags(
         self, part: Part, values: Sequence[Value], feeds: Mapping[str, object], asked: Options, engine: str | None
@@ -201,6 +194,17 @@ def returned(outcome: Outcome) -> Any:
     if outcome.error is not None:
         raise outcome.error
     return outcome.value
+
+
+def _pruned(whole: Whole, fetches: tuple[str, ...] | None, fed: Sequence[str]) -> Part:
+    tagged = [name for name in (*(fetches or ()), *fed) if is_tagged(name)]
+    for name in tagged:
+        check_name(whole.program, apart(name)[1])
+        place(whole.graph, name)
+    keep = [node for name in tagged if name in (fetches or ()) for node in _holders(whole.program, name)]
+    plain = None if fetches is None else [name for name in fetches if not is_tagged(name)]
+    made, taken = pruned(whole.program, plain, [name for name in fed if not is_tagged(name)], keep)
+    return Part(whole, made, lower(made), taken, fetches)
 
 
 def _shortest(whole: Whole, name: str) -> str:

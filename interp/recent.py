@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -45,3 +45,8 @@ class Recent(Generic[Key, Value]):
         while len(self._kept) > self.most:
             self._kept.popitem(last=False)
         return value
+
+    def made(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The value of a key; made, and kept, where it is not."""
+        found = self.used(key)
+        return self.keep(key, make()) if found is None else found

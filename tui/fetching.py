@@ -12,6 +12,7 @@ from ..interp.documents import to_json
 from ..interp.function import Function
 from ..interp.outcome import Outcome
 from ..interp.partial import Part, Partial
+from ..interp.recent import Recent
 from ..interp.record import OutcomeRecord, plain
 from ..interp.reference import structure_of
 from ..interp.tracings import Traced
@@ -30,7 +31,7 @@ def part_of(
     given = subject.source.nested(values) if isinstance(subject, Function) else values
     program, graph = forms(subject, whole)
     wanted = fetch[0] if len(fetch) == 1 else dict(zip(fetch, fetch, strict=True)) or None
-    known: dict[object, Part] = {}
+    known: Recent[object, Part] = Recent(1)
 
     def taken(arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
         assert program is not None
@@ -39,7 +40,7 @@ def part_of(
     def part(feeds: Mapping[str, object]) -> Partial:
         if isinstance(subject, Function):
             return subject.partial(wanted, feeds)
-        return Partial(graph.name, taken, wanted, feeds, known)
+        return Partial(graph.name, taken, wanted, feeds, known.made)
 
     if isinstance(subject, Graph):
         raise Usage("a graph is run as a whole", required="a program, of which parts are run", got=subject.name)

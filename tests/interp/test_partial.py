@@ -18,6 +18,7 @@ from partial_programs import endless, fib, model
 from tagloom.core.lower import lower
 from tagloom.core.types import HandleType
 from tagloom.interp.partial import Partial
+from tagloom.interp.recent import Recent
 from tagloom.interp.reference import run_graph, structure_of
 from tagloom.interp.tagged import made_under, path_of
 from tagloom.interp.tracings import Traced
@@ -217,6 +218,20 @@ def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:
     assert said in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
 
 
+def test_parts_are_kept_as_tracings_are() -> None:
+    """No more than so many, those that were used last: no program lives on in a part for long after it was dropped."""
+
+    @tl.function(most_tracings=2)
+    def shifted(x: Any) -> Any:
+        return x * 2.0 + 1.0
+
+    doubled = shifted.partial("multiply")
+    for size in (1, 2, 3, 4, 4):
+        assert doubled(np.ones(size)).tolist() == [2.0] * size
+    kept = [id(part.whole) for part in shifted._parts.values()]
+    assert kept == [id(shifted.trace(np.ones(size))) for size in (3, 4)]
+
+
 def test_tags_are_the_reference_s() -> None:
     """Another engine that is asked to look under tags says so, and so does a run that is to keep a log."""
     for options in ({"engine": "fast"}, {"keep": 5}, {"cores": 2}):
@@ -233,7 +248,7 @@ def test_no_part_inside_a_trace() -> None:
 def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
     graph = lower(case.program)
     traced = Traced(case.program, graph, structure_of(graph), Witness().callbacks)
-    return Partial(case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, {})
+    return Partial(case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, Recent(1).made)
 
 
 @st.composite

@@ -15,8 +15,9 @@ def violations(cache: type[Recent[int, int]], most: int, keys: list[int]) -> lis
     for key in keys:
         if (known.used(key) is not None) != (key in last):
             found.append(f"{key} is {'gone' if key in last else 'there'}")
-        if key not in last:
-            known.keep(key, key)
+        made = iter([key] * (key not in last))
+        if known.made(key, made.__next__) != key or list(made):
+            found.append(f"{key} is another value, or was not made")
         last = [*(each for each in last if each != key), key][-most:]
         if known.values() != last or len(known) != len(last):
             found.append(f"{known.values()} are kept, and not {last}")
