@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 import numpy as np
 
 from ..program import Location
+from ..trees import parsed
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OURS = (
@@ -129,7 +130,7 @@ def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
         return
     span = (line, column), (last, end)
     try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+        tree = parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):

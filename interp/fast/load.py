@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from ...core.trees import parsed
 from .. import image, opcode
 from ..jit.native import native
 from ..jit.progress import compiling
@@ -89,7 +90,7 @@ def compiled(
 ) -> str:
     """The constants and functions of files of this folder, where all but the `entries` are jitted."""
     here, chosen = Path(__file__).parent, chosen or ast.NodeTransformer()
-    trees = [ast.parse(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
+    trees = [parsed(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
     body = numbered("\n".join(ast.unparse(chosen.visit(node)) for node in nodes), known)
     return re.sub(rf"(?m)^def (?!(?:{'|'.join(entries)})\()", "@inner\ndef ", body)

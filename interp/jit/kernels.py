@@ -28,6 +28,7 @@ from ...core.dtypes import DType
 from ...core.mix import MASK
 from ...core.op import OPS, Attributes
 from ...core.ops.guarded import integer_power
+from ...core.trees import parsed
 from ...core.types import Type
 from ...core.value import Value
 
@@ -215,7 +216,7 @@ def _inlined(function: Callable[..., Any], operands: Sequence[str]) -> str | Non
     if found is None:
         return None
     parameters, expression = found
-    meant = {name: ast.parse(text, mode="eval").body for name, text in zip(parameters, operands, strict=True)}
+    meant = {name: parsed(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
     return f"({ast.unparse(_Renamed(meant).visit(copy.deepcopy(expression)))})"
 
 
@@ -232,7 +233,7 @@ def _expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | No
     """The parameters of a function and what it returns, where that is all there is to it."""
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
-    (defined,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    (defined,) = parsed(textwrap.dedent(inspect.getsource(function))).body
     if (
         not isinstance(defined, ast.FunctionDef)
         or len(defined.body) != 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
+from tagloom.core.trees import parsed
 from tagloom.interp import imaging
 from tagloom.interp.compiled import run as compiled_run
 
@@ -152,6 +156,23 @@ with ThreadPoolExecutor(4) as pool:
     assert ran.stdout == f"{[k * (k - 1) // 2 for k in range(40)]}\n", ran.stderr
 
 
+def test_syntax_trees_in_many_threads() -> None:
+    """They are made by one thread at a time: where the collector, which has others go on, runs meanwhile, CPython would
+    confuse them."""
+    text, before = Path(__file__).read_text(encoding="utf-8"), gc.get_threshold()
+    gc.set_threshold(50)
+    gc.callbacks.append(_look_round)
+    try:
+        assert len({ast.dump(tree) for tree in at_once(*[lambda: parsed(text)] * 2 * THREADS)}) == 1
+    finally:
+        gc.callbacks.remove(_look_round)
+        gc.set_threshold(*before)
+
+
+def _look_round(*_: Any) -> None:
+    """Python's code, before which others may take their turn."""
+
+
 def test_parts_in_many_threads() -> None:
     """Parts of one function are fetched at once, of the main body and under tags; so steps share what they read."""
     fib = recursive()
@@ -161,8 +182,8 @@ def test_parts_in_many_threads() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_steps_share_variables(engine: str) -> None:
-    """Several steps at once read what variables hold when they begin, and have them hold what they end with: of steps
-    that overlap one counts, and none sees half of what another assigns."""
+    """Several steps at once read what variables hold when they begin, and have them hold what they end with: none sees
+    half of what another assigns. Where they take turns, each counts."""
     one, other = tl.Variable(0, name="one"), tl.Variable(0, name="other")
 
     @tl.function
@@ -172,12 +193,36 @@ def test_steps_share_variables(engine: str) -> None:
         other.assign_add(1)
         return before
 
-    def job(k: int) -> list[tuple[int, int]]:
-        return [step.run(k, engine=engine).value for _ in range(20)]
+    def job(k: int, turn: AbstractContextManager[Any]) -> list[tuple[int, int]]:
+        found = []
+        for _ in range(20):
+            with turn:
+                found.append(step.run(k, engine=engine).value)
+        return found
 
-    found = at_once(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
-    assert all(mine == its for pairs in found for mine, its in pairs)
-    assert 1 <= int(one) == int(other) <= 20 * THREADS
+    free = at_once(*(lambda k=k: job(k, nullcontext()) for k in range(THREADS)))  # type: ignore[misc]
+    assert all(mine == its for pairs in free for mine, its in pairs)
+    assert int(one) == int(other) <= 20 * THREADS
+    one.assign(0)
+    other.assign(0)
+    lock = threading.Lock()
+    turns = at_once(*(lambda k=k: job(k, lock) for k in range(THREADS)))  # type: ignore[misc]
+    reads = [mine - k for k, pairs in enumerate(turns) for mine, its in pairs if mine == its]
+    assert sorted(reads) == list(range(20 * THREADS)) and int(one) == int(other) == 20 * THREADS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_steps_that_overlap_one_counts(engine: str) -> None:
+    """Steps that all begin before any of them ends assign what one of them does: in five rounds five, and not 20."""
+    count, begun = tl.Variable(0), threading.Barrier(THREADS, timeout=60)
+
+    @tl.function
+    def step() -> None:
+        tl.callback(lambda: begun.wait() * 0, returns=tl.int64)
+        count.assign_add(1)
+
+    at_once(*[lambda: [step.run(engine=engine) for _ in range(5)]] * THREADS)
+    assert int(count) == 5
 
 
 def test_tapes_and_traces_in_many_threads() -> None:
