@@ -1,70 +1,70 @@
-"""A training that is broken off at any step, and taken up again by another process, has the same bits at its end."""
+"""A training that is broken off at any step, and taken up again by another process, has the same bits at its end, if
+all of it is run by one engine."""
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tagloom as tl
+import training
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from training import Training
 
-X = tl.asarray(np.linspace(-1.0, 1.0, 60).reshape(20, 3))
-Y = tl.asarray(np.sin(np.arange(20.0)))
+of = tl.optimizers
 STEPS = 6
-MAKERS = {"adam": lambda: tl.optimizers.Adam(0.1), "momentum": lambda: tl.optimizers.Momentum(0.1)}
+MAKERS = {
+    "sgd": lambda: of.SGD(0.1),
+    "momentum": lambda: of.Momentum(0.1),
+    "adagrad": lambda: of.Adagrad(0.1),
+    "adadelta": lambda: of.Adadelta(0.5),
+    "rmsprop": lambda: of.RMSProp(0.1, momentum=0.5, centered=True),
+    "adam": lambda: of.Adam(0.1),
+}
+SLOW_TO_COMPILE = pytest.param("compiled", marks=pytest.mark.heavy)
 
 
-class Training:
-    """A layer, an optimizer and the generator that draws its batches; a step is one program."""
-
-    def __init__(self, optimizer: Any) -> None:
-        self.w, self.b = tl.Variable([0.1, 0.2, 0.3], name="w"), tl.Variable(0.0, name="b")
-        self.optimizer, self.batches, self.done = optimizer, tl.Generator(3), tl.Variable(0, name="done")
-
-    def loss(self, x: Any, y: Any) -> Any:
-        return tl.mean((tl.tanh(x @ self.w + self.b) - y) ** 2)
-
-    @tl.function
-    def step(self) -> Any:
-        rows = self.batches.integers(0, 20, (5,))
-        variables = {"w": self.w, "b": self.b}
-        loss, gradients = tl.value_and_grad(self.loss, variables)(tl.take(X, rows, axis=0), tl.take(Y, rows))
-        self.optimizer.apply(gradients, variables)
-        self.done.assign_add(1)
-        return loss
-
-    def bits(self) -> list[bytes]:
-        """All that it has, to the bit."""
-        slots = [each for _, kept in sorted(self.optimizer.slots.items()) for each in kept.values()]
-        return [np.asarray(each).tobytes() for each in (self.w, self.b, self.done, self.batches.count, *slots)]
-
-
-def trained(make: Any, breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> list[bytes]:
-    """What a training has at its end that was broken off after some steps, each time by a process that then knew
-    nothing but the file."""
+def trained(
+    make: Any, breaks: tuple[int, ...], folder: Path, *, left_out: str = "", engine: str = "reference"
+) -> list[bytes]:
+    """What a training has at its end that was broken off after some steps, each time by objects that then knew nothing
+    but the file."""
     for end in (*breaks, STEPS):
-        training = Training(make())
-        objects = {name: part for name, part in vars(training).items() if name != left_out}
+        made = Training(make())
+        objects = {name: part for name, part in vars(made).items() if name != left_out}
         checkpoint = tl.Checkpoint(**objects)
         if (folder / "kept").exists():
             checkpoint.restore(folder / "kept")
-        while int(training.done) < end:
-            training.step.run(engine="reference")
+        while int(made.done) < end:
+            made.step.run(engine=engine)
         checkpoint.save(folder / "kept")
-    return training.bits()
+    return made.bits()
+
+
+@pytest.mark.parametrize("engine", ["reference", SLOW_TO_COMPILE])
+def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
+    """Slots of the optimizer, which are made at its first step, and the generator's count go on where they were."""
+    (tmp_path / "whole").mkdir()
+    whole = trained(MAKERS["adam"], (), tmp_path / "whole", engine=engine)
+    for end in range(STEPS):
+        (tmp_path / f"{end}").mkdir()
+        assert trained(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_broken_off_at_any_step(name: str, tmp_path: Path) -> None:
-    """Slots of the optimizer, which are made at its first step, and the generator's count go on where they were."""
+def test_every_optimizer(name: str, tmp_path: Path) -> None:
+    """Whatever an optimizer keeps between steps."""
     (tmp_path / "whole").mkdir()
-    whole = trained(MAKERS[name], (), tmp_path / "whole")
-    for end in range(STEPS):
-        (tmp_path / f"{end}").mkdir()
-        assert trained(MAKERS[name], (end,), tmp_path / f"{end}") == whole
+    assert trained(MAKERS[name], (2,), tmp_path) == trained(MAKERS[name], (), tmp_path / "whole")
 
 
 @settings(max_examples=5)
@@ -81,3 +81,39 @@ def test_what_is_not_kept_is_missed(left_out: str, tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
     whole = trained(MAKERS["adam"], (), tmp_path / "whole")
     assert trained(MAKERS["adam"], (3,), tmp_path, left_out=left_out)[:2] != whole[:2]
+
+
+def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
+    """The steps that the processes of a training say they have made; so many of them are killed at random moments."""
+    dice, made = random.Random(times), list[int]()
+    parent = subprocess.Popen(
+        [sys.executable, training.__file__, folder, engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdin is not None and parent.stdout is not None
+    with parent:
+        for life in range(times + 1):
+            print(file=parent.stdin, flush=True)
+            child, said = int(parent.stdout.readline()), list[str]()
+            if life < times:
+                said += [parent.stdout.readline() for _ in range(dice.randint(1, 2))]
+                time.sleep(dice.random() * 0.01)
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            while (line := parent.stdout.readline()) != "dead\n":
+                assert line, "the training failed"
+                said.append(line)
+            made += map(int, said)
+        parent.stdin.close()
+    return made
+
+
+@pytest.mark.parametrize("engine", ["reference", SLOW_TO_COMPILE])
+def test_a_process_that_is_killed(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Processes that are killed at any moment, in a step or while they save, leave a file from which the next one
+    goes on; at the end it is that of a training that nobody has killed, byte for byte."""
+    training.go_on(str(tmp_path / "whole"), engine)
+    assert capsys.readouterr().out.split() == [str(step + 1) for step in range(training.STEPS)]
+    steps = killed_again_and_again(tmp_path / "parts", engine, 4)
+    assert steps == sorted(set(steps)) and len(steps) > 4
+    last = f"step-{training.STEPS}.safetensors"
+    assert (tmp_path / "parts" / last).read_bytes() == (tmp_path / "whole" / last).read_bytes()
