@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from collections.abc import Callable
 from types import ModuleType
@@ -24,8 +23,6 @@ SLOW = ("digits.py 300",)
 
 def load(name: str) -> ModuleType:
     """A program's file as a module, each time anew, since its variables change as it runs."""
-    if name == "digits":
-        pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
     return of_paper_anew("tensorflow", name)
 
 
@@ -37,8 +34,7 @@ def rows() -> list[Any]:
     """The rows of EXPECTED in all files; those of programs that learn run under one schedule."""
     found = []
     for name in FILES:
-        module = load(name) if name != "digits" or importlib.util.find_spec("sklearn") else ModuleType(name)
-        for row in getattr(module, "EXPECTED", []):
+        for row in getattr(load(name), "EXPECTED", []):
             marks = [pytest.mark.heavy] if row["size"] == "heavy" else []
             some = SCHEDULES[:1] if name == "digits" else SCHEDULES
             found += [pytest.param(name, row, each, marks=marks) for each in some]
@@ -53,7 +49,9 @@ def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
     assert (out.status, plain(out.value), out.residue) == ("Returned", row["result"], ())
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.heavy] if name == "digits" else []) for name in FILES]
+)
 def test_the_tables(name: str) -> None:
     """What a file prints stands in the README."""
     module = load(name)
@@ -67,8 +65,6 @@ def test_the_tables(name: str) -> None:
 )
 def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the README's first table print what it says."""
-    if "digits" in row[2]:
-        pytest.importorskip("sklearn")
     monkeypatch.chdir(FOLDER)
     cli.app(["run", *shlex.split(row[2].strip("` "))], standalone_mode=False)
     assert capsys.readouterr().out.splitlines()[0] == row[3].strip("| ")
