@@ -8,7 +8,11 @@ function listen() {
     smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0),
   };
   for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
-  byId("slider").addEventListener("input", () => { pause(); seek(Number(byId("slider").value)); });
+  byId("slider").addEventListener("input", () => {
+    const to = Number(byId("slider").value);
+    pause();
+    seek(to);
+  });
   byId("unit").addEventListener("change", () => setUnit(byId("unit").value));
   byId("speed").addEventListener("change", () => setSpeed(Number(byId("speed").value)));
   byId("plan").addEventListener("click", (event) => {
@@ -31,7 +35,7 @@ function fill() {
   byId("slider").max = LENGTH;
   for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
   byId("unit").replaceChildren(...UNITS.map((unit) => new Option(unit, unit)));
-  byId("printed-pane").hidden = !printing.length;
+  byId("printed-pane").hidden = !run.printed.lines.length;
   byId("cells-pane").hidden = !run.cells.arrays.length;
   for (const look of ["flight", "waits", "parked", "held", "ready", "trap", "came"]) {
     const said = document.createElement("span"), sign = document.createElement("b");

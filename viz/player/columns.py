@@ -33,6 +33,9 @@ Row: TypeAlias = list[Any]
 LONGEST = 400
 """Longer values are cut: a page is no place for a large array."""
 
+PRINTED = 200
+"""So many lines that were printed before a page begins are on it."""
+
 
 class _Texts:
     """Texts by number, each kept once."""
@@ -58,6 +61,7 @@ class Columns:
         self.part, self.plan, self.pieces = part, plan, pieces
         self.graph: Graph = part.recording.graph
         self.values, self.tags = _Texts(), _Texts()
+        self.waves = _waves(part.recording.events)
         used = dict.fromkeys(number for number, _ in part.start)
         used.update(dict.fromkeys(number for moved in part.moves for number, _ in moved))
         self.rows = {number: row for row, number in enumerate(used)}
@@ -78,6 +82,8 @@ class Columns:
             "events": self._events(),
             "source": [[piece.file, piece.first, piece.lines] for piece in self.pieces],
             "cells": self._cells(),
+            "printed": self._printed(),
+            "cut": self._cut(),
             "tags": self._tags(),
             "values": [[*row] if row[0] != row[1] else [row[0]] for row in self.values.rows],
         }
@@ -150,20 +156,41 @@ class Columns:
         """By event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is parked; its wave; what
         it made, and of some a text: of a trap why, of a print the line."""
         events, numbers = self.part.recording.events, self.part.numbers
-        waves = _waves(events)
         shown_events = [events[number] for number in numbers]
-        texts = {place: said for place, event in enumerate(shown_events) if (said := self._text(event))}
+        said = ((place, self._text(event)) for place, event in enumerate(shown_events))
         return {
             "at": list(numbers),
             "node": [event.token.node for event in shown_events],
             "tag": [self._tag(event.token.tag) for event in shown_events],
             "port": [event.token.port for event in shown_events],
             "did": [_did(event) for event in shown_events],
-            "wave": [waves[number] for number in numbers],
+            "wave": [self.waves[number] for number in numbers],
             "got": [[self._value(value) for value in self._operands(event)] for event in shown_events],
             "made": [[self._value(value) for _, value in event.outputs] for event in shown_events],
-            "texts": texts,
+            "texts": {place: text for place, text in said if text is not None},
         }
+
+    def _printed(self) -> dict[str, Any]:
+        """What the whole run has printed where the page ends: after how many events of the page, and the line; of what
+        came before the page the last lines, and how many are left out."""
+        lines: list[Row] = []
+        for number, event in enumerate(self.part.recording.events):
+            at = self._after(number)
+            if at > len(self.part.numbers):
+                break
+            if event.trap is None and (line := self._text(event)) is not None:
+                lines.append([at, line])
+        left = max(0, bisect_left(lines, 1, key=lambda row: row[0]) - PRINTED)
+        return {"left": left, "lines": lines[left:]}
+
+    def _cut(self) -> list[int]:
+        """Whether the page begins within a wave, and whether it ends within one."""
+        waves, numbers = self.waves, self.part.numbers
+        if not numbers:
+            return [0, 0]
+        first, last = numbers[0], numbers[-1]
+        begins = first > 0 and waves[first - 1] == waves[first]
+        return [int(begins), int(waves[last : last + 2] == [waves[last]] * 2)]
 
     def _cells(self) -> dict[str, list[Row]]:
         """Arrays of cells: after how many events of the page each is made, the name of its node, its tag, its size. And
@@ -201,14 +228,15 @@ class Columns:
             return (event.token.value,)
         return event.inputs[: len(event.inputs) - self.graph.nodes[event.token.node].triggered]
 
-    def _text(self, event: Event) -> str:
+    def _text(self, event: Event) -> str | None:
+        """Of a trap why, of a print the line."""
         node = self.graph.nodes[event.token.node]
         if event.trap is not None:
             return event.trap
-        text = dict(node.attributes).get("text")
-        if node.op == "print" and event.inputs is not None and isinstance(text, str):
-            return filled(text, [shown(self.graph, value) for value in self._operands(event)])
-        return ""
+        if node.op != "print" or event.inputs is None:
+            return None
+        text = str(dict(node.attributes).get("text"))
+        return filled(text, [shown(self.graph, value) for value in self._operands(event)])
 
     def _tags(self) -> dict[str, list[Any]]:
         """By tag: parent, last step, how it was called and what it gave; after which event it opened, gave and closed,

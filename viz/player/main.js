@@ -38,7 +38,7 @@ const since = (position) => before(position, stopsBy[page.unit]) || 0;
 // Moving
 
 function seek(position, milliseconds = 0) {
-  const to = Math.max(0, Math.min(position, LENGTH)), on = to > page.position;
+  const inside = Math.max(0, Math.min(position, LENGTH)), to = predicting ? stopUpTo(inside) : inside, on = to > page.position;
   page.from = on && milliseconds ? page.position : since(to);
   page.position = to;
   const live = stateAt(to);
@@ -48,7 +48,11 @@ function seek(position, milliseconds = 0) {
     showMarks(live);
   }
   update(live);
+  askHere();
 }
+
+// What a prediction is of begins at a stop, wherever one seeks.
+const stopUpTo = (position) => before(position + 1) || 0;
 
 function step(direction) {
   pause();
@@ -103,7 +107,6 @@ function update(live) {
   updateCells(page.position, page.filter);
   updateControls();
   follow(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
-  if (predicting) ask(page.unit === "wave", after(page.position) === undefined ? ending() : "");
   if (!page.playing) writeAddress();
 }
 
@@ -111,12 +114,15 @@ function boxesInFlight(live) {
   return [...new Set([...live].filter(([, place]) => flies(place)).map(([token]) => boxOfToken(token)))];
 }
 
-function updatePrinted() {
-  const lines = printing.filter((event) => event < page.position).map((event) => run.events.texts[event]);
-  byId("printed").textContent = lines.slice(-200).join("\n");
-}
+const LINES = 200;
 
-const printing = Object.keys(run.events.texts).map(Number).filter((event) => run.events.did[event] === FIRES);
+function updatePrinted() {
+  const { lines, left } = run.printed, printed = lines.filter(([at]) => at <= page.position);
+  const earlier = left + Math.max(0, printed.length - LINES);
+  byId("earlier").hidden = !earlier;
+  byId("earlier").textContent = `${counted(earlier, "line")} before these`;
+  byId("printed").textContent = printed.slice(-LINES).map(([, line]) => line).join("\n");
+}
 
 function updateControls() {
   const { position } = page, number = position ? run.events.at[position - 1] + 1 : (run.events.at[0] || 0);
@@ -212,12 +218,9 @@ function setPredicting(wanted) {
   pause();
   predicting = wanted;
   filterBy(0);
-  guesses.clear();
-  markGuesses();
   byId("predict").setAttribute("aria-pressed", String(predicting));
   byId("question").hidden = !predicting;
   byId("play").disabled = predicting;
-  seek(predicting && !stops.includes(page.position) ? before(page.position) : page.position);
 }
 
 function turnTheme() {

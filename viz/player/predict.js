@@ -16,14 +16,26 @@ function rightBoxes(position, next, byWave, live) {
   return right;
 }
 
-// Ask, or at the end say how it ended.
-function ask(byWave, ending) {
+let asked = "";
+
+// Ask where the page stands, or at the end say how it ended. What was answered stays until one goes elsewhere.
+function askHere() {
+  const here = predicting ? `${page.unit} ${page.position}` : "";
+  if (here === asked) return;
+  asked = here;
   judged = false;
   guesses.clear();
   markGuesses();
-  const what = byWave ? "Which nodes fire in the next wave?" : "Which nodes could fire now, by the delivery of one token?";
-  document.getElementById("asked").textContent = ending || `${what} Click them, then check.`;
-  document.getElementById("answer").disabled = Boolean(ending);
+  if (!predicting) return;
+  const isOver = after(page.position) === undefined;
+  byId("asked").textContent = isOver ? ending() : `${question(after(page.position))} Click them, then check.`;
+  byId("answer").disabled = isOver;
+}
+
+function question(next) {
+  if (page.unit !== "wave") return "Which nodes could fire now, by the delivery of one token?";
+  if (!page.position && run.cut[0]) return "Which nodes fire in the rest of this wave?";
+  return `Which nodes fire in the next wave${next === LENGTH && run.cut[1] ? ", as far as this page has it" : ""}?`;
 }
 
 function guess(box) {

@@ -55,7 +55,7 @@ def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
 
 
 def test_keys(tab: Tab, page: Path) -> None:
-    """Arrows, Home, End, digits, w and ? do what the help says."""
+    """Arrows, Home, End, digits, w and ? do what the help says, and the slider goes where it is dragged."""
     total = len(fib.run(5, keep="events").events)
     tab.open(page)
     tab.key("w")
@@ -63,6 +63,8 @@ def test_keys(tab: Tab, page: Path) -> None:
     for key, wanted in moves.items():
         tab.key(key)
         assert position(tab) == wanted, key
+    tab.run("(each => { each.value = 77; each.dispatchEvent(new Event('input')); })(document.getElementById('slider'))")
+    assert position(tab) == 77 and tab.text("where").startswith("Step 77 of ")
     tab.key("w")
     tab.key("End")
     tab.key("ArrowLeft")
@@ -306,6 +308,7 @@ def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
             times.push(performance.now() - begun); }
         return times.sort((a, b) => a - b); })()"""
     )
+    assert position(tab) == (199 * 7919) % 5000
     assert times[100] < 50 and times[-1] < 500, (times[100], times[-1])
 
 

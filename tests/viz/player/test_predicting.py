@@ -1,0 +1,115 @@
+"""What one predicts: the question is about a whole step, and the answer stays until one goes to another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from chromium import Tab
+from drawings import fib
+from tagloom.viz.player.page import Choice, page_of_history
+
+GUESSED = "[...document.querySelectorAll('.guessed')].map(each => each.id)"
+
+
+@pytest.fixture(scope="module")
+def run() -> tl.History:
+    """The run of the page."""
+    history = fib.history(5)
+    history.run()
+    return history
+
+
+def waves_of(history: tl.History) -> list[int]:
+    """After how many events each wave has ended."""
+    return [number for number, event in enumerate(history[:], 1) if event.ends_wave or number == len(history)]
+
+
+def firing(history: tl.History, begin: int, end: int) -> list[int]:
+    """The nodes that fire between two positions."""
+    return sorted({event.token.node for event in history[begin:end] if event.fired})
+
+
+def position(tab: Tab) -> int:
+    return int(tab.run("document.getElementById('slider').value"))
+
+
+LOOKS = {
+    "a line": lambda tab: tab.click("button.line"),
+    "a node of the list": lambda tab: tab.run(
+        "(each => { each.value = '3'; each.dispatchEvent(new Event('change')); })(document.getElementById('node'))"
+    ),
+    "an activation": lambda tab: tab.click("#tags li"),
+    "Escape": lambda tab: tab.key("Escape"),
+    "where one is": lambda tab: tab.run("location.hash = '#step=60'; new Promise(done => setTimeout(done, 50))"),
+}
+
+
+@pytest.mark.parametrize("way", LOOKS)
+def test_an_answer_stays(tab: Tab, page: Path, run: tl.History, way: str) -> None:
+    """Whoever looks elsewhere while answering, or when it has been judged, keeps what was answered, and what was said
+    of it."""
+    tab.open(page, "#step=60")
+    tab.key("p")
+    tab.click("#b-n0")
+    assert tab.run(GUESSED) == ["b-n0"]
+    LOOKS[way](tab)
+    assert tab.run(GUESSED) == ["b-n0"]
+    tab.key("c")
+    said = tab.text("asked")
+    assert " right" in said
+    LOOKS[way](tab)
+    assert tab.text("asked") == said and tab.run("document.querySelectorAll('.missed, .wrong').length") > 0
+    tab.key("ArrowRight")
+    assert tab.text("asked").startswith("Which nodes fire") and tab.run(GUESSED) == []
+
+
+WAYS = {
+    "a digit": lambda tab: tab.key("5"),
+    "the slider": lambda tab: tab.run(
+        "(each => { each.value = 47; each.dispatchEvent(new Event('input')); })(document.getElementById('slider'))"
+    ),
+    "the address": lambda tab: (
+        tab.run("location.hash = '#step=47'"),
+        tab.wait("document.getElementById('slider').value !== '0'"),
+    ),
+    "the unit": lambda tab: [tab.key(key) for key in ("w", *["ArrowRight"] * 4, "w", "w")],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, way: str) -> None:
+    """However one comes to a place, it is where a wave ends, and what fires in the whole of the next one is right."""
+    ends = waves_of(run)
+    tab.open(page, "#step=0")
+    tab.key("p")
+    WAYS[way](tab)
+    at = position(tab)
+    assert at in ends and tab.text("where").startswith(f"Step {at} of")
+    right = firing(run, at, ends[ends.index(at) + 1])
+    for node in right:
+        tab.click(f"#b-n{node}")
+    tab.key("c")
+    assert tab.text("asked") == f"Right: {len(right)} node{'s' * (len(right) != 1)}."
+
+
+def test_a_wave_that_the_page_has_a_part_of(tab: Tab, run: tl.History, tmp_path: Path) -> None:
+    """Where a page begins or ends within a wave, the question says so."""
+    ends = waves_of(run)
+    wide = next(number for number, (one, other) in enumerate(pairwise(ends)) if other - one > 3)
+    begin, end = ends[wide] + 2, ends[wide + 2] + 1
+    page_of_history(run, Choice(first=begin, most=end - begin)).save(tmp_path / "page.html")
+    tab.open(tmp_path / "page.html")
+    tab.key("p")
+    asked = [tab.text("asked")]
+    for _ in range(3):
+        tab.key("ArrowRight")
+        asked.append(tab.text("asked"))
+    assert [each.partition("?")[0] for each in asked] == [
+        "Which nodes fire in the rest of this wave",
+        "Which nodes fire in the next wave",
+        "Which nodes fire in the next wave, as far as this page has it",
+        "This page ends here; the run goes on.",
+    ]
