@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import Usage
@@ -39,15 +39,25 @@ class Played:
 
     __slots__ = ()
 
-    def player(self, *, first: int = 0, most: int | None = None, under: str = "") -> Any:
+    def player(
+        self,
+        *,
+        first: int = 0,
+        most: int | None = None,
+        under: str = "",
+        fold: Sequence[str] = (),
+        boxes: int | None = None,
+    ) -> Any:
         """A page that plays the run, which a notebook shows, and whose `save` writes it to a file.
 
         Of a long run it has `most` events (5,000 unless told), from event number `first` on, or those under the tag
-        that is written as `under`; its `note` says so. Raises Usage where the run is not over, or kept no events.
+        that is written as `under`; its `note` says so. Of a large graph the functions and loops named in `fold` are one
+        box each, and others are folded until there are no more than so many `boxes` (400 unless told). Raises Usage
+        where the run is not over, kept no events, or has no such part.
         """
         if slot.play is None:
             raise Usage("nobody here plays runs", hint="import tagloom")
-        return slot.play(self, first=first, most=most, under=under)
+        return slot.play(self, first=first, most=most, under=under, fold=fold, boxes=boxes)
 
 
 def debugged(begin: Callable[[World], Any], at: int) -> None:

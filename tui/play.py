@@ -14,8 +14,23 @@ from ..viz.collapse import LARGEST
 from ..viz.player.page import Choice, page_of_history
 from ..viz.player.parts import MOST
 from .begin import Options, Start
-from .options import Arguments, Bound, Boxes, Firings, Fold, Schedule, Seed, Unchecked
+from .options import (
+    Arguments,
+    Bound,
+    Boxes,
+    Bytes,
+    Depth,
+    Firings,
+    Fold,
+    Schedule,
+    Seconds,
+    Seed,
+    Tokens,
+    Unchecked,
+)
 from .show import Progress, aside
+
+_DEFAULT = Limits()
 
 
 def play(
@@ -34,12 +49,17 @@ def play(
     k: Bound = None,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+    max_bytes: Bytes = _DEFAULT.bytes,
+    timeout: Seconds = None,
 ) -> None:
     """Write a page of HTML that plays a run. Tokens move over the graph, to and fro, without a server or a network.
 
     A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
     """
-    options = Options(schedule, Limits(firings=max_firings), seed, k, unchecked)
+    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
+    options = Options(schedule, limits, seed, k, unchecked)
     history = Start(target, tuple(args or ()), options).history(World(aside))
     history.run()
     with Progress() as progress:

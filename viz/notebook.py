@@ -11,7 +11,7 @@ a picture of double, graph
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,9 +117,13 @@ def display(subject: object) -> str | None:
         return None
 
 
-def play(run: Outcome | History, *, first: int = 0, most: int | None = None, under: str = "") -> Page:
-    """A page that plays a run, or some of it."""
+def play(
+    run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
+) -> Page:
+    """A page that plays a run, or some of it; None takes what a Choice has by default."""
     from .player.page import Choice, page_of_history, page_of_outcome
 
-    choice = Choice(first, Choice().most if most is None else most, under)
+    usual = Choice()
+    events, most_boxes = usual.most if most is None else most, usual.boxes if boxes is None else boxes
+    choice = Choice(first, events, under, most_boxes, tuple(fold))
     return page_of_history(run, choice) if isinstance(run, History) else page_of_outcome(run, choice)

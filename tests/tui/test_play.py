@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tagloom.tui.cli import app
 from typer.testing import CliRunner
 
@@ -35,6 +36,23 @@ def test_a_part_is_said(tmp_path: Path) -> None:
     assert ">fib</text>" in target.read_text() and "n &lt;= 1" not in target.read_text()
     code, _, said = play(FIB, "8", "-o", str(target), "--under", "main/fib")
     assert code == 0 and "those under main/fib" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "limit", "said"),
+    [
+        ("--max-tokens", "3", "the limit of 3 on tokens"),
+        ("--max-depth", "2", "the limit of 2 on"),
+        ("--max-bytes", "1", "bytes"),
+        ("--timeout", "0", "the limit of 0 on time"),
+    ],
+)
+def test_limits(tmp_path: Path, option: str, limit: str, said: str) -> None:
+    """A run that comes to a limit is played up to there, and the page says which."""
+    target = tmp_path / "run.html"
+    assert play(FIB, "8", option, limit, "-o", str(target))[0] == 0
+    html = target.read_text()
+    assert '"Exhausted"' in html and said in html[html.index('"Exhausted"') :][:300]
 
 
 def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:

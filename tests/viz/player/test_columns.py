@@ -18,7 +18,7 @@ from tagloom.interp.saying import shown
 from tagloom.interp.state import State
 from tagloom.viz.moment import brief
 from tagloom.viz.player.columns import LONGEST, Columns
-from tagloom.viz.player.page import in_script, page_of_history
+from tagloom.viz.player.page import Choice, in_script, page_of_history
 from tagloom.viz.player.parts import part
 from tagloom.viz.player.plan import sketch
 from tagloom.viz.player.recording import Place, move, recorded
@@ -191,6 +191,16 @@ def test_what_is_said_of_a_part() -> None:
         history.player(under="main/fib_1").note.startswith("45 of ")
         or "under main/fib_1" in history.player(under="main/fib_1").note
     )
+
+
+def test_what_is_folded() -> None:
+    """Is one box, from Python as on the command line; so is what a limit on the boxes folds."""
+    history = fib.history(3)
+    history.run()
+    assert history.player(fold=["fib"]).html == page_of_history(history, Choice(fold=("fib",))).html
+    assert history.player(boxes=3).html == page_of_history(history, Choice(boxes=3)).html != history.player().html
+    with pytest.raises(tl.Usage, match="nobody"):
+        history.player(fold=["nobody"])
 
 
 @pytest.mark.parametrize(
