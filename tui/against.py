@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from itertools import islice, product
 
 from ..core.dtypes import DType, float32, float64
 from ..core.dtypes import bool as bool_
 from ..core.errors import Exhausted, Usage, counted
 from ..core.types import Type
-from ..core.value import same, show
+from ..core.value import show
 from ..core.world import World
 from ..interp.outcome import Outcome
 from ..interp.reference import Limits
 from ..interp.travel.history import History
-from .begin import Options, Start
+from .alike import alike, alike_lines
+from .begin import Options, begun
 from .load import Runnable, find, parameters
 
 MOST = 24
@@ -33,12 +35,16 @@ def against(target: str, reference: str, words: Sequence[str], limits: Limits) -
     """Run both on the arguments, without any on small ones, and print a line for each; 1 where they differ, and then
     the first difference, explained; 1 too where the reference came to no end, and nothing was decided.
 
-    Raises Usage where there are no such programs, and where arguments are needed.
+    Each file is loaded once; what its Python prints, as it is loaded and traced, goes to stderr. Raises Usage where
+    there are no such programs, and where arguments are needed.
     """
-    _check_parameters(find(target), find(reference))
+    with redirect_stdout(sys.stderr):
+        both = find(target), find(reference)
+    _check_parameters(*both)
     agreed = 0
-    for each in [tuple(words)] if words else list(small(find(reference))):
-        runs, printed = zip(*(_run(file, each, limits) for file in (target, reference)), strict=True)
+    for each in [tuple(words)] if words else list(small(both[1])):
+        with redirect_stdout(sys.stderr):
+            runs, printed = zip(*(_run(subject, each, limits) for subject in both), strict=True)
         mine, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
             print(f"{'undecided':9} {_called(runs[1])}: the reference {_limit(right, limits)}")
@@ -71,10 +77,10 @@ def _signature(takes: Sequence[tuple[str, Type | None]]) -> str:
     return f"({', '.join(each if type_ is None else f'{each}: {type_}' for each, type_ in takes)})"
 
 
-def _run(file: str, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
+def _run(subject: Runnable, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
     """A program that has been run, and the lines that it printed."""
     lines: list[str] = []
-    history = Start(file, words, Options(limits=limits)).history(World(lines.append))
+    history = begun(subject, words, Options(limits=limits), World(lines.append))
     history.run()
     return history, lines
 
@@ -102,10 +108,10 @@ def _difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]],
     if mine.status != right.status or len(mine.results) != len(right.results):
         return ["the runs end differently", f"  required: {_ending(right, limits)}", f"  got: {_ending(mine, limits)}"]
     pairs = zip(mine.results, right.results, strict=True)
-    if not all(a is b is None or (a is not None and b is not None and same(a, b)) for a, b in pairs):
+    if not all(a is b is None or (a is not None and b is not None and alike(a, b)) for a, b in pairs):
         return ["the results differ", f"  required: {_ending(right, limits)}", f"  got: {_ending(mine, limits)}"]
     for number, (got, wanted) in enumerate(zip(*printed, strict=False), 1):
-        if got != wanted:
+        if not alike_lines(got, wanted):
             return [f"line {number} that is printed differs", f"  required: {wanted}", f"  got: {got}"]
     if len(printed[0]) != len(printed[1]):
         required, got = (counted(len(lines), "line") for lines in reversed(printed))

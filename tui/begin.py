@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..interp.log import SUFFIX
 from ..interp.reference import Limits
 from ..interp.script import Script
 from ..interp.travel.history import History
-from .load import arguments, find, forms, refuse
+from .load import Runnable, arguments, find, forms, refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +46,28 @@ class Start:
             if self.words:
                 raise Usage("a log has its own arguments", got=" ".join(self.words))
             return History.load(self.target, world=world)
-        subject, options = find(self.target), self.options
-        refuse(subject, unchecked=options.unchecked)
-        values = arguments(subject, self.words)
-        given: dict[str, Any] = {
-            "schedule": options.schedule,
-            "limits": options.limits,
-            "seed": options.seed,
-            "k": options.k,
-            "world": world,
-        }
-        if isinstance(subject, Function):
-            forms(subject, values)
-            return subject.history(*subject.source.nested(values), **given)
-        return History(forms(subject)[1], values, unchecked=options.unchecked, **given)
+        return begun(find(self.target), self.words, self.options, world)
 
     def otherwise(self, **changed: Any) -> Start:
         """The same with another schedule, or other options."""
         return replace(self, options=replace(self.options, **changed))
+
+
+def begun(subject: Runnable, words: Sequence[str], options: Options, world: World) -> History:
+    """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid where it cannot be run."""
+    refuse(subject, unchecked=options.unchecked)
+    values = arguments(subject, words)
+    given: dict[str, Any] = {
+        "schedule": options.schedule,
+        "limits": options.limits,
+        "seed": options.seed,
+        "k": options.k,
+        "world": world,
+    }
+    if isinstance(subject, Function):
+        forms(subject, values)
+        return subject.history(*subject.source.nested(values), **given)
+    return History(forms(subject)[1], values, unchecked=options.unchecked, **given)
 
 
 def load_run(

@@ -96,6 +96,30 @@ def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: s
     assert ran.code == 1 and ran.err.startswith(said)
 
 
+def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
+    """Whatever is tried; what their Python prints goes to stderr, and stdout has a line for each run."""
+    body = "\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    print('traced')\n    return n + 1\n"
+    for name in ("mine", "right"):
+        (folder / f"{name}.py").write_text(f"import tagloom as tl\n\nprint('{name} is loaded'){body}")
+    ran = tagloom("check", "mine.py", "--against", "right.py")
+    assert ran.code == 0 and len(ran.out.splitlines()) == 8
+    assert "loaded" not in ran.out and "traced" not in ran.out
+    assert [ran.err.count(f"{name} is loaded") for name in ("mine", "right")] == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_floats_may_be_rounded_otherwise(tagloom: Any, folder: Path, dtype: str) -> None:
+    """A cube is a cube, as a result and where it is printed; what is further off differs, and so does another type."""
+    head = f"import tagloom as tl\n\n@tl.function\ndef main(x: tl.{dtype}) -> tl.{dtype}:\n    "
+    (folder / "right.py").write_text(f"{head}cube = x**3 / 3\n    tl.print('x is', cube)\n    return cube\n")
+    (folder / "mine.py").write_text(f"{head}cube = x / 3 * x * x\n    tl.print('x is', cube)\n    return cube\n")
+    ran = tagloom("check", "mine.py", "0.7", "--against", "right.py")
+    assert ran.code == 0 and ran.out.endswith("\n1 run agrees\n"), ran
+    for off, code in (("1e-12" if dtype == "float64" else "1e-7", 0), ("1e-3", 1)):
+        (folder / "mine.py").write_text(f"{head}cube = x**3 / 3 + {off}\n    tl.print('x is', cube)\n    return cube\n")
+        assert tagloom("check", "mine.py", "0.7", "--against", "right.py").code == code, off
+
+
 def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
     """Such a run is said, and does not count as one that agrees; where there is no other, that is a failure."""
     tagloom("examples", "--copy", "lessons")
