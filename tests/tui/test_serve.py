@@ -12,12 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("textual_serve")
-
 from aiohttp import ClientSession, WSServerHandshakeError, web
 from chromium import chromium
-from tagloom.tui.app.serve import HOST, site
+from tagloom.core.errors import Usage
+from tagloom.tui.app.serve import HOST, served, site
 
 FIB = str(Path(__file__).resolve().parents[2] / "papers_examples/recursion/fib.py")
 
@@ -26,6 +24,15 @@ def free_port() -> int:
     with socket.socket() as made:
         made.bind((HOST, 0))
         return int(made.getsockname()[1])
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "textual_serve.server"])
+def test_without_what_serves(missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whichever of the two packages is missing, that is said, and no address is."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(Usage, match="the browser needs textual-serve"):
+        served([FIB, "4"], 0)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.timeout(60)

@@ -30,6 +30,7 @@ _POLICY = (
 def served(words: Sequence[str], port: int) -> int:
     """Serve `tagloom debug` with these words until Ctrl-C; raises Usage where textual-serve is not there."""
     try:
+        import textual_serve.server  # noqa: F401
         from aiohttp import web
     except ImportError:
         raise Usage("the browser needs textual-serve", hint='pip install "tagloom[serve]"') from None
