@@ -12,16 +12,18 @@ from chromium import chromium
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 FIB = ROOT / "papers_examples" / "recursion" / "fib.py"
+STEP = 120
+"""Of fib(5): where most tokens stand alone, with their tags beside them, and some wait."""
 
 
 def main() -> None:
     with TemporaryDirectory() as folder, chromium() as tab:
-        tab.do("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+        tab.do("Emulation.setDeviceMetricsOverride", width=960, height=960, deviceScaleFactor=1.5, mobile=False)
         page = Path(folder) / "run.html"
         subprocess.run([sys.executable, "-m", "tagloom", "play", FIB, "5", "-o", page], check=True, cwd=ROOT)
         for scheme, name in (("light", "player.png"), ("dark", "player_dark.png")):
             tab.prefer(reduced_motion="reduce", color_scheme=scheme)
-            tab.open(page, "#step=42")
+            tab.open(page, f"#step={STEP}")
             add = tab.run("[...document.querySelectorAll('.node')].find(each => each.textContent.includes('add')).id")
             tab.click(f"#{add}")
             tab.screenshot(PICTURES / name)
