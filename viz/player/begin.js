@@ -24,7 +24,7 @@ function listen() {
     const to = readAddress();
     if (to !== undefined) { pause(); seek(to); }
   });
-  addEventListener("resize", () => { if (!page.zoom) zoom(0); });
+  addEventListener("resize", refit);
   addEventListener("beforeprint", () => buildStrip(stops, page.filter));
 }
 

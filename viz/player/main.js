@@ -121,7 +121,10 @@ function updatePrinted() {
   const earlier = left + Math.max(0, printed.length - LINES);
   byId("earlier").hidden = !earlier;
   byId("earlier").textContent = `${counted(earlier, "line")} before these`;
-  byId("printed").textContent = printed.slice(-LINES).map(([, line]) => line).join("\n");
+  const pane = byId("printed"), text = printed.slice(-LINES).map(([, line]) => line).join("\n");
+  if (text === pane.textContent) return;
+  pane.textContent = text;
+  pane.scrollTop = pane.scrollHeight;
 }
 
 function updateControls() {
@@ -221,6 +224,7 @@ function setPredicting(wanted) {
   byId("predict").setAttribute("aria-pressed", String(predicting));
   byId("question").hidden = !predicting;
   byId("play").disabled = predicting;
+  refit();
 }
 
 function turnTheme() {

@@ -30,6 +30,7 @@ function askHere() {
   const isOver = after(page.position) === undefined;
   byId("asked").textContent = isOver ? ending() : `${question(after(page.position))} Click them, then check.`;
   byId("answer").disabled = isOver;
+  refit();
 }
 
 function question(next) {
@@ -64,7 +65,8 @@ function judge(right) {
   missed.forEach((box) => boxOf(box).classList.add("missed"));
   const named = (boxes) => boxes.map((box) => boxOf(box).querySelector("title").textContent).join("; ");
   const parts = [`${good.length} of ${right.size} right`];
-  if (wrong.length) parts.push(`not these: ${named(wrong)}`);
-  if (missed.length) parts.push(`missed: ${named(missed)}`);
+  if (wrong.length) parts.push(`Not these: ${named(wrong)}`);
+  if (missed.length) parts.push(`Missed: ${named(missed)}`);
   document.getElementById("asked").textContent = !wrong.length && !missed.length ? `Right: ${counted(right.size, "node")}.` : `${parts.join(". ")}.`;
+  refit();
 }

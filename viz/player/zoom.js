@@ -14,6 +14,11 @@ function zoom(by) {
   pane.classList.toggle("all", page.zoom === 0);
 }
 
+// What was fitted to its pane still is, when the pane has another size.
+function refit() {
+  if (!page.zoom) zoom(0);
+}
+
 function fitting() {
   const { width, height } = byId("plan").viewBox.baseVal, pane = byId("scroll");
   return Math.max(0.1, Math.min((pane.clientWidth - 8) / width, (pane.clientHeight - 8) / height, 1.6));

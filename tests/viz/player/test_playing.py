@@ -137,6 +137,8 @@ def test_lines_that_were_printed(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("earlier") == f"{there - 200} lines before these"
     tab.key("End")
     assert tab.text("printed") == "\n".join(lines[-200:])
+    left = "(pane => pane.scrollHeight - pane.clientHeight - pane.scrollTop)(document.getElementById('printed'))"
+    assert tab.run(left) < 2, "the last line is in sight"
     history.player().save(tmp_path / "page.html")
     tab.open(tmp_path / "page.html")
     assert tab.text("printed") == "" and tab.run("document.getElementById('earlier').hidden")

@@ -95,6 +95,16 @@ def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, 
     assert tab.text("asked") == f"Right: {len(right)} node{'s' * (len(right) != 1)}."
 
 
+def test_the_graph_still_fits(tab: Tab, page: Path) -> None:
+    """The question takes its place from the graph, which was all in sight, and still is, when it is judged too."""
+    over = "(pane => pane.scrollHeight - pane.clientHeight)(document.getElementById('scroll'))"
+    tab.open(page, "#step=61")
+    tab.click("#fit")
+    for key in ("p", "c", "ArrowRight", "p"):
+        tab.key(key)
+        assert tab.run(over) < 2, key
+
+
 def test_a_wave_that_the_page_has_a_part_of(tab: Tab, run: tl.History, tmp_path: Path) -> None:
     """Where a page begins or ends within a wave, the question says so."""
     ends = waves_of(run)
