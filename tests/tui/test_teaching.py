@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.tui.against import MOST, small
+import tagloom as tl
+from tagloom.tui import against
+from tagloom.tui.against import FIRINGS, MOST, small
+from tagloom.tui.alike import NEAR
 from tagloom.tui.examples import programs
 from tagloom.tui.load import find
 
@@ -149,6 +152,16 @@ def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
     tagloom("examples", "--copy", "lessons")
     ran = tagloom("check", "lessons/fib.py", "--against", "lessons/sums.py")
     assert ran.code == 2 and "required: (x: int64, y: int64)" in ran.err and "got: (n: int64)" in ran.err
+
+
+def test_the_page_says_what_is_tried() -> None:
+    """The numbers of the tutorial are those of the code."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tutorial.md").read_text()
+    rows = {"integer": against._WHOLE, "float": against._REAL, "bool": against._TRUTH}
+    assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
+    assert f"of several parameters the {MOST}" in page and f"within {FIRINGS:,} firings" in page
+    near = [f"{NEAR[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]
+    assert "at most {} of the larger of 1 and what is required (float32: {})".format(*near) in page
 
 
 def test_small_arguments(folder: Path) -> None:
