@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ..alarm import held_off, insistent
 from . import clib
-from .cache import folder_of, write
+from .cache import folder_of, key, write
 
 Words: TypeAlias = Callable[..., int]
 """A function of words, which gives one."""
