@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -64,6 +64,11 @@ def machine_memory() -> int:
         return whole
 
 
+_handle: Any = getattr(signal.signal, "__wrapped__", signal.signal)
+_handler: Any = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+"""Without the enumerations that Python makes of numbers there, which take 3 us."""
+
+
 class Interrupt:
     """Whether Ctrl-C was pressed: it ends a run between two steps, so that nothing is lost. The second time it is what
     it always is, since a callback, or an op on large arrays, may go on for long."""
@@ -99,6 +104,7 @@ class _Insistent(Interrupt):
 
     def press(self, number: int, frame: FrameType | None) -> None:
         self.pressed = True
+        _handle(signal.SIGINT, signal.default_int_handler)  # who is to do so may be left by this before
         raise KeyboardInterrupt
 
 
@@ -136,65 +142,75 @@ def interrupt(thread: int) -> None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
+class _Claim:
+    """While this lasts, Ctrl-C is this one's. A class, since each run has two: they take 2 us, by generators 10 us."""
+
+    __slots__ = ("_before", "_interrupt", "_is_registered", "_outer")
+
+    def __init__(self, interrupt: Interrupt) -> None:
+        self._interrupt = interrupt
+        self._before: Any = None
+        self._is_registered = False
+        self._outer: Interrupt | None = None
+
+    def __enter__(self) -> Interrupt:
+        interrupt = self._interrupt
+        if threading.current_thread() is not threading.main_thread():
+            self._register()
+            return interrupt
+        before = _handler(signal.SIGINT)
+        if before is signal.default_int_handler or isinstance(getattr(before, "__self__", None), _Insistent):
+            self._before = before
+            _handle(signal.SIGINT, interrupt.press)
+            if interrupt.is_patient:
+                self._register()
+        return interrupt
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        interrupt = self._interrupt
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            interrupt.hear()
+        try:
+            if self._is_registered:
+                self._leave()
+        finally:
+            if self._before is not None:
+                self._give_back()
+        interrupt.end()
+
+    def _register(self) -> None:
+        """From now on it ends what goes on in this thread."""
+        thread, self._is_registered = threading.get_ident(), True
+        with _changing:
+            self._outer, _running[thread] = _running.get(thread), self._interrupt
+
+    def _leave(self) -> None:
+        thread = threading.get_ident()
+        with _changing:
+            del _running[thread]
+            if self._outer is not None:
+                _running[thread] = self._outer
+
+    def _give_back(self) -> None:
+        """Have Ctrl-C do what it did, even where it is pressed for the second time before that is so."""
+        try:
+            _handle(signal.SIGINT, self._before)
+        except KeyboardInterrupt:
+            _handle(signal.SIGINT, self._before)
+            raise
+
+
 def interruptible() -> AbstractContextManager[Interrupt]:
     """While this lasts, Ctrl-C is noted; where nobody has heard it at the end, KeyboardInterrupt is raised. Only the
     main thread gets it, and only where nobody else has claimed it; another thread has `interrupt`."""
-    return _claimed(Interrupt())
+    return _Claim(Interrupt())
 
 
 def insistent() -> AbstractContextManager[Interrupt]:
     """While this lasts, Ctrl-C is what it always is, and where that is swallowed, it is raised again at the end: no
-    exception passes through LLVM, which calls Python when it has compiled something."""
-    return _claimed(_Insistent())
-
-
-@contextmanager
-def _claimed(interrupt: Interrupt) -> Iterator[Interrupt]:
-    is_main = threading.current_thread() is threading.main_thread()
-    before: Any = signal.getsignal(signal.SIGINT)
-    if is_main and before is not signal.default_int_handler and not _is_insistent(before):
-        yield interrupt
-        return
-    if is_main:
-        signal.signal(signal.SIGINT, interrupt.press)
-    try:
-        with _registered(interrupt) if interrupt.is_patient or not is_main else nullcontext():
-            yield interrupt
-    except (KeyboardInterrupt, GeneratorExit):
-        interrupt.hear()
-        raise
-    finally:
-        if is_main:
-            _give_back(before)
-        interrupt.end()
-
-
-def _is_insistent(handler: object) -> bool:
-    return isinstance(getattr(handler, "__self__", None), _Insistent)
-
-
-def _give_back(handler: Any) -> None:
-    """Have this be what Ctrl-C does, even where it is pressed for the second time before that is so."""
-    try:
-        signal.signal(signal.SIGINT, handler)
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, handler)
-        raise
-
-
-@contextmanager
-def _registered(interrupt: Interrupt) -> Iterator[None]:
-    """While this lasts, this is what ends what goes on in this thread."""
-    thread = threading.get_ident()
-    with _changing:
-        outer, _running[thread] = _running.get(thread), interrupt
-    try:
-        yield
-    finally:
-        with _changing:
-            del _running[thread]
-            if outer is not None:
-                _running[thread] = outer
+    exception passes through LLVM, which calls Python when it has compiled something, nor through NumPy where it looks
+    for methods."""
+    return _Claim(_Insistent())
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -26,7 +27,7 @@ from ..core.graph import Graph
 from ..core.phases import later_nodes
 from ..core.program import Program
 from ..core.world import World
-from .alarm import held_off
+from .alarm import held_off, insistent
 from .compiled.support import refused, supports
 from .fire import bounds
 from .keep import Keep, keeping, log_path
@@ -99,7 +100,8 @@ def named(engine: str | None) -> str:
 def run(subject: Subject, arguments: Sequence[object], options: Options, engine: str | None = None) -> Outcome:
     """Run a program; how it ends is data, which machine ran it included.
 
-    Raises Usage where the arguments do not fit, an option is none, or the engine cannot do what is asked of it.
+    Raises Usage where the arguments do not fit, an option is none, or the engine cannot do what is asked of it; and
+    KeyboardInterrupt where somebody pressed Ctrl-C, and the outcome does not say so.
     """
     name, order = named(engine), resolved(options.schedule)
     if order is not options.schedule:
@@ -114,7 +116,8 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     if why is not None:
         other = "reference" if _no_fast(subject, options) else "fast"
         raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
-    return _RUN[name](subject, arguments, options)
+    with nullcontext() if name == "compiled" else insistent():  # runs of compiled are short, and little of it is Python
+        return _RUN[name](subject, arguments, options)
 
 
 def check_cores(engine: str, options: Options) -> None:
@@ -247,12 +250,19 @@ _RUN = {"reference": _on_reference, "fast": _on_fast, "compiled": _on_compiled, 
 
 
 def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
+    """As `compiled` where its machine code is at hand, or begun on the reference."""
+    begin = _on_reference
+    if _no_fast(subject, options) is None:
+        log_path(options.keep)
+        if _is_at_hand(subject, options):
+            return _for_its_value(subject, arguments, options)
+        begin = _begun
+    with insistent():
+        return begin(subject, arguments, options)
+
+
+def _begun(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     """Begin on the reference, and go on with what is faster if the run is long."""
-    if _no_fast(subject, options) is not None:
-        return _on_reference(subject, arguments, options)
-    log_path(options.keep)
-    if _is_at_hand(subject, options):
-        return _for_its_value(subject, arguments, options)
     began, limits, admitted = time.monotonic(), limits_of(options.limits), admit_arguments(subject.graph, arguments)
     name = str(options.schedule)
     state = first_state(subject.graph, admitted, name, options.seed, options.k, options.world)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -332,6 +333,22 @@ def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest
         signal.raise_signal(signal.SIGINT)
         done.append("late")
     assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
+def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy drops what is raised while it looks for methods, as it does where what indexes an array is of an Enum."""
+    right = State.__init__
+
+    def made(self: State, *given: Any, **options: Any) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        right(self, *given, **options)
+
+    monkeypatch.setattr(State, "__init__", made)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, engine=engine)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
