@@ -135,7 +135,7 @@ def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(smooth_cases(by_acts=True))
 @pytest.mark.timeout(1800)
 def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
