@@ -76,6 +76,9 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     """The value of a function, and its pullback: that takes an adjoint, nested as the value and of its types, to those
     of the arguments, as a tuple; None stands for that of an argument that is no float.
 
+    Outside of a trace each pullback runs the function again, on what it was given; its effects do not happen again.
+    Raises Invalid (D5) where it draws random numbers, which would be others.
+
     >>> import tagloom as tl
     >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 5.0)
     >>> value, pullback(1.0)
