@@ -231,6 +231,8 @@ class Writer:
             opened.after(node.name)
             if sums.is_fresh(node.op):
                 self.known.own.update(results)
+            if node.op == "scatter_index":
+                self.known.clean.difference_update(results)
             values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
         made = [value(result).text for result in phase.results]
         for name in kept.written(number):

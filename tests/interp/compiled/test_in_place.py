@@ -60,6 +60,13 @@ def either(x: Weights, p: tl.bool) -> Weights:
 
 
 @tl.function
+def put(x: Weights, p: tl.bool) -> Weights:
+    """What is put into zeros may be -0.0."""
+    made = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
+    return made + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
+
+
+@tl.function
 def its_own_factor(x: Weights, y: Weights) -> Any:
     """What is added to is a factor of what is added, as it lies and transposed; and nobody wants some sums."""
     one, other = tl.matmul(x, y), tl.matmul(y, x)
@@ -118,6 +125,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "its own factor": (its_own_factor, SQUARES),
     "handed on": (handed_on, (*SQUARES, True)),
     "zeros": (either, (-np.zeros((32, 32), np.float32), True)),
+    "put into zeros": (put, (-np.zeros((32, 32), np.float32), True)),
     "no zeros": (either, (SQUARES[0], False)),
     "opened": (opened, (np.ones((8, 16)), np.ones((5, 64)), np.zeros((8, 64)))),
     "tree": (_slopes(tree), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
