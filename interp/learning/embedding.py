@@ -1,4 +1,5 @@
-"""Tables of vectors in shards: a look-up reads, and a step changes, the rows that it is about and no others."""
+"""Tables of vectors in shards: a look-up reads, and a step changes, the rows that it is about and no others. What was
+read before stays what it was, so a step copies the other rows of the shards that it changes."""
 
 from __future__ import annotations
 

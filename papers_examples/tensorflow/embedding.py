@@ -2,8 +2,9 @@
 
 A table of 1,000 vectors lies in three shards, row i in shard i % 3. A look-up parts the ids by shard, gathers from each
 those that it has, and stitches them together in the order of the ids: on machines with a shard each, no shard ever
-moves. The gradient is asked for by rows, and is as small as what was looked up; a step of Adagrad reads and writes
-these rows of the table and of its slots, and no others, and a word that comes twice has the sum of both.
+moves. The gradient is asked for by rows, and is as small as what was looked up; a step of Adagrad computes with these
+rows of the table and of its slots, and changes no others, and a word that comes twice has the sum of both. Values stay
+what they were, so the rows that do not change are copied, of shards of which some do.
 
 The loss pulls the vectors of neighbours in a sentence together.
 
