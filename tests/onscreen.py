@@ -136,6 +136,7 @@ def shown(
     *words: str,
     size: tuple[int, int] = (120, 40),
     waits: bool = True,
+    watches: bool = False,
     **more: Any,
 ) -> None:
     """Run the app on a program, and a script over it, which begins when all is laid out, if it waits for that."""
@@ -144,7 +145,7 @@ def shown(
         session = new_session(Options(**more))
         if target:
             session.load(Start(target, words, session.options))
-        app = Debugger(session)
+        app = Debugger(session, watches=watches)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await (screen.still() if waits else pilot.pause(0.3))

@@ -85,7 +85,7 @@ def walked(at: Terminal) -> None:
     at.type("s" * 20)
     at.wait_for("26 of 26|26/26")
     at.type("S" * 20)
-    at.wait_for("0 of 26")
+    at.wait_for(r"\b0 of 26")
     at.type(":break node == 'add' and fired and value > 2\r")
     at.wait_for("breakpoint 1")
     at.type("c")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,13 +15,10 @@ from tagloom.tui.app.letters import in_ascii
 from tagloom.tui.app.lines import Lines
 from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tinted
-from tagloom.tui.app.watched import Watched
-from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES
-from tagloom.tui.panes.graph import Draft, Paper, laid_out
 from tagloom.tui.panes.help import hints
 from tagloom.tui.panes.look import Looker
-from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.commands import COMMANDS
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.geometry import Offset, Region
@@ -382,66 +377,6 @@ def test_the_palette(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
-def test_an_edit_begins_again(folder: Path) -> None:
-    """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
-
-    async def script(screen: Screen) -> None:
-        await screen.do("goto 10", "break node == 'add' and fired")
-        source = (folder / "fib.py").read_text()
-        screen.app._notice_edit()
-        (folder / "fib.py").write_text(source.replace("n - 2", "n - 3"))
-        os.utime(folder / "fib.py", ns=(1, 1))
-        screen.app._notice_edit()
-        await screen.still()
-        assert screen.app.looker.replies[-1].command == "reload"
-        assert "10/10 events" in screen.line("status") and "(n - 3)" in screen.text("graph")
-        assert len(screen.app.session.situation.points) == 1
-
-    shown(script, "fib.py:fib", "4")
-
-
-def test_escape_stops_what_takes_long(folder: Path) -> None:
-    """A run that does not end is stopped by Escape, stands where it has come to, and goes on from there."""
-
-    async def script(screen: Screen) -> None:
-        screen.app.do("run")
-        while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
-            await screen.pilot.pause(0.05)
-        await screen.press("escape")
-        assert "interrupted" in screen.line("happened") and screen.app.session.history.position > 100
-        await screen.press("s")
-        assert "interrupted" not in screen.line("happened")
-
-    shown(script, "ends.py:endless", "1")
-
-
-def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
-    calls = []
-
-    def slow(paper: Paper) -> Draft:
-        calls.append(paper)
-        while paper.zoom == 0:
-            time.sleep(0.01)
-        return laid_out(paper)
-
-    monkeypatch.setattr(app, "laid_out", slow)
-
-    async def script(screen: Screen) -> None:
-        await screen.press("s")
-        assert "stopped" in screen.app.query_one(GraphPane).said and len(calls) == 1
-        await screen.press("greater_than_sign")
-        assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).said
-
-    async def stopping(screen: Screen) -> None:
-        while not calls:  # before it has begun there is nothing to stop
-            await screen.pilot.pause(0.01)
-        await screen.pilot.press("escape")
-        await script(screen)
-
-    shown(stopping, "fib.py:fib", "4", waits=False)
-
-
 PAINTED = (
     "step 9",
     "wave",
@@ -588,7 +523,7 @@ def test_a_key_that_asks_looks_once(folder: Path) -> None:
             looks.clear()
             await screen.press(key)
             assert screen.app.panes()[pane].display and len(looks) == 1 and pane in looks[0]
-            assert screen.app._sizes.keys() == looks[0]
+            assert screen.app.desk.sizes.keys() == looks[0]
 
     shown(script, "fib.py:fib", "4", size=(80, 24))
 
@@ -630,18 +565,6 @@ def test_the_terminal_gets_another_size(folder: Path) -> None:
             assert screen.line("hints") == hints(screen.focused, size[0]).text
 
     shown(script, "fib.py:fib", "4")
-
-
-def test_an_edit_is_noticed_once(folder: Path) -> None:
-    """The file of the program has changed when it was written since somebody looked, and then no more."""
-    session = new_session()
-    session.load(Start("fib.py:fib", ("4",), session.options))
-    watched = Watched()
-    assert not watched.has_changed(session)
-    os.utime(folder / "fib.py", ns=(1, 1))
-    assert watched.has_changed(session) and not watched.has_changed(session)
-    (folder / "fib.py").unlink()
-    assert not watched.has_changed(session)
 
 
 def test_keys_of_the_screen_are_no_commands() -> None:

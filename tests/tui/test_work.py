@@ -25,7 +25,7 @@ def test_a_piece_that_has_begun_is_stopped() -> None:
         work.stop()
         assert await piece is None
         assert await work.do(lambda: 7) == 7
-        work.close()
+        await work.close()
 
     asyncio.run(script())
 
@@ -44,6 +44,6 @@ def test_a_piece_that_has_not_begun_never_does() -> None:
         assert not done
         await work.do(lambda: done.append("next"))
         assert done == ["next"]
-        work.close()
+        await work.close()
 
     asyncio.run(script())

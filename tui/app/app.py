@@ -12,7 +12,6 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.geometry import Offset
 from textual.screen import Screen
 from textual.widgets import Static
@@ -20,25 +19,24 @@ from textual.widgets import Static
 from ...core.errors import TagloomError
 from ...interp.travel.collector import set_aside
 from ...viz.style import DARK, LIGHT
-from ..panes.arrange import PANES, Slot, arranged, key_of
+from ..panes.arrange import PANES, key_of
 from ..panes.graph import Paper, laid_out
 from ..panes.help import TOUR, help_pages, hints
-from ..panes.look import Looker, Seen, Size
+from ..panes.look import Looker, Seen
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
 from ..session.command import Command
 from ..session.session import Session
 from .command_line import CommandLine
+from .desk import Desk
 from .graph import GraphPane
 from .hints import Hints
 from .letters import Lettered
-from .lines import Lines
 from .palette import Commands, of_screen
 from .pane import Pane
 from .remembered import recall, remember
 from .sheets import Jump, Sheet
 from .themes import THEMES, text_of
-from .timeline import TimelinePane
 from .watched import Watched
 from .work import Work
 
@@ -46,12 +44,11 @@ SWITCH = 0.001
 """So many seconds the screen waits for the thread of the session, each time that it wants to go on. By Python's own
 5 ms, the screen was held up for 68 ms at most, by 1 ms for 37 (fib(20), 2 cores)."""
 
+EVERY = 0.5
+"""So many seconds go by between two looks at a file that is watched."""
+
 ZOOMS = (-1, 4)
 """The least and the largest zoom of the graph."""
-
-
-LINES = 3
-"""Below the panes stand what happened, where one is, and keys."""
 
 
 class Debugger(Lettered):
@@ -80,27 +77,21 @@ class Debugger(Lettered):
         self._work, self._layouts = Work("session"), Work("layout")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._pending = 0
-        self._fronts: dict[str, int] = {}
-        self._asked = 0
-        self._alone: str | None = None
         self._laying: Paper | None = None
         self._given_up: Paper | None = None
         self._began: float | None = None
         self._doing = ""
         self._switched = sys.getswitchinterval()
-        self._watched = Watched()
-        self._sizes: Mapping[str, Size] = {}
+        self._watched = Watched(session)
+        self._remembered = ""
+        """The theme that is remembered, or that nobody has changed; none before one is chosen at the start."""
         self.keys = {command.key: command for command in session.commands.values() if command.key}
         self.digits = {key_of(pane): pane for pane in PANES}
 
     # The screen
 
     def compose(self) -> ComposeResult:
-        with Container(id="desk"):
-            yield GraphPane()
-            for pane in PANES[1:-1]:
-                yield Lines(pane)
-            yield TimelinePane()
+        yield Desk()
         yield CommandLine(self.session)
         yield Static(id="happened")
         yield Static(id="status")
@@ -112,10 +103,11 @@ class Debugger(Lettered):
             self.register_theme(theme)
         kept = recall("theme")
         self.theme = kept if kept in self.available_themes else THEMES[0].name
+        self._remembered = self.theme
         self.run_worker(self._consume(), name="commands")
         self.set_interval(0.1, self._progress)
         if self._watches:
-            self.set_interval(0.5, self._notice_edit)
+            self.set_interval(EVERY, self._notice_edit)
         self.call_after_refresh(self._begin_in_graph)
         if self._tours and not recall("tour"):
             remember("tour", "seen")
@@ -127,14 +119,17 @@ class Debugger(Lettered):
         if not isinstance(first.focused, Pane):
             first.set_focus(first.query_one(GraphPane))
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         sys.setswitchinterval(self._switched)
-        self._work.stop()
-        self._work.close()
-        self._layouts.close()
+        await self._layouts.close()
+        await self._work.close()
+
+    @property
+    def desk(self) -> Desk:
+        return self.screen_stack[0].query_one(Desk)
 
     def panes(self) -> Mapping[str, Pane]:
-        return {pane.pane: pane for pane in self.query(Pane)}
+        return self.desk.panes()
 
     @on(events.Resize)
     def _resized(self) -> None:
@@ -142,61 +137,30 @@ class Debugger(Lettered):
 
     def _fill(self) -> None:
         """Fill the screen, which has another size."""
-        self._arrange()
-        self._hint()
-
-    def _arrange(self) -> None:
-        """Put the panes where they stand, and look again."""
-        self._place()
+        self.desk.stand()
         self.look()
-
-    def _place(self) -> None:
-        desk, panes = self._room(), self.panes()
-        slots = {slot.front: slot for slot in arranged(*desk, self._fronts, self._alone)}
-        for name, pane in panes.items():
-            pane.display = name in slots
-            if name in slots:
-                pane.place(slots[name])
-        self._sizes = _sizes(slots.values())
-
-    def _with(self, front: str | None) -> Mapping[str, Size]:
-        """The sizes of the panes that are shown once this one is: it is looked at before it stands there."""
-        if front is None or front in self._sizes:
-            return self._sizes
-        fronts = {**self._fronts, front: self._asked + 1}
-        return _sizes(arranged(*self._room(), fronts, None if self._alone is None else front))
-
-    def _room(self) -> tuple[int, int]:
-        return self.size.width, max(self.size.height - LINES, 6)
+        self._hint()
 
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
-        self._bring(pane)
+        self.desk.bring(pane)
         self.look()
         self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
 
-    def _bring(self, pane: str) -> None:
-        """Have a pane stand in front, where one stays."""
-        self._asked += 1
-        self._fronts[pane] = self._asked
-        if self._alone is not None:
-            self._alone = pane
-        self._place()
-
     def action_alone(self) -> None:
         """Give the pane where one is all the room, or take it back."""
-        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
-        self._alone = None if self._alone is not None else pane
-        self._arrange()
+        self.desk.turn_alone(self._pane())
+        self.look()
 
     def action_colours(self) -> None:
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
     def watch_theme(self, theme: str) -> None:
-        """Another theme: everything is drawn anew."""
-        if self._asked or self._pending:
+        """Another theme: it is remembered, and everything is drawn anew."""
+        if self._remembered not in ("", theme):
             remember("theme", theme)
+            self._remembered = theme
         self._dress()
         self.look()
 
@@ -209,10 +173,14 @@ class Debugger(Lettered):
 
     def action_explain(self) -> None:
         """Explain the pane where one is; then the keys."""
-        pane = self.focused.pane if isinstance(self.focused, Pane) else "graph"
+        pane = self._pane()
         self.push_screen(
             Sheet(f"help: {pane}", help_pages(pane, self.session.commands.values(), Sheet.columns(self.size.width)))
         )
+
+    def _pane(self) -> str:
+        """The pane where one is."""
+        return self.focused.pane if isinstance(self.focused, Pane) else "graph"
 
     def action_tour(self) -> None:
         self.push_screen(Sheet("a tour of a minute", TOUR))
@@ -292,7 +260,11 @@ class Debugger(Lettered):
         self.do(event.line)
 
     def do(self, line: str) -> None:
-        """Have a command done, after those that are on the way."""
+        """Have a command done, after those that are on the way; who wants to leave does not wait for those."""
+        leave = self.session.commands["quit"]
+        if line in (leave.name, leave.key):
+            self.exit(0)
+            return
         self._pending += 1
         self._lines.put_nowait(line)
 
@@ -305,14 +277,16 @@ class Debugger(Lettered):
         """Do one command after the other, in a thread of its own."""
         while True:
             line = await self._lines.get()
-            sizes, looker = self._sizes, self.looker
+            desk, looker = self.desk, self.looker
             self._began, self._doing = time.monotonic(), line or "looking"
-            seen = await self._work.do(lambda: looker.look(sizes) if line is None else looker.do(line, self._with))  # noqa: B023
+            seen = await self._work.do(
+                lambda: looker.look(desk.sizes) if line is None else looker.do(line, desk.sizes_with)  # noqa: B023
+            )
             if seen is not None:
                 self.see(seen)
+            else:  # it was told to stop before anything could be seen
+                self.look()
             self._pending, self._began = self._pending - 1, None
-            if self.session.is_over:
-                self.exit(0)
 
     async def settled(self) -> None:
         """Wait until nothing is on the way: tests do."""
@@ -320,12 +294,13 @@ class Debugger(Lettered):
             await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
-        """Stop what is being done, the layout too, and forget what is on the way."""
+        """Stop what is being done, the layout too, and forget the commands that are on the way."""
         self._layouts.stop()
-        while not self._lines.empty():
-            self._lines.get_nowait()
-            self._pending -= 1
+        waiting = [self._lines.get_nowait() for _ in range(self._lines.qsize())]
+        self._pending -= len(waiting)
         self._work.stop()
+        if None in waiting:
+            self.look()
 
     def _progress(self) -> None:
         """Say that something goes on for long, and for how long."""
@@ -342,24 +317,25 @@ class Debugger(Lettered):
 
     def _notice_edit(self) -> None:
         """Begin again where the program's file was edited."""
-        if self._watched.has_changed(self.session) and not self._pending:
+        if not self._pending and self._watched.has_changed():
             self.do("reload")
 
     # What is seen
 
     def see(self, seen: Seen) -> None:
         """Show what is to be seen."""
-        panes = self.panes()
-        if seen.front is not None and not panes[seen.front].display:
-            self._bring(seen.front)
-        for name, page in seen.pages.items():
-            panes[name].show(page)
-        if "graph" in self._sizes and (seen.picture is not None or seen.wanted is not None):
-            panes["graph"].show(seen.picture)
-        panes["timeline"].show(seen.timeline)
-        dark = self.current_theme.dark
+        panes, dark = self.panes(), self.current_theme.dark
         self.query_one("#status", Static).update(text_of(seen.status, dark), layout=False)
         self.query_one("#happened", Static).update(text_of(seen.happened, dark), layout=False)
+        if seen.front is not None and not panes[seen.front].display:
+            self.desk.bring(seen.front)
+        if seen.is_stopped:
+            return
+        for name, page in seen.pages.items():
+            panes[name].show(page)
+        if "graph" in self.desk.sizes and (seen.picture is not None or seen.wanted is not None):
+            panes["graph"].show(seen.picture)
+        panes["timeline"].show(seen.timeline)
         if seen.wanted is not None:
             self._lay_out(seen.wanted)
 
@@ -392,7 +368,3 @@ class Debugger(Lettered):
                 self._laying = None
         if self.looker.draft is not None and self.looker.draft.paper is paper:
             self.look()
-
-
-def _sizes(slots: Iterable[Slot]) -> Mapping[str, Size]:
-    return {slot.front: Size(max(slot.width - 2, 1), max(slot.height - 2, 1)) for slot in slots}

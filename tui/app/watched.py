@@ -9,18 +9,25 @@ from ..session.session import Session
 
 
 class Watched:
-    """The file of the current run, as it was when somebody looked last."""
+    """The file of the current run, as it was when somebody looked last: first when this is made."""
 
-    def __init__(self) -> None:
-        self._file, self._edited = "", 0
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._seen = self._now()
 
-    def has_changed(self, session: Session) -> bool:
-        """Whether it is another file content than the last time; of another file never."""
-        start = session.run.start if session.situation.current is not None else None
+    def has_changed(self) -> bool:
+        """Whether it was written since the last time; of another file never."""
+        before, now = self._seen, self._now()
+        if now is None:  # an editor may be about to put another in its place
+            return False
+        self._seen = now
+        return before is not None and before[0] == now[0] and before != now
+
+    def _now(self) -> tuple[str, int] | None:
+        """The file, and when it was written; None where there is none."""
+        start = self._session.run.start if self._session.situation.current is not None else None
         file = split_target(start.target)[0] if start is not None else ""
         try:
-            edited = os.stat(file).st_mtime_ns if file else 0
+            return file, os.stat(file).st_mtime_ns
         except OSError:
-            return False
-        before, self._file, self._edited = (self._file, self._edited), file, edited
-        return before[0] == file and before[1] != edited
+            return None

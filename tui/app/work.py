@@ -12,6 +12,9 @@ from ...interp.alarm import interrupt
 
 Result = TypeVar("Result")
 
+PATIENCE = 30
+"""So many times work that does not end is told to stop, 0.1 s apart."""
+
 
 class Work:
     """A thread of its own."""
@@ -47,5 +50,12 @@ class Work:
         if thread is not None:
             interrupt(thread)
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Take no more work, and stop what is being done, as often as it goes on to something else: Python itself waits
+        for the thread."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for _ in range(PATIENCE):
+            self.stop()
+            if self._thread is None:
+                return
+            await asyncio.sleep(0.1)

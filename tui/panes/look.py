@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ...viz.style import ORANGE
 from ..session.reply import Reply
+from ..session.said import is_place
 from ..session.session import Session
 from .events import answers, events
 from .graph import Draft, Paper, Picture, picture
 from .inspector import inspector
-from .page import Page, Row, empty
+from .page import Page, Row, empty, row
 from .source import source
 from .status import happened, noted, refused, status
 from .tags import tags
@@ -44,6 +46,9 @@ ANSWERED: Mapping[str, str] = {
 
 _SAID_SHORTLY = ("moving", "focus")
 
+STOPPED = row((" the panes show what was: looking was stopped, and goes on at the next command", ORANGE))
+"""What is said where somebody stopped a look."""
+
 KEPT = 50
 """So many answers are kept."""
 
@@ -69,6 +74,8 @@ class Seen(NamedTuple):
     """The layout that is not there yet."""
     front: str | None = None
     """The pane that has the answer to the command."""
+    is_stopped: bool = False
+    """Whether somebody stopped the look: then nothing is known of the panes."""
 
 
 class Looker:
@@ -89,8 +96,8 @@ class Looker:
         the answer is."""
         reply = self.session.do(line)
         self.replies.append(reply)
-        is_motion = any(line.startswith(f"{self.session.situation.current}: ") for line in reply.text)
-        self._said = refused(reply) if not reply.ok else noted(reply) if reply.text and not is_motion else None
+        has_answer = bool(reply.text) and not is_place(reply.data)
+        self._said = refused(reply) if not reply.ok else noted(reply) if has_answer else None
         self._last, front = reply, self._front(reply)
         return self.look(panes(front))._replace(reply=reply, front=front)
 
@@ -103,12 +110,20 @@ class Looker:
         return ANSWERED.get(command.name, None if command.group in _SAID_SHORTLY else "answers")
 
     def look(self, panes: Mapping[str, Size]) -> Seen:
-        """What these panes, of these sizes, show."""
+        """What these panes, of these sizes, show; where somebody stops that, where one is all the same."""
         session = self.session
         line, last = status(session), self._said or happened(session, self._last)
         if session.situation.current is None:
             nothing = empty("no program yet: type :load FILE ARGS")
             return Seen({pane: nothing for pane in panes if pane in PAGES} | self._answers(panes), line, last)
+        try:
+            return self._whole(panes, line, last)
+        except KeyboardInterrupt:
+            return Seen({}, line, STOPPED, is_stopped=True)
+
+    def _whole(self, panes: Mapping[str, Size], line: Row, last: Row) -> Seen:
+        """All that there is to be seen of a run."""
+        session = self.session
         session.run.known.catch_up(session.history)
         pages = {pane: self._page(pane, size) for pane, size in panes.items() if pane in PAGES} | self._answers(panes)
         wanted = self._paper(panes.get("graph"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.errors import counted
@@ -86,6 +86,11 @@ def place_data(name: str, history: History) -> dict[str, Any]:
         "results": results_data(history),
         "last": None if event is None else event_data(history.graph, history.position - 1, event),
     }
+
+
+def is_place(data: Mapping[str, Any]) -> bool:
+    """Whether the data of an answer say where one stands, as those of motions do."""
+    return "position" in data
 
 
 def results_data(history: History) -> list[str | None]:

@@ -1,0 +1,236 @@
+"""The app is stopped, left, and begun again: by Escape, by `q`, by an edit; what it remembers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from onscreen import Screen, shown
+from tagloom.tui.app import app
+from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.app.remembered import recall, remember
+from tagloom.tui.app.watched import Watched
+from tagloom.tui.begin import Start
+from tagloom.tui.panes.graph import Draft, Paper, laid_out
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.known import Known
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's is read or written."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+async def goes_on(screen: Screen) -> None:
+    """Begin a run that does not end, and wait until it goes on for long."""
+    screen.app.do("run")
+    while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
+        await screen.pilot.pause(0.05)
+
+
+def is_working(name: str) -> bool:
+    """Whether a thread of this name is still there after a while, in which its work may stop."""
+    until = time.monotonic() + 2
+    while any(thread.name.startswith(name) for thread in threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return any(thread.name.startswith(name) for thread in threading.enumerate())
+
+
+# Stopping
+
+
+def test_escape_stops_what_takes_long(folder: Path) -> None:
+    """A run that does not end is stopped by Escape, stands where it has come to, and goes on from there."""
+
+    async def script(screen: Screen) -> None:
+        screen.app.do("run")
+        while "Esc stops it" not in screen.line("happened") or len(screen.app.session.history) <= 100:
+            await screen.pilot.pause(0.05)
+        await screen.press("escape")
+        assert "interrupted" in screen.line("happened") and screen.app.session.history.position > 100
+        await screen.press("s")
+        assert "interrupted" not in screen.line("happened")
+
+    shown(script, "ends.py:endless", "1")
+
+
+def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
+    calls = []
+
+    def slow(paper: Paper) -> Draft:
+        calls.append(paper)
+        while paper.zoom == 0:
+            time.sleep(0.01)
+        return laid_out(paper)
+
+    monkeypatch.setattr(app, "laid_out", slow)
+
+    async def script(screen: Screen) -> None:
+        await screen.press("s")
+        assert "stopped" in screen.app.query_one(GraphPane).said and len(calls) == 1
+        await screen.press("greater_than_sign")
+        assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).said
+
+    async def stopping(screen: Screen) -> None:
+        while not calls:  # before it has begun there is nothing to stop
+            await screen.pilot.pause(0.01)
+        await screen.pilot.press("escape")
+        await script(screen)
+
+    shown(stopping, "fib.py:fib", "4", waits=False)
+
+
+def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long may be to look, after the command is done: stopped, the lines say where one is, and the next
+    command looks again. A look that is on the way, as after a resize, is not dropped."""
+    catch_up, stopped = Known.catch_up, list[bool]()
+
+    def slow(known: Known, *more: object) -> None:
+        try:
+            while not stopped and threading.current_thread() is not threading.main_thread():
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            stopped.append(True)
+            raise
+        catch_up(known, *more)  # type: ignore[arg-type]
+
+    async def script(screen: Screen) -> None:
+        monkeypatch.setattr(Known, "catch_up", slow)
+        screen.app.do("goto 5")
+        while "Esc stops it" not in screen.line("happened"):
+            await screen.pilot.pause(0.02)
+        await screen.press("escape")
+        assert "5/5 events" in screen.line("status") and "looking was stopped" in screen.line("happened")
+        await screen.press("s")
+        assert "6/6 events" in screen.line("status") and "6 of 6 events" in screen.whole()
+        screen.app.do("goto 9")
+        screen.app.look()
+        screen.app.action_stop()
+        await screen.still()
+        assert f"{screen.app.session.history.position}/" in screen.line("status")
+
+    shown(script, "fib.py:fib", "4")
+
+
+# Leaving
+
+
+def test_one_can_leave_at_any_time(folder: Path) -> None:
+    """While a run that does not end goes on, `q` leaves, and no thread is left that Python would wait for."""
+
+    async def script(screen: Screen) -> None:
+        await goes_on(screen)
+        screen.app.simulate_key("q")
+        while screen.app.return_code is None:
+            await screen.pilot.pause(0.01)
+        assert screen.app.return_code == 0
+
+    shown(script, "ends.py:endless", "1")
+    assert not is_working("session")
+
+
+def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layout that goes on when somebody leaves is stopped."""
+    began = threading.Event()
+
+    def endless(paper: Paper) -> Draft:
+        began.set()
+        while True:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(app, "laid_out", endless)
+
+    async def script(screen: Screen) -> None:
+        while not began.is_set():
+            await screen.pilot.pause(0.01)
+        await screen.pilot.press("q")
+
+    shown(script, "fib.py:fib", "4", waits=False)
+    assert not is_working("layout")
+
+
+# Beginning again
+
+
+def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
+    monkeypatch.setattr(app, "EVERY", 0.01)
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 10", "break node == 'add' and fired")
+        edit(folder / "fib.py", "n - 2", "n - 3")
+        await screen.pilot.pause(0.1)
+        await screen.still()
+        assert screen.app.looker.replies[-1].command == "reload"
+        assert "10/10 events" in screen.line("status") and "(n - 3)" in screen.text("graph")
+        assert len(screen.app.session.situation.points) == 1
+
+    shown(script, "fib.py:fib", "4", watches=True)
+
+
+def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is edited while a command goes on is loaded when that is over."""
+    monkeypatch.setattr(app, "EVERY", 0.01)
+
+    async def script(screen: Screen) -> None:
+        await goes_on(screen)
+        edit(folder / "ends.py", "n * endless(n)", "3")
+        await screen.pilot.pause(0.1)
+        assert not screen.app.looker.replies
+        await screen.press("escape")
+        await screen.pilot.pause(0.1)
+        await screen.still()
+        assert [reply.command for reply in screen.app.looker.replies] == ["run", "reload"]
+        await screen.do("run")
+        assert "✓ 3 over" in screen.line("status")
+
+    shown(script, "ends.py:endless", "1", watches=True)
+
+
+def edit(file: Path, before: str, after: str) -> None:
+    """Write something else into a file, as of another time."""
+    file.write_text(file.read_text().replace(before, after))
+    os.utime(file, ns=(1, 1))
+
+
+def test_an_edit_is_noticed_once(folder: Path) -> None:
+    """The file of the program has changed when it was written since somebody looked, and then no more."""
+    session = new_session()
+    session.load(Start("fib.py:fib", ("4",), session.options))
+    watched = Watched(session)
+    assert not watched.has_changed()
+    os.utime(folder / "fib.py", ns=(1, 1))
+    assert watched.has_changed() and not watched.has_changed()
+    (folder / "fib.py").unlink()
+    assert not watched.has_changed()
+
+
+# What is remembered
+
+
+def test_the_theme_is_remembered(folder: Path) -> None:
+    """F3, and the palette, choose the theme of the next time too; a start chooses nothing."""
+    remember("theme", "tagloom-light")
+
+    async def script(screen: Screen) -> None:
+        assert screen.app.theme == "tagloom-light"
+        (folder / "state" / "tagloom" / "theme").unlink()
+        await screen.press("s")
+        assert not recall("theme")
+        await screen.press("f3")
+        assert recall("theme") == "tagloom-dark"
+        screen.app.action_change_theme()
+        await screen.pilot.pause(0.1)
+        await screen.pilot.press(*"nord")
+        await screen.pilot.pause(0.2)
+        await screen.press("enter")
+        assert recall("theme") == "nord"
+
+    shown(script, "fib.py:fib", "4")
