@@ -38,6 +38,11 @@ def chain(n: tl.int64) -> tl.int64:
 
 
 @tl.function
+def twice(n: tl.int64) -> tl.int64:
+    return chain(n) + chain(n + 1)
+
+
+@tl.function
 def told(n: tl.int64) -> tl.int64:
     def body(i):
         tl.print("i is", i)

@@ -184,7 +184,7 @@ def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
     assert session.history.base == 242
     assert "sent before event 242" in said(session, "why cond")
     assert "fib(…)" in tags(session).text() and "fib()" not in tags(session).text()
-    assert said(session, "inspect add").splitlines()[2].split()[0] == str(
+    assert said(session, "inspect add").splitlines()[3].split()[0] == str(
         session.history.state.counts[session.find("add")]
     )
     for line in ("export it.jsonl", "schedule it.json", "picture it.svg tags", "why subtract main"):

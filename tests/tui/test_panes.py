@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
 from tagloom.interp.alarm import interrupt
+from tagloom.interp.saying import shown
 from tagloom.tui.app.themes import CONTRAST, contrast, legible
 from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES, arranged
@@ -24,7 +25,8 @@ from tagloom.tui.panes.source import source
 from tagloom.tui.panes.status import line_for, status
 from tagloom.tui.panes.tags import tags
 from tagloom.tui.panes.timeline import timeline
-from tagloom.tui.panes.tokens import cells, flight, store
+from tagloom.tui.panes.tokens import MOST, cells, flight, store
+from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.cells.drawing import Drawing, draw_cells
@@ -66,6 +68,86 @@ def test_cells(folder: Path) -> None:
     assert "full" in said and "□" in said and "[" in said
 
 
+WIDE = """
+import tagloom as tl
+
+
+@tl.function
+def wide(n: tl.int64) -> tl.int64:
+    return n * wide(n + n) + wide(n)
+"""
+
+
+@pytest.mark.parametrize("schedule", ["fifo", "lifo", "random:5"])
+def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
+    """However many are in flight, the next one is the first; how many have no room is said, on screen and without."""
+    (folder / "wide.py").write_text(WIDE)
+    session = begun("wide.py", "1", do=f"load wide.py 1 --schedule {schedule}")
+    flying = session.history.state.flight
+    while len(flying) <= MOST or (schedule == "random:5" and (session.history.next_choice or 0) < MOST):
+        assert session.do("event").ok
+    page, following = flight(session), session.history.next_choice
+    assert page.at == 0 and page.rows[0].here and page.rows[0].position == following
+    positions = [row.position for row in page.rows[:MOST]]
+    assert len(set(positions)) == MOST and page.rows[MOST].text == f"and {len(flying) - MOST:,} more"
+    reply = session.do("flight")
+    assert reply.text[0].startswith(f"-> {following}: ") and reply.text[-1] == f"and {len(flying) - 40:,} more"
+    assert [row["position"] for row in reply.data["flight"]] == positions
+
+
+def test_what_waits_is_counted(folder: Path) -> None:
+    """Of what has no room it is said how many tokens they are."""
+    session = begun("fib.py:fib", "14", do="load fib.py:fib 14 --schedule fifo;goto 6000")
+    page, waiting = store(session), session.history.state.waiting
+    listed = sum(row.text.count("○") for row in page.rows)
+    assert len(page.rows) == MOST + 1 and page.rows[-1].text == f"and {waiting - listed:,} tokens more"
+
+
+def is_under(tag: str, top: str) -> bool:
+    return f"{tag}/".startswith(f"{top}/")
+
+
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_only_what_is_under_a_tag(folder: Path, schedule: str) -> None:
+    """`only` holds for tokens in flight, those that wait, cells, events and the timeline: each lists what all list,
+    but for what is not under the tag."""
+    session = begun("acts.py:twice", "9", do=f"load acts.py:twice 9 --schedule {schedule}")
+    for position in (0, 60, 90, 120, 180):
+        assert session.do(f"goto {position}").ok
+        session.run.known.catch_up(session.history)
+        for tag in ("main/chain", "main/chain_1/loop[2]"):
+            for pane in (flight, store, cells, events):
+                session.do("only")
+                wanted = [row.text for row in pane(session).rows if is_under(row.tag, tag)]
+                session.do(f"only {tag}")
+                made = pane(session)
+                assert [row.text for row in made.rows if is_under(row.tag, tag)] == wanted, (pane, tag)
+                assert all(is_under(row.tag, tag) or "full" in row.text for row in made.rows if row.tag)
+                assert wanted or "under" in made.text() or "no " in made.text()
+            count = len(listing.events(session))
+            assert not position or timeline(session, 40, 3).said.endswith(f" · {count} listed")
+
+
+def test_the_timeline_shows_what_is_listed(folder: Path) -> None:
+    """Its bars stand where events are that the pane of events lists."""
+    session = begun("fib.py:fib", "4", do="run;events op == 'add'")
+    found = list(events(session).rows)
+    made = timeline(session, len(session.history), 1)
+    assert [at for at, sign in enumerate(made.rows[0].text) if sign != " "] == [
+        int(row.do.removeprefix("goto ")) - 1 for row in found
+    ]
+
+
+def test_another_program_is_looked_at(folder: Path) -> None:
+    """What was chosen in one program and is not in another is as if it was not chosen."""
+    session = begun("fib.py:fib", "4", do="run;select add;only main/fib;events node == 'fib.add';load add.py:add 1 2")
+    looker = Looker(session)
+    seen = looker.look({pane: Size(40, 10) for pane in PANES})
+    assert "x" in seen.pages["flight"].text() or "add" in seen.pages["flight"].text()
+    assert seen.pages["inspector"].said == "add.x" and "return x + y" in seen.pages["source"].text()
+    assert session.only is None and "no event is such" in seen.pages["events"].text()
+
+
 def test_tags(folder: Path) -> None:
     """The tree has calls with what went in, and, from when it came, what came out; loops have their variables."""
     session = begun("fib.py:fib", "3", do="run")
@@ -93,6 +175,64 @@ def test_inspector(folder: Path) -> None:
     said = begun("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
     ports = [each.text for each in inspector(said).rows if each.text.startswith("  port")]
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
+
+
+@pytest.mark.parametrize("target", ["fib.py:fib", "acts.py:chain"])
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
+    """Of every node, under every tag under which it fired or waits, the pane says what the events say, and so does
+    `inspect`: what a firing took, what waits, or that there is nothing yet."""
+    session = begun(target, "4", do=f"load {target} 4 --schedule {schedule}")
+    for position in (30, 49):
+        assert session.do(f"goto {position}").ok
+        history, fired = session.history, {}
+        for event in history[:position]:
+            if event.inputs is not None:
+                fired[event.token.node, event.token.tag] = event
+        waits = {(node, tag) for tag, record in history.state.records.items() for node in record.waiting}
+        for number, tag in fired.keys() | waits:
+            node, event = history.graph.nodes[number], fired.get((number, tag))
+            reply = session.do(f"select {node} {tag}")
+            assert reply.data["fired_here"] == (event is not None)
+            held = history.state.records[tag].waiting.get(number, {}) if event is None else {}
+            rows = iter(row.text for row in inspector(session).rows if row.text.startswith("  port"))
+            for port, said in zip(node.ports, reply.data["ports"], strict=True):
+                at, text = said["port"], next(rows)
+                came = event.inputs[at] if event and node.op != "merge" else held.get(at)
+                if port is not None:
+                    assert said["has"] == "literal"
+                elif event is not None and node.op == "merge":
+                    assert said["has"] == ("took" if at == event.token.port else "passed")
+                else:
+                    assert said["has"] == ("took" if event else "holds" if at in held else "nothing")
+                    assert said["value"] == (None if came is None else shown(history.graph, came))
+                assert said["value"] is None or said["value"] in text
+
+
+def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many firings a node has had before and since, what it took under a tag is known."""
+    session = begun("acts.py:told", "40", do="run")
+    for near in (1, 2, 100):
+        monkeypatch.setattr("tagloom.tui.session.node.NEAR", near)
+        for iteration in (0, 7, 20, 39):
+            session.do(f"select told.add main/loop[{iteration}]")
+            assert f"port 0  ▶ {iteration}" in inspector(session).text()
+
+
+def test_arrays_are_told_without_a_screen(folder: Path) -> None:
+    """`inspect` says of an array what the pane says: its type, its statistics, and the slice that is chosen."""
+    session = begun("kinds.py:doubled", "[1, 2, 3]", do="run;slice 1:")
+    reply = session.do("inspect add")
+    assert reply.text[-1] == "  int64[3], min 2, max 6, mean 4, std 1.633; [1:]: [4, 6]"
+    assert reply.data["array"] == {
+        "type": "int64[3]",
+        "min": 2,
+        "max": 6,
+        "mean": 4,
+        "std": pytest.approx(1.633, 1e-3),
+        "odd": 0,
+    }
+    assert "mean 4" in inspector(session).text()
 
 
 @pytest.mark.parametrize("width", [27, 40, 90])
@@ -260,6 +400,14 @@ def test_a_look(folder: Path) -> None:
     assert seen.front == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
     assert any(row.do == "goto 7" for row in seen.pages["answers"].rows)
     assert "8 fired" in status(looker.session).text and seen.wanted is not None
+
+
+def test_what_is_printed_is_no_place(folder: Path) -> None:
+    """A program may print what looks as a motion's answer does: that of `printed` is told all the same."""
+    source = (folder / "acts.py").read_text().replace('"i is"', '"told: "')
+    (folder / "acts.py").write_text(source)
+    looker = Looker(begun("acts.py:told", "2", do="run"))
+    assert looker.do("printed", lambda _: {}).happened.text == " told:  0"
 
 
 @given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.tui.begin import Start
-from tagloom.tui.panes.rule import does
 from tagloom.tui.panes.tags import tags
 from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.rule import does
 from tagloom.tui.session.session import Session
 
 GRADIENT = str(Path(tl.__file__).parent / "papers_examples" / "recursion" / "gradient.py")

@@ -13,6 +13,7 @@ from ...core.graph import Graph
 from ...interp.event import Event
 from ...viz.moment import brief, brief_tag
 from ...viz.style import GREY, ORANGE, SIGNS, SKY, VERMILLION
+from ..session.listing import events as listed_events
 from ..session.reply import Reply
 from ..session.session import Session
 from .page import Lazy, Page, Row, Span, empty, row
@@ -21,10 +22,10 @@ from .page import Lazy, Page, Row, Span, empty, row
 def events(session: Session) -> Page:
     """The events that are known and listed, each a row; those ahead are faint."""
     history = session.history
-    numbers = session.run.known.matching(history, session.focus)
+    numbers = listed_events(session)
     position, graph = history.position, history.graph
     at = bisect_left(numbers, position) - 1
-    filters = [each for each in (session.focus.events, session.focus.only) if each]
+    filters = [each for each in (session.focus.events, str(session.only or "")) if each]
     said = (
         " · ".join([f"{len(numbers):,} of {len(history):,}", *filters])
         if filters

@@ -16,7 +16,6 @@ from ...viz.flat import graph_view
 from ...viz.moment import on_view
 from ...viz.view import View
 from ..session.session import Session
-from .tokens import only_tag
 
 MANY = 1000
 """So many tokens in flight are drawn, and those that wait in so many activations."""
@@ -141,7 +140,7 @@ def _drawn(view: View, paper: Paper) -> Drawing:
 def picture(draft: Draft, session: Session) -> Picture:
     """The graph with its tokens."""
     history, shut = session.history, draft.shut
-    moment = on_view(draft.plain, history.state, history.last, top=only_tag(session), among=MANY)
+    moment = on_view(draft.plain, history.state, history.last, top=session.only, among=MANY)
     view = collapsed(moment, draft.folded) if draft.folded else moment
     drawing = redrawn(draft.drawing, view, draft.places)
     flight = len(history.state.flight)

@@ -22,7 +22,7 @@ selects it for the inspector; a click on a frame folds the function or the loop,
 
 Enter or a click sets a breakpoint on a line, or takes it away. Keys like n (node) and b (break) are about the line
 under the cursor.""",
-    "flight": """The tokens in flight, in the schedule's order. The lit one is delivered next.
+    "flight": """The tokens in flight, in the schedule's order; but first, and lit, the one that is delivered next.
 
 ▷ fires its node when it is delivered, ● only comes and waits. Enter selects its node. d delivers the token under the
 cursor now, instead of the schedule's; = gives it another value, in a fork.""",
@@ -31,8 +31,8 @@ cursor now, instead of the schedule's; = gives it another value, in a fork.""",
 Enter on a node selects it, on a tag shows only that activation. ? asks why a node has not fired.""",
     "tags": """The tree of activations: every call and iteration, what went in and what came out. ● open, ✓ closed.
 
-Enter on an activation shows only what is under its tag, in all panes: ◆; Enter again shows all. g goes to the next
-event under the tag of the cursor, G to the last before.""",
+Enter on an activation shows only what is under its tag, ◆: in the graph, the panes of tokens, events and cells, and
+the timeline. Enter again shows all. g goes to the next event under the tag of the cursor, G to the last before.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
 It is the present node, until `select` (Enter or a click elsewhere) names another; * selects none. Enter on a firing

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from ...core.act import ROWS
 from ...core.cells import Handle
-from ...core.control import CONTROL
-from ...core.errors import TagloomError, counted
+from ...core.errors import counted
 from ...core.graph import Node
-from ...core.ops.key import read_key
 from ...core.tag import Tag
-from ...core.value import Value, show
-from ...interp.event import Event
-from ...interp.questions.ask import tag_of
+from ...core.value import show
 from ...interp.questions.contexts import fires_under
 from ...interp.saying import shown
 from ...viz.moment import brief, brief_tag
 from ...viz.style import GREEN, GREY, LOOKS, ORANGE, SIGNS, SKY, kind_of
-from ..session.asking import last_tag
+from ..session.node import Port, array, inspected_tag, ports, sentence
+from ..session.rule import does, needs
 from ..session.session import Session
 from ..session.watching import watched
 from .page import Page, Row, Span, empty, row
-from .rule import does, needs
 
 FIRINGS, VALUES = 8, 60
 WIDE = 40
@@ -37,39 +31,20 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 def inspector(session: Session, width: int = WIDE) -> Page:
     """The node that is selected, or the present one; sentences take as many lines as they need in so many columns."""
-    number = _number(session)
+    number = session.inspected
     if number is None:
         return empty("there is no node here")
-    node = session.history.graph.nodes[number]
-    tag = _tag(session, str(node))
+    node, tag = session.history.graph.nodes[number], inspected_tag(session, number)
     rows = [*_head(node, max(width, 20)), *_ports(session, number, tag), *_firings(session, number), *_watches(session)]
-    return Page(rows, f"{node}{'' if session.focus.node is None else ' (selected)'}")
-
-
-def _number(session: Session) -> int | None:
-    name = session.focus.node
-    if name is None:
-        return session.node
-    return next((at for at, node in enumerate(session.history.graph.nodes) if str(node) == name), session.node)
-
-
-def _tag(session: Session, name: str) -> Tag:
-    text = session.focus.node_tag
-    try:
-        if text is not None:
-            return tag_of(session.history.graph, text)
-    except TagloomError:  # of another run
-        pass
-    return last_tag(session, name)
+    return Page(rows, f"{node}{' (selected)' if str(node) == session.focus.node else ''}")
 
 
 def _head(node: Node, width: int) -> Iterator[Row]:
-    doc = CONTROL[node.op].doc if node.op in CONTROL else ROWS[node.op].doc
     about = {"node": str(node), "do": ""}
     yield row(Span(str(node), LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
     yield row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
-    for line in wrap(doc.split(". ")[0].strip().rstrip(".") + ".", width):
+    for line in wrap(f"{sentence(node.op)}.", width):
         yield row(line, **about)
     for title, said in (("fires ", needs(node)), ("then ", does(node))):
         first, *others = wrap(said, width, initial_indent=" " * len(title), subsequent_indent="  ")
@@ -82,45 +57,31 @@ def _head(node: Node, width: int) -> Iterator[Row]:
 
 def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
     history = session.history
-    node, record = history.graph.nodes[number], history.state.records.get(tag)
+    node = history.graph.nodes[number]
     if not fires_under(history.graph, history.ask.contexts, number, tag):
         yield row(("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node))
         return
-    last = _last_under(session, number, tag)
-    held = {} if record is None else record.waiting.get(number, {})
     yield row(("under ", GREY), str(tag), tag=str(tag), node=str(node))
-    for port, literal in enumerate(node.ports):
-        if literal is not None:
-            said = (show(literal.value), "")
-        elif last is not None:
-            came = _operand(node, last, port)
-            said = ("no token", GREY) if came is None else (f"{SIGNS['fired'].sign} {shown(history.graph, came)}", GREY)
-        elif record is not None and number in record.fired:
-            said = (f"{SIGNS['fired'].sign} consumed earlier", GREY)
-        elif port in held:
-            said = (f"{SIGNS['waits'].sign} {shown(history.graph, held[port])}", SKY)
-        else:
-            said = ("no token yet", ORANGE)
-        yield row((f"  port {port}  ", GREY), said, node=str(node), tag=str(tag))
+    for port in ports(session, number, tag):
+        yield row((f"  port {port.number}  ", GREY), _port(session, port), node=str(node), tag=str(tag))
 
 
-def _operand(node: Node, event: Event, port: int) -> Value | None:
-    """What a firing took from a port: a merge takes one token, of whichever port."""
-    inputs = event.inputs or ()
-    if node.op == "merge":
-        return inputs[0] if port == event.token.port else None
-    return inputs[port]
-
-
-def _last_under(session: Session, number: int, tag: Tag) -> Event | None:
-    """The firing under a tag, if it was one of the last up to here."""
-    history = session.history
-    record = history.state.records.get(tag)
-    if record is not None and number not in record.fired:
-        return None
-    numbers = session.run.firings(number)
-    found = (history[at] for at in islice(reversed(numbers), 2000))
-    return next((event for event in found if event.token.tag == tag), None)
+def _port(session: Session, port: Port) -> tuple[str, str]:
+    """What a port has, and its colour."""
+    said = shown(session.history.graph, port.value)
+    match port.has:
+        case "literal":
+            return show(port.value), ""
+        case "took":
+            return f"{SIGNS['fired'].sign} {said}", GREY
+        case "passed":
+            return "no token", GREY
+        case "earlier":
+            return f"{SIGNS['fired'].sign} consumed earlier", GREY
+        case "holds":
+            return f"{SIGNS['waits'].sign} {said}", SKY
+        case "nothing":
+            return "no token yet", ORANGE
 
 
 def _firings(session: Session, number: int) -> Iterator[Row]:
@@ -167,37 +128,21 @@ def sparkline(values: Sequence[Any]) -> str:
     return "".join(_BLOCKS[int(level)] if np.isfinite(level) else "?" for level in levels)
 
 
-def array_rows(array: np.ndarray[Any, Any], chosen: str = "") -> Iterator[Row]:
+def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[Row]:
     """An array: its type, statistics, and the slice that is chosen, or its first numbers."""
-    yield row(("array ", GREY), f"{array.dtype}{list(array.shape)}")
-    yield from _statistics(array)
-    part = _sliced(array, chosen)
-    if part is None:
+    seen = array(value, chosen)
+    yield row(("array ", GREY), seen.type)
+    if seen.statistics:
+        said = "  ".join(f"{name} {number:.4g}" for name, number in seen.statistics.items())
+        yield row(f"  {said}", (f"  {seen.odd} not finite" if seen.odd else "", ORANGE))
+    elif value.size and value.dtype == bool:
+        yield row(f"  {seen.odd:,} of {value.size:,} true")
+    if seen.part is None:
         yield row((f"  it has no [{chosen}]", ORANGE))
         return
     if chosen:
-        yield row((f"  [{chosen}] ", GREY), f"{list(part.shape) or 'a number'}")
-    yield from _numbers(part)
-
-
-def _sliced(array: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
-    """The slice of an array; None where it has no such slice."""
-    try:
-        return np.asarray(array[read_key(chosen)]) if chosen else array
-    except IndexError:
-        return None
-
-
-def _statistics(array: np.ndarray[Any, Any]) -> Iterator[Row]:
-    if array.size and array.dtype != bool:
-        finite = array[np.isfinite(array)]
-        if finite.size:
-            numbers = (("min", finite.min()), ("max", finite.max()), ("mean", finite.mean()), ("std", finite.std()))
-            said = "  ".join(f"{name} {float(number):.4g}" for name, number in numbers)
-            bad = array.size - finite.size
-            yield row((f"  {said}", ""), (f"  {bad} not finite" if bad else "", ORANGE))
-    elif array.size:
-        yield row(f"  {int(array.sum()):,} of {array.size:,} true")
+        yield row((f"  [{chosen}] ", GREY), f"{list(seen.part.shape) or 'a number'}")
+    yield from _numbers(seen.part)
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> Iterator[Row]:

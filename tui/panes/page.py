@@ -94,6 +94,15 @@ def row(*pieces: str | tuple[str, str] | Span, **about: object) -> Row:
     return Row(tuple(each._replace(text=visible(each.text)) for each in made), **about)  # type: ignore[arg-type]
 
 
+def listed(count: int, make: Callable[[int], Row], *rest: str) -> Lazy:
+    """So many rows, and below them what is said of those that are not listed.
+
+    >>> [each.text for each in listed(2, lambda number: row(f"row {number}"), "and 3 more")]
+    ['row 0', 'row 1', 'and 3 more']
+    """
+    return Lazy(count + len(rest), lambda number: make(number) if number < count else row((rest[number - count], GREY)))
+
+
 def empty(said: str) -> Page:
     """A page that says why it is empty."""
     return Page([row((said, GREY))])

@@ -6,7 +6,6 @@ import keyword
 import re
 from functools import lru_cache
 
-from ...core.program import Location
 from ...viz.sources import MISSING, lines_on_screen
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.reply import visible
@@ -22,7 +21,8 @@ _COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY
 
 def source(session: Session) -> Page:
     """The file of the present node, or of the one that is inspected, with an arrow at its line."""
-    location = _location(session)
+    number = session.inspected
+    location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
         return empty("this node was made by no line of source")
     lines = lines_on_screen(location)
@@ -39,16 +39,6 @@ def source(session: Session) -> Page:
         for number, text in enumerate(lines, 1)
     ]
     return Page(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)
-
-
-def _location(session: Session) -> Location | None:
-    name = session.focus.node
-    number = (
-        session.node
-        if name is None
-        else next((at for at, node in enumerate(session.history.graph.nodes) if str(node) == name), None)
-    )
-    return None if number is None else session.history.graph.nodes[number].location
 
 
 def condition_of(line: int) -> str:

@@ -30,7 +30,7 @@ def tags(session: Session) -> Page:
     history, here = session.history, session.tag
     around = {tag.parent: tag for tag in here.steps() if tag.parent is not None}
     found = list(_Tree(session.run.known, history.state, history.position, around).entries())
-    told = _Telling(history.graph, session.run.known.gates, history.position, here, session.focus.only)
+    told = _Telling(history.graph, session.run.known.gates, history.position, here, session.only)
     at = next((number for number, each in enumerate(found) if isinstance(each, Entry) and each.tag == here), None)
     return Page(Lazy(len(found), lambda number: told.row(found[number])), f"{len(history.state.records):,} open", at)
 
@@ -97,7 +97,7 @@ class _Tree:
 class _Telling:
     """What rows say."""
 
-    def __init__(self, graph: Graph, gates: Gates, position: int, here: Tag, only: str | None) -> None:
+    def __init__(self, graph: Graph, gates: Gates, position: int, here: Tag, only: Tag | None) -> None:
         self.graph, self.gates, self.position, self.here, self.only = graph, gates, position, here, only
         self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
 
@@ -107,7 +107,7 @@ class _Telling:
             return row(indent, (f"  {entry.left:,} more", GREY))
         tag, is_open = entry.tag, entry.tokens is not None
         text, is_here, is_loop = str(tag), tag == self.here, tag.site.kind == "loop"
-        is_only = self.only == text
+        is_only = self.only == tag
         sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
         title = Span(self.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
         site = "" if is_loop or tag == ROOT else f"  {tag.last}"

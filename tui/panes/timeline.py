@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ...core.errors import counted
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
 from ..session.known import Known
+from ..session.listing import events
 from ..session.session import Session
 from .page import PALE, Row, Span, row
 
@@ -25,22 +27,35 @@ class Timeline(NamedTuple):
 
 
 def timeline(session: Session, width: int, height: int) -> Timeline:
-    """The timeline in so many columns, with bars that are `height` rows high."""
+    """The timeline in so many columns, with bars that are `height` rows high: of the firings of each wave, or, where
+    not all events are listed, of those that are."""
     history = session.history
     width, base, known = max(width, 1), history.base, max(len(history), 1)
     ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
     at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
-    heights = _heights(session.run.known, ends)
+    numbers = events(session) if session.focus.events or session.only is not None else None
+    heights = _heights(session.run.known, ends) if numbers is None else _listed(numbers, ends)
     top = max(max(heights), 1)
     rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
     rows.append(_axis(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
     count = history.first.waves + len(session.run.known.wave_ends)
-    waves = f"{counted(count, 'wave')}, at most {counted(top, 'firing')} in one"
+    most = f", at most {counted(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
+    waves = f"{counted(count, 'wave')}{most}"
     since = f"known from {base:,} on · " if base else ""
     said = f"{since}{history.position:,} of {counted(len(history), 'event')} · {waves}"
     said = said if history else "nothing has happened yet"
     return Timeline(tuple(rows), goes if len(history) else (), said)
+
+
+def _listed(numbers: Sequence[int], ends: list[int]) -> list[int]:
+    """For each column, how many of these events are in it.
+
+    >>> _listed([0, 1, 5, 9], [2, 5, 10])
+    [2, 0, 2]
+    """
+    columns = np.searchsorted(np.array(ends), np.array(numbers, dtype=np.int64), "right")
+    return np.bincount(columns, minlength=len(ends)).tolist()  # type: ignore[no-any-return]
 
 
 def _heights(known: Known, ends: list[int]) -> list[int]:

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import NamedTuple
-
 from ...core.cells import Handle
 from ...core.errors import counted
 from ...core.graph import Graph
 from ...core.tag import Tag
-from ...core.value import Value
-from ...interp.activation import Record
+from ...interp.cells import Block, Put
 from ...interp.event import Token
-from ...interp.questions.ask import tag_of
 from ...interp.questions.why import could_fire
 from ...viz.moment import brief, brief_tag
 from ...viz.style import GREEN, GREY, ORANGE, SIGNS, SKY, YELLOW
-from ..session.known import is_under
+from ..session import listing
+from ..session.listing import Waits
 from ..session.session import Session
-from .page import Lazy, Page, Row, Span, empty, row
+from .page import Page, Row, Span, empty, listed, row
 
 MOST = 200
 """So many tokens are listed: there may be millions."""
 
-LOOKED = 20_000
-"""Of so many activations."""
-
-
-def only_tag(session: Session) -> Tag | None:
-    """The activation that alone is shown."""
-    return None if session.focus.only is None else tag_of(session.history.graph, session.focus.only)
-
 
 def flight(session: Session) -> Page:
     """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
-    history, top = session.history, only_tag(session)
-    tokens, following, graph = history.state.flight, history.next_choice, history.graph
-    count = len(tokens)
-    last_first = zip(range(count - 1, -1, -1), reversed(tokens), strict=True)
-    order = last_first if history.schedule == "lifo" else enumerate(tokens)
-    kept = list(islice(((at, token) for at, token in order if is_under(token.tag, top)), MOST))
-    ready = {each.position for each in could_fire(history.state, kept)}
-    if not kept:
+    history, graph, top = session.history, session.history.graph, session.only
+    tokens, left, unlooked = listing.in_flight(session, MOST)
+    following, count = history.next_choice, len(history.state.flight)
+    rest = [f"and {left:,} more"] if left else []
+    rest += [f"and {counted(unlooked, 'token')} that nobody has looked at"] if unlooked else []
+    if not tokens and not unlooked:
         return _nothing_in_flight(session) if top is None else empty(f"nothing is in flight under {top}")
-    make = lambda n: _in_flight(graph, *kept[n], kept[n][0] == following, kept[n][0] in ready)  # noqa: E731
-    here = next((number for number, (at, _) in enumerate(kept) if at == following), None)
-    return Page(Lazy(len(kept), make), f"{count:,} · {history.schedule}", here)
+    ready = {each.position for each in could_fire(history.state, tokens)}
+    make = lambda n: _in_flight(graph, *tokens[n], tokens[n][0] == following, tokens[n][0] in ready)  # noqa: E731
+    said = f"{count:,}" if top is None else f"{len(tokens) + left:,} of {count:,}"
+    here = 0 if tokens and tokens[0][0] == following else None
+    return Page(listed(len(tokens), make, *rest), f"{said} · {history.schedule}", here)
 
 
 def _nothing_in_flight(session: Session) -> Page:
@@ -80,42 +67,26 @@ def _in_flight(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 
 def store(session: Session) -> Page:
     """The waiting-matching store: by activation, the nodes that wait, with what they hold and what is missing."""
-    history, top = session.history, only_tag(session)
-    records = islice(history.state.records.items(), LOOKED)
-    waiting = ((tag, record) for tag, record in records if record.waiting and is_under(tag, top))
-    found: list[Tag | _Waits | Token] = list(islice(_stored(waiting), MOST))
-    held = (token for tag, held in history.state.held.items() if is_under(tag, top) for _, token in held)
-    found += islice(held, MOST)
+    graph, (found, left) = session.history.graph, listing.stored(session, MOST)
     if not found:
         return empty("no token waits for a partner")
-    return Page(Lazy(len(found), lambda number: _kept(history.graph, found[number])), f"{history.state.waiting:,}")
+    rest = [f"and {counted(left, 'token')} more"] if left else []
+    return Page(
+        listed(len(found), lambda number: _kept(graph, found[number]), *rest), f"{session.history.state.waiting:,}"
+    )
 
 
-class _Waits(NamedTuple):
-    """A node that waits, with what it has, as it is when somebody looks: its row is made when that is seen."""
-
-    tag: Tag
-    node: int
-    held: dict[int, Value]
-
-
-def _stored(waiting: Iterator[tuple[Tag, Record]]) -> Iterator[Tag | _Waits]:
-    for tag, record in waiting:
-        yield tag
-        yield from (_Waits(tag, number, held.copy()) for number, held in sorted(record.waiting.items()))
-
-
-def _kept(graph: Graph, found: Tag | _Waits | Token) -> Row:
+def _kept(graph: Graph, found: Tag | Waits | Token) -> Row:
     match found:
         case Token():
             return _held(graph, found)
-        case _Waits():
+        case Waits():
             return _waits(graph, found)
     tag = str(found)
     return row((tag, GREY), do=f"only {tag}", tag=tag)
 
 
-def _waits(graph: Graph, found: _Waits) -> Row:
+def _waits(graph: Graph, found: Waits) -> Row:
     tag, number, held = str(found.tag), found.node, found.held
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
@@ -135,36 +106,27 @@ def _held(graph: Graph, token: Token) -> Row:
 
 def cells(session: Session) -> Page:
     """The arrays of cells: what each holds, and who is parked at which."""
-    history = session.history
-    blocks, graph = history.state.cells.blocks, history.graph
-    rows = list(islice(_cells(graph, session), MOST))
-    if not rows:
-        return empty("the program has made no cells")
-    parked = history.state.cells.parked
-    return Page(rows, counted(len(blocks), "array") + (f" · {parked:,} parked" if parked else ""))
+    graph, blocks, top = session.history.graph, session.history.state.cells.blocks, session.only
+    found, left, arrays, parked = listing.cells(session, MOST)
+    if not found:
+        return empty("the program has made no cells" if top is None else f"no cells are made or used under {top}")
+    rows = [_array(graph, each, blocks[each]) if isinstance(each, Handle) else _cell(graph, *each) for each in found]
+    rest = [f"and {left:,} more"] if left else []
+    return Page(
+        listed(len(rows), rows.__getitem__, *rest),
+        counted(arrays, "array") + (f" · {parked:,} parked" if parked else ""),
+    )
 
 
-def _cells(graph: Graph, session: Session) -> Iterator[Row]:
-    for handle, block in session.history.state.cells.blocks.items():
-        full = f"{len(block.puts):,} of {handle.size:,} full"
-        yield row(
-            Span(_name(graph, handle), GREEN, True), (f"  {full}", GREY), node=_name(graph, handle), tag=str(handle.tag)
-        )
-        for at in sorted({*block.puts, *block.parked}):
-            if at in block.puts:
-                put = block.puts[at][0]
-                node = str(graph.nodes[put.node])
-                said = Span(f"  [{at}] {brief(put.inputs[2])}", "", True)
-                yield row(said, (f"  by {node}", GREY), do=f"select {node} {put.tag}", node=node, tag=str(put.tag))
-            for token in block.parked.get(at, ()):
-                node = str(graph.nodes[token.node])
-                pieces = (
-                    (f"  [{at}] ", ORANGE),
-                    (f"{SIGNS['parked'].sign} {node}", YELLOW),
-                    (f"  {brief_tag(token.tag)}", GREY),
-                )
-                yield row(*pieces, do=f"select {node} {token.tag}", node=node, tag=str(token.tag))
+def _array(graph: Graph, handle: Handle, block: Block) -> Row:
+    name, full = str(graph.nodes[handle.node]), f"{len(block.puts):,} of {handle.size:,} full"
+    return row(Span(name, GREEN, True), (f"  {full}", GREY), node=name, tag=str(handle.tag))
 
 
-def _name(graph: Graph, handle: Handle) -> str:
-    return str(graph.nodes[handle.node])
+def _cell(graph: Graph, at: int, who: Put | Token) -> Row:
+    node, tag = str(graph.nodes[who.node]), str(who.tag)
+    about = {"do": f"select {node} {tag}", "node": node, "tag": tag}
+    if isinstance(who, Token):
+        parked = (f"{SIGNS['parked'].sign} {node}", YELLOW)
+        return row((f"  [{at}] ", ORANGE), parked, (f"  {brief_tag(who.tag)}", GREY), **about)
+    return row(Span(f"  [{at}] {brief(who.inputs[2])}", "", True), (f"  by {node}", GREY), **about)

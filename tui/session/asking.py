@@ -12,6 +12,7 @@ from ...interp.questions.queries import Link
 from ...interp.questions.why import could_fire
 from ...interp.travel.moment import token_said
 from .command import Group
+from .listing import in_flight
 from .reply import Said, cut, shortened
 from .said import MOST, SOME, token_data
 from .session import Session
@@ -100,19 +101,19 @@ def _unfired_tag(session: Session, name: str) -> Tag:
     return next(waits, None) or last_tag(session, name)
 
 
-@asking.row("flight", key="l", help="the tokens in flight by position; the next to be delivered has an arrow")
+@asking.row(
+    "flight", key="l", help="the tokens in flight in the order of the schedule, by position; the next has an arrow"
+)
 def flight(session: Session, words: Words) -> Said:
     words.done()
-    history = session.history
-    following = history.next_choice
-    tokens = history.state.flight
-    lines = [
-        f"{'->' if number == following else '  '} {number}: {token_said(history.graph, token)}"
-        for number, token in enumerate(islice(tokens, MOST))
-    ]
-    rows = [token_data(history.graph, token) for token in islice(tokens, SOME)]
-    data = {"flight": rows, "count": len(tokens), "next": following}
-    return Said(shortened(lines, len(tokens)) or ["nothing is in flight"], data)
+    history, graph = session.history, session.history.graph
+    following, (tokens, left, unlooked) = history.next_choice, in_flight(session, SOME)
+    lines = [f"{'->' if at == following else '  '} {at}: {token_said(graph, token)}" for at, token in tokens[:MOST]]
+    lines = shortened(lines, len(tokens) + left)
+    lines += [f"and {counted(unlooked, 'token')} that nobody has looked at"] if unlooked else []
+    rows = [{"position": at, **token_data(graph, token)} for at, token in tokens]
+    data = {"flight": rows, "count": len(history.state.flight), "next": following}
+    return Said(lines or ["nothing is in flight"], data)
 
 
 @asking.row("enabled", "[POSITION]", key="x", help="the firings that could go next, from a position of the flight on")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from ...core.errors import Usage
@@ -13,6 +13,7 @@ from ...interp.questions.ask import tag_of
 from ...viz.collapse import named
 from ...viz.flat import graph_view
 from .command import Group
+from .listing import events as listed_events
 from .looking import inspect
 from .reply import Said
 from .said import event_said
@@ -94,8 +95,9 @@ def events(session: Session, words: Words) -> Said:
     if words.text:
         compile_condition(words.text, history.graph)
     session.focus = replace(session.focus, events=words.text)
-    numbers = session.run.known.matching(history, session.focus)
-    last: list[int] = [number for number in numbers if number < history.position][-LISTED:]
-    lines = [event_said(history.graph, number, history[number]) for number in islice(last, LISTED)]
+    numbers = listed_events(session)
+    here = bisect_left(numbers, history.position)
+    last = list(numbers[max(here - LISTED, 0) : here])
+    lines = [event_said(history.graph, number, history[number]) for number in last]
     data: dict[str, Any] = {"events": last, "count": len(numbers)}
     return Said(lines or ["no event up to here is such"], data)

@@ -18,13 +18,11 @@ from ...core.tag import ROOT, Tag
 from ...interp.alarm import interruptible
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.event import Event, Token
-from ...interp.questions.ask import tag_of
 from ...interp.state import State
 from ...interp.travel.collector import LONG, set_aside
 from ...interp.travel.history import History
 from ...viz.tags import Gates
 from .activation import Activation, merged
-from .focus import Focus
 
 Numbers = Sequence[int]
 """Numbers of events, ascending."""
@@ -118,7 +116,7 @@ class Known:
 
     def __init__(self, history: History, last: Part | None = None) -> None:
         self._last = _first(history) if last is None else last
-        self._matching: tuple[object, list[int], int] = (None, [], 0)
+        self._matching: tuple[object, array[int], int] = (None, array("q"), 0)
 
     def branch(self, history: History) -> Known:
         """What is known of a branch of this run: up to where it begins, the same."""
@@ -203,30 +201,31 @@ class Known:
             return None
         return Activation(tag, None, below=[(state.steps, below) for below in record.children.values()])
 
-    def matching(self, history: History, focus: Focus) -> Numbers:
-        """The numbers of the known events that a focus lists."""
-        if not focus.events and focus.only is None:
+    def matching(self, history: History, condition: str, top: Tag | None) -> Numbers:
+        """The numbers of the known events under a tag for which a condition holds; of None, and where it is empty, all.
+
+        Raises Malformed where it is no condition."""
+        if not condition and top is None:
             return range(history.base, len(history))
         key, found, looked = self._matching
-        if key != (focus.events, focus.only):
-            key, found, looked = (focus.events, focus.only), [], history.base
+        if key != (condition, top):
+            key, found, looked = (condition, top), array("q"), history.base
         del found[bisect_left(found, looked) :]  # what was found when somebody interrupted
         for begin in range(looked, len(history), LONG):
             end = min(begin + LONG, len(history))
-            found.extend(_listed(history, focus, begin, end))
+            found.extend(_listed(history, condition, top, begin, end))
             self._matching = (key, found, end)
         return found
 
 
-def _listed(history: History, focus: Focus, begin: int, end: int) -> Iterator[int]:
-    """The numbers of the events between two positions that a focus lists."""
-    under = None if focus.only is None else tag_of(history.graph, focus.only)
-    if not focus.events:
-        yield from (number for number in range(begin, end) if is_under(history[number].token.tag, under))
+def _listed(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
+    """The numbers of the events between two positions that match."""
+    if not text:
+        yield from (number for number in range(begin, end) if is_under(history[number].token.tag, top))
         return
-    condition = compile_condition(focus.events, history.graph)
+    condition = compile_condition(text, history.graph)
     for state, event in history.events(begin, end):
-        if is_under(event.token.tag, under) and condition.holds(state, event):
+        if is_under(event.token.tag, top) and condition.holds(state, event):
             yield state.steps - 1
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from ...core.act import ROWS
-from ...core.control import CONTROL
+import numpy as np
+
 from ...core.errors import Usage, counted
 from ...core.graph import Graph
 from ...core.ops.effect import filled
@@ -28,7 +28,9 @@ from ..report import stats_report
 from .asking import last_tag
 from .command import Group
 from .moving import stand
+from .node import Array, Port, array, has_fired, ports, sentence
 from .reply import Said, cut, shortened
+from .rule import does, needs
 from .said import MOST, SOME, results_data, token_data, values_of, waiting
 from .session import Session
 from .words import Words
@@ -47,7 +49,7 @@ def tokens_said(graph: Graph, tokens: Iterable[Token], count: int) -> list[str]:
 def where(session: Session, words: Words) -> Said:
     words.done()
     said = stand(session)
-    location = _location(session)
+    location = _location(session, session.node)
     if location is None:
         return said
     line = line_on_screen(location).strip()
@@ -55,9 +57,8 @@ def where(session: Session, words: Words) -> Said:
     return Said([*said.text, f"  {location}: {line}"] if line else said.text, data)
 
 
-def _location(session: Session) -> Location | None:
-    """The line that made the present node."""
-    node = session.node
+def _location(session: Session, node: int | None) -> Location | None:
+    """The line that made a node."""
     return None if node is None else session.history.graph.nodes[node].location
 
 
@@ -112,56 +113,76 @@ def inspect(session: Session, words: Words) -> Said:
     history = session.history
     graph, number = history.graph, session.find(name)
     tag = tag_of(graph, text) if text is not None else last_tag(session, name)
-    node, record = graph.nodes[number], history.state.records.get(tag)
-    held = {} if record is None else record.waiting.get(number, {})
-    numbers = session.run.firings(number)
-    has_fired, contexts = history.ask.index.fired(number, tag) is not None, history.ask.contexts
+    node, numbers = graph.nodes[number], session.run.firings(number)
+    found, is_fired, contexts = list(ports(session, number, tag)), has_fired(session, number, tag), history.ask.contexts
     is_there = text is not None or fires_under(graph, contexts, number, tag)
+    said = f"{'it has fired: ' if is_fired else ''}{', '.join(_port_said(graph, port) for port in found)}"
+    seen = _array(session, numbers)
     lines = [
-        f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {_doc(node.op)}",
-        f"  under {tag}: {_held(session, number, held, has_fired)}"
-        if is_there
-        else f"  no activation of {contexts[number]} yet",
+        f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {sentence(node.op)}",
+        f"  fires {needs(node)}, then {does(node)}",
+        f"  under {tag}: {said.removesuffix(': ')}" if is_there else f"  no activation of {contexts[number]} yet",
         f"  {counted(history.state.counts[number], 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {values_of(graph, history[at])}" for at in numbers[-5:]),
+        *([] if seen is None else [f"  {_array_said(graph, seen, session.focus.slice)}"]),
     ]
     data = {
         "node": str(node),
         "op": node.op,
         "tag": str(tag),
-        "held": {str(port): shown(graph, value) for port, value in held.items()},
+        "held": {str(port.number): shown(graph, port.value) for port in found if port.has == "holds"},
+        "ports": [_port_data(graph, port) for port in found],
         "firings": history.state.counts[number],
-        "fired_here": has_fired,
+        "fired_here": is_fired,
+        "array": None if seen is None else {"type": seen.type, **seen.statistics, "odd": seen.odd},
     }
     return Said(lines, data)
 
 
-def _doc(op: str) -> str:
-    doc = CONTROL[op].doc if op in CONTROL else ROWS[op].doc
-    return doc.split(". ")[0].rstrip(".")
+_PORT = {
+    "literal": "is",
+    "took": "took",
+    "passed": "took nothing",
+    "earlier": "took a token earlier",
+    "holds": "holds",
+    "nothing": "has no token",
+}
 
 
-def _held(session: Session, number: int, held: dict[int, Any], has_fired: bool) -> str:
-    """The ports of a node under a tag: literals, tokens that wait, and what is missing."""
-    graph = session.history.graph
-    if has_fired:
-        return "it has fired"
-    ports = graph.nodes[number].ports
-    said = [
-        f"port {port} is {show(literal.value)}"
-        if literal is not None
-        else f"port {port} holds {shown(graph, held[port])}"
-        if port in held
-        else f"port {port} has no token"
-        for port, literal in enumerate(ports)
-    ]
-    return ", ".join(said)
+def _port_said(graph: Graph, port: Port) -> str:
+    return f"port {port.number} {_PORT[port.has]}{_value(graph, port)}"
 
 
-@looking.row("source", key="z", help="the lines of source around the present node, with an arrow")
+def _value(graph: Graph, port: Port) -> str:
+    match port.has:
+        case "literal":
+            return f" {show(port.value)}"
+        case "took" | "holds":
+            return f" {shown(graph, port.value)}"
+    return ""
+
+
+def _port_data(graph: Graph, port: Port) -> dict[str, Any]:
+    return {"port": port.number, "has": port.has, "value": _value(graph, port).strip() or None}
+
+
+def _array(session: Session, numbers: Sequence[int]) -> Array | None:
+    """What is shown of the array that a node gave last, if it is one."""
+    outputs = session.history[numbers[-1]].outputs if numbers else ()
+    value = outputs[0][1] if outputs else None
+    return array(value, session.focus.slice) if isinstance(value, np.ndarray) and value.ndim else None
+
+
+def _array_said(graph: Graph, seen: Array, chosen: str) -> str:
+    numbers = "".join(f", {name} {number:.4g}" for name, number in seen.statistics.items())
+    part = "" if not chosen else "; no such slice" if seen.part is None else f"; [{chosen}]: {shown(graph, seen.part)}"
+    return f"{seen.type}{numbers}{part}"
+
+
+@looking.row("source", key="z", help="the lines of source around the node that is inspected, with an arrow")
 def source(session: Session, words: Words) -> Said:
     words.done()
-    location = _location(session)
+    location = _location(session, session.inspected)
     if location is None:
         return Said(["this node was made by no line of source"], {"file": None, "lines": []})
     text = lines_on_screen(location)

@@ -7,6 +7,7 @@ undone by `undo`. A command that fails leaves everything as it was.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +17,7 @@ from ...core.errors import TagloomError, Usage
 from ...core.tag import ROOT, Tag
 from ...core.world import World
 from ...interp.breakpoints.breakpoint import IN_PROGRAMS, in_programs
+from ...interp.questions.ask import tag_of
 from ...interp.travel.history import History
 from ..begin import Options, Start
 from ..load import split_target
@@ -208,6 +210,23 @@ class Session:
             close = get_close_matches(name, names, 3, 0.6) if error.required is None else []
             error.hint = f"do you mean {' or '.join(close)}?" if close else error.hint
             raise
+
+    @property
+    def only(self) -> Tag | None:
+        """The activation that alone is shown, where the current run can have it; None where all are."""
+        with suppress(Usage):
+            return None if self.focus.only is None else tag_of(self.history.graph, self.focus.only)
+        return None
+
+    def numbered(self, name: str) -> int | None:
+        """The number of the node of this name in full; None where the current run has none."""
+        return next((at for at, node in enumerate(self.history.graph.nodes) if str(node) == name), None)
+
+    @property
+    def inspected(self) -> int | None:
+        """The node that is inspected: the one that is selected, where the current run has it, or the present one."""
+        selected = None if self.focus.node is None else self.numbered(self.focus.node)
+        return self.node if selected is None else selected
 
     @property
     def node(self) -> int | None:

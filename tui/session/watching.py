@@ -27,9 +27,9 @@ def values(session: Session, node: int, most: int) -> list[dict[str, Any]]:
 
 def watched(session: Session) -> tuple[list[str], dict[str, Any]]:
     """A line for each watch, and the values of each; a node that the current run has not got has none."""
-    graph, lines, data = session.history.graph, list[str](), dict[str, Any]()
+    lines, data = list[str](), dict[str, Any]()
     for name in session.situation.watches:
-        number = next((at for at, node in enumerate(graph.nodes) if str(node) == name), None)
+        number = session.numbered(name)
         found = [] if number is None else values(session, number, SHOWN)
         data[name] = found
         count = 0 if number is None else session.history.state.counts[number]

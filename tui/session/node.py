@@ -1,0 +1,140 @@
+"""One node: what it does, what its ports have under a tag, and its arrays. Panes draw it, and `inspect` says it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ...core.act import ROWS
+from ...core.control import CONTROL
+from ...core.errors import Usage
+from ...core.graph import Node
+from ...core.ops.key import read_key
+from ...core.tag import Tag
+from ...core.value import Value
+from ...interp.event import Event
+from ...interp.questions.ask import tag_of
+from .asking import last_tag
+from .session import Session
+
+NEAR = 2000
+"""So many firings of a node, the last, and the first in an activation, are looked at for that under a tag, which takes
+0.5 ms; then the index of all events is asked."""
+
+
+def sentence(op: str) -> str:
+    """What an op does, in a sentence."""
+    doc = CONTROL[op].doc if op in CONTROL else ROWS[op].doc
+    return doc.split(". ")[0].strip().rstrip(".")
+
+
+def inspected_tag(session: Session, number: int) -> Tag:
+    """The tag under which a node is inspected: the one that was selected, or that of its last firing."""
+    text, graph = session.focus.node_tag, session.history.graph
+    try:
+        if text is not None and session.focus.node == str(graph.nodes[number]):
+            return tag_of(graph, text)
+    except Usage:  # of another run
+        pass
+    return last_tag(session, str(graph.nodes[number]))
+
+
+def firing(session: Session, number: int, tag: Tag) -> Event | None:
+    """The firing of a node under a tag, if it is among the known events up to here."""
+    history, run = session.history, session.run
+    record = history.state.records.get(tag)
+    if record is not None and number not in record.fired:
+        return None
+    numbers = run.firings(number)
+    first = bisect_left(numbers, run.known.activation(tag).opened or 0)
+    near = (history[at] for at in chain(reversed(numbers[-NEAR:]), numbers[first : first + NEAR]))
+    found = next((event for event in near if event.token.tag == tag), None)
+    if found is not None or len(numbers) - first <= 2 * NEAR:
+        return found
+    at = history.ask.index.fired(number, tag)
+    return None if at is None else history[at]
+
+
+def has_fired(session: Session, number: int, tag: Tag) -> bool:
+    """Whether a node has fired under a tag, up to here."""
+    record = session.history.state.records.get(tag)
+    return firing(session, number, tag) is not None if record is None else number in record.fired
+
+
+Has: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
+"""What a port has: its literal; what the firing took from it; nothing, since a merge took from another; something that
+was taken before what is known; a token that waits; nothing yet."""
+
+
+class Port(NamedTuple):
+    """A port of a node, and what it has under a tag."""
+
+    number: int
+    has: Has
+    value: Value = 0
+    """What it has, or took, where that is known: of a literal, what was taken, and what waits."""
+
+
+def ports(session: Session, number: int, tag: Tag) -> Iterator[Port]:
+    """The ports of a node under a tag."""
+    history = session.history
+    node, record, last = history.graph.nodes[number], history.state.records.get(tag), firing(session, number, tag)
+    held: Mapping[int, Value] = {} if record is None else record.waiting.get(number, {})
+    for port, literal in enumerate(node.ports):
+        if literal is not None:
+            yield Port(port, "literal", literal.value)
+        elif last is not None:
+            yield _taken(node, last, port)
+        elif record is not None and number in record.fired:
+            yield Port(port, "earlier")
+        elif port in held:
+            yield Port(port, "holds", held[port])
+        else:
+            yield Port(port, "nothing")
+
+
+def _taken(node: Node, event: Event, port: int) -> Port:
+    """What a firing took from a port: a merge takes one token, of whichever port."""
+    inputs = event.inputs or ()
+    if node.op != "merge":
+        return Port(port, "took", inputs[port])
+    return Port(port, "took", inputs[0]) if port == event.token.port else Port(port, "passed")
+
+
+class Array(NamedTuple):
+    """An array, as far as it is shown."""
+
+    type: str
+    statistics: dict[str, float]
+    """Of the numbers that are finite: min, max, mean and std; of truth values nothing."""
+    odd: int
+    """How many are not finite; of truth values, how many are true."""
+    part: np.ndarray[Any, Any] | None
+    """The slice that is chosen, or all; None where it has no such slice."""
+
+
+def array(value: np.ndarray[Any, Any], chosen: str = "") -> Array:
+    """What is shown of an array, and of its slice that is chosen.
+
+    >>> array(np.array([1.0, 3.0, np.inf]), "1:").statistics["mean"], array(np.arange(3), "9").part
+    (2.0, None)
+    """
+    kind, part = f"{value.dtype}{list(value.shape)}", _sliced(value, chosen)
+    if value.dtype == bool:
+        return Array(kind, {}, int(value.sum()), part)
+    finite = value[np.isfinite(value)]
+    if not finite.size:
+        return Array(kind, {}, value.size, part)
+    numbers = (("min", finite.min()), ("max", finite.max()), ("mean", finite.mean()), ("std", finite.std()))
+    return Array(kind, {name: float(number) for name, number in numbers}, value.size - finite.size, part)
+
+
+def _sliced(value: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
+    try:
+        return np.asarray(value[read_key(chosen)]) if chosen else value
+    except IndexError:
+        return None
