@@ -21,6 +21,7 @@ from tagloom.tui.begin import Options, Start
 from tagloom.tui.completion import completions
 from tagloom.tui.prompt import converse
 from tagloom.tui.session import asking
+from tagloom.tui.session.command import LEADER
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.run import Run
 from tagloom.tui.session.session import Session
@@ -53,11 +54,14 @@ def refused(session: Session, line: str) -> str:
 
 
 def test_the_registry() -> None:
-    """Names, keys and helps are there and are not given twice; a reverse is a command whose reverse it is."""
-    keys = [command.key for command in COMMANDS.values() if command.key]
-    assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS)
+    """Names, keys and helps are there and are not given twice; a reverse is a command whose reverse it is. A key is one
+    stroke, or the leader and a letter of the name."""
+    keys = [command.key for command in COMMANDS.values()]
+    assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS) and LEADER not in keys
     for name, command in COMMANDS.items():
-        assert name == command.name and command.help and len(command.key) <= 1
+        first, *second = command.key
+        assert name == command.name and command.help
+        assert not second if first != LEADER else len(second) == 1 and second[0].lower() in name
         if command.reverse is not None:
             assert COMMANDS[command.reverse].reverse == name
 

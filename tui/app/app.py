@@ -13,6 +13,7 @@ from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -21,11 +22,11 @@ from ...interp.travel.collector import set_aside
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, key_of
 from ..panes.graph import Paper, laid_out
-from ..panes.help import TOUR, help_pages, hints
+from ..panes.help import TOUR, following, help_pages, hints
 from ..panes.look import Looker, Seen
 from ..panes.page import Row
 from ..panes.status import line_for, wants_words
-from ..session.command import Command
+from ..session.command import LEADER, Command
 from ..session.session import Session
 from .command_line import CommandLine
 from .desk import Desk
@@ -68,6 +69,9 @@ class Debugger(Lettered):
         Binding("f1", "explain", "help", show=False),
         Binding("ctrl+o", "jump", "jump", show=False),
     ]
+
+    leads = reactive(False, init=False)
+    """Whether the first of two strokes was made, and the second is awaited."""
 
     def __init__(self, session: Session, *, watches: bool = False, tours: bool = False) -> None:
         super().__init__()
@@ -195,7 +199,9 @@ class Debugger(Lettered):
         """Say which keys help where one is."""
         focused = self.screen_stack[0].focused
         pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
-        self.screen_stack[0].query_one(Hints).show(hints(pane, self.size.width), self.current_theme.dark)
+        width = self.size.width
+        rows = following(self.session.commands.values(), width) if self.leads else (hints(pane, width),)
+        self.screen_stack[0].query_one(Hints).show(rows, self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the palette has besides the commands of the session."""
@@ -218,13 +224,17 @@ class Debugger(Lettered):
         is_key = isinstance(event, events.Key) and not event.is_forwarded
         if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
             assert isinstance(event, events.Key)
-            if self._takes(event.character or ""):
+            if self._takes(event.key if event.key == "escape" else event.character or ""):
                 return
         await super().on_event(event)
 
     def _takes(self, character: str) -> bool:
-        """Whether a character is a key of the screen; then it is done."""
-        if character in self.digits:
+        """Whether a character, or Escape, is a key of the screen; then it is done."""
+        if self.leads:
+            return self._follows(character)
+        if character == LEADER:
+            self.leads = True
+        elif character in self.digits:
             self.action_front(self.digits[character])
         elif character == ":":
             self.action_type()
@@ -233,6 +243,19 @@ class Debugger(Lettered):
         else:
             return False
         return True
+
+    def _follows(self, character: str) -> bool:
+        """Whether a character is taken as a second stroke: all are, and those that are none lead nowhere."""
+        self.leads = False
+        command = self.keys.get(LEADER + character)
+        if command is not None:
+            self.command(command)
+        return bool(character) and character.isprintable()
+
+    def watch_leads(self, leads: bool) -> None:
+        """What may follow stands below the panes, in the place of all else."""
+        self.screen_stack[0].set_class(leads, "leading")
+        self._hint()
 
     def command(self, command: Command) -> None:
         """Do a command; where it wants more words, ask for them."""

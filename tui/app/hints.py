@@ -1,7 +1,8 @@
-"""The line of keys at the bottom: a click on one is as good as the key."""
+"""The keys at the bottom: a click on one is as good as the key."""
 
 from __future__ import annotations
 
+from rich.text import Text
 from textual import events
 from textual.widgets import Static
 
@@ -21,17 +22,17 @@ _NAMES = {
 
 
 class Hints(Static):
-    """The keys that help where one is."""
+    """The keys that help where one is, or may follow the leader."""
 
     def __init__(self) -> None:
         super().__init__(id="hints")
-        self._row = Row(())
+        self._rows: tuple[Row, ...] = ()
 
-    def show(self, row: Row, dark: bool) -> None:
-        self._row = row
-        self.update(text_of(row, dark), layout=False)
+    def show(self, rows: tuple[Row, ...], dark: bool) -> None:
+        self._rows = rows
+        self.update(Text("\n", no_wrap=True).join(text_of(row, dark) for row in rows), layout=False)
 
     def on_click(self, event: events.Click) -> None:
-        key = key_at(self._row, event.x)
+        key = key_at(self._rows[event.y], event.x) if event.y < len(self._rows) else ""
         if key:
             self.app.simulate_key(_NAMES.get(key, key.lower() if len(key) > 1 else key))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from textwrap import fill
 
 from ...viz.style import GREY, SKY
-from ..session.command import Command
+from ..session.command import LEADER, Command
 from .page import Row, Span
 
 EXPLAINED: Mapping[str, str] = {
@@ -50,6 +50,7 @@ goes there. Arrays are shown with statistics and a slice, which [ chooses. Watch
 
 SCREEN = (
     (": ", "type any command; Tab completes it"),
+    (f"{LEADER} ", "the first stroke of keys of two: what may follow stands below"),
     ("^p", "the command palette: every command by name"),
     ("1-0", "go to a pane; Tab to the next that is shown"),
     ("^o", "jump mode: a letter over each pane"),
@@ -70,6 +71,7 @@ HINTS = (
     ("q", "quit"),
     ("y", "why"),
     (":", "command"),
+    (LEADER, "more"),
     ("?", "why not"),
     ("b", "break"),
     (".", "follow"),
@@ -110,6 +112,25 @@ def hints(pane: str, width: int) -> Row:
             spans += [Span(f"{gap}{key} ", SKY, True), Span(word, GREY)]
             room -= taken
     return Row(tuple(spans))
+
+
+LINES = 3
+"""So many lines have what may follow the leader."""
+
+
+def following(commands: Iterable[Command], width: int) -> tuple[Row, ...]:
+    """What may follow the leader, in so many columns: the second strokes, with their commands, each line a row."""
+    pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER), ("Esc", "leave")]
+    rows, room = tuple(list[Span]() for _ in range(LINES)), width
+    for first in range(0, len(pairs), LINES):
+        column = pairs[first : first + LINES]
+        wide = max(len(key) + len(word) for key, word in column) + 3
+        if wide > room:
+            break
+        room -= wide
+        for spans, (key, word) in zip(rows, column, strict=False):
+            spans += [Span(f" {key} ", SKY, True), Span(f"{word:{wide - len(key) - 2}}", GREY)]
+    return tuple(Row(tuple(spans)) for spans in rows)
 
 
 def key_at(row: Row, column: int) -> str:

@@ -104,11 +104,22 @@ def line_for(session: Session, command: Command, about: Row | None) -> str:
             return f"{command.name} {position}{' ' if len(words) > 1 else ''}"
         case "TAG" if tag:
             return f"{command.name} {tag}"
+        case "N" if command.group == "stopping" and (point := _point(session, about)) is not None:
+            return f"{command.name} {point}{' ' if len(words) > 1 else ''}"
         case "CONDITION" if about is not None and about.line is not None:
             return f"{command.name} {condition_of(about.line)}"
         case "CONDITION" if node:
             return f"{command.name} node == '{node}' and fired"
     return f"{command.name} "
+
+
+def _point(session: Session, about: Row | None) -> int | None:
+    """The breakpoint on the line that a row is about, else the one that was set last."""
+    points = session.situation.points
+    line = about.line if about is not None else None
+    here = [] if line is None else [each.number for each in points if each.condition == condition_of(line)]
+    found = here or [each.number for each in points[-1:]]
+    return found[0] if found else None
 
 
 def _subject(session: Session, about: Row | None) -> tuple[str, str]:
@@ -117,8 +128,8 @@ def _subject(session: Session, about: Row | None) -> tuple[str, str]:
         return about.node, about.tag
     if session.situation.current is None:
         return "", ""
-    graph, number = session.history.graph, session.node
-    node, tag = "" if number is None else str(graph.nodes[number]), str(session.tag)
-    if session.focus.node is not None:
-        node, tag = session.focus.node, session.focus.node_tag or ""
+    number, tag = session.inspected, str(session.tag)
+    node = "" if number is None else str(session.history.graph.nodes[number])
+    if node == session.focus.node:
+        tag = session.focus.node_tag or ""
     return node, about.tag if about is not None and about.tag else tag

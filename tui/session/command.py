@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = "Callable[[Session, Words], Said]"
 
+LEADER = ","
+"""The first stroke of keys that have two; the second is a letter of the command's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. `key` is its short word, and the key of a screen; `reverse` names the command that goes the other
-    way, if there is one. Whatever a command did, `undo` undoes."""
+    """One command. `key` is its short word, and the key of a screen: one stroke, or two, the first of which is LEADER;
+    `reverse` names the command that goes the other way, if there is one. Whatever a command did, `undo` undoes."""
 
     name: str
     key: str

@@ -25,7 +25,10 @@ exporting = Group("files")
 
 
 @exporting.row(
-    "load", "FILE[:NAME] [ARGS] [--schedule S] [--k K] [--seed N]", help="begin the run of a program, and go to it"
+    "load",
+    "FILE[:NAME] [ARGS] [--schedule S] [--k K] [--seed N]",
+    key=",l",
+    help="begin the run of a program, and go to it",
 )
 def load(session: Session, words: Words) -> Said:
     target = words.next("a file")
@@ -35,7 +38,7 @@ def load(session: Session, words: Words) -> Said:
 
 
 @exporting.row(
-    "reload", help="begin again from the program's file, at the same event if there is one; breakpoints stay"
+    "reload", key=",r", help="begin again from the program's file, at the same event if there is one; breakpoints stay"
 )
 def reload(session: Session, words: Words) -> Said:
     words.done()
@@ -48,7 +51,7 @@ def reload(session: Session, words: Words) -> Said:
     return stand(session)
 
 
-@exporting.row("picture", "FILE.svg|.png|.pdf|.dot [FORM]", help=f"draw where one is: {', '.join(PICTURES)}")
+@exporting.row("picture", "FILE.svg|.png|.pdf|.dot [FORM]", key=",P", help=f"draw where one is: {', '.join(PICTURES)}")
 def picture(session: Session, words: Words) -> Said:
     name, form = words.next("a file"), words.maybe() or "moment"
     words.done()
@@ -57,7 +60,7 @@ def picture(session: Session, words: Words) -> Said:
     return Said([f"{file} has a picture of it: {form}"], {"file": str(file), "form": form})
 
 
-@exporting.row("replay", f"FILE{SUFFIX}", help="a run from its log, checked event by event")
+@exporting.row("replay", f"FILE{SUFFIX}", key=",y", help="a run from its log, checked event by event")
 def replay(session: Session, words: Words) -> Said:
     file = words.next("a log")
     words.done()
@@ -67,7 +70,9 @@ def replay(session: Session, words: Words) -> Said:
     return stand(session)
 
 
-@exporting.row("export", f"FILE{SUFFIX}|.json|.tl", help="write the log of the run, its outcome, or the graph")
+@exporting.row(
+    "export", f"FILE{SUFFIX}|.json|.tl", key=",x", help="write the log of the run, its outcome, or the graph"
+)
 def export(session: Session, words: Words) -> Said:
     file = _target(session, words)
     history, suffix = session.history, file.suffix

@@ -105,7 +105,7 @@ def _deliver(session: Session, wanted: int) -> None:
     session.change(runs=tuple(made if each is run else each for each in session.situation.runs))
 
 
-@forking.row("schedule", "FILE", help="save the choices of this run up to here, for --schedule hand:FILE")
+@forking.row("schedule", "FILE", key=",c", help="save the choices of this run up to here, for --schedule hand:FILE")
 def schedule(session: Session, words: Words) -> Said:
     file = words.next("a file")
     words.done()

@@ -217,7 +217,7 @@ def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
         ahead.extend(child for child in reversed(record.children.values()))
 
 
-@looking.row("printed", help="the lines that the program has printed up to here")
+@looking.row("printed", key=",p", help="the lines that the program has printed up to here")
 def printed(session: Session, words: Words) -> Said:
     words.done()
     history = session.history
@@ -238,7 +238,7 @@ def ended(session: Session) -> Outcome:
         raise
 
 
-@looking.row("outcome", help="how the run ended, once it is over")
+@looking.row("outcome", key=",o", help="how the run ended, once it is over")
 def outcome(session: Session, words: Words) -> Said:
     words.done()
     found = ended(session)
@@ -248,7 +248,7 @@ def outcome(session: Session, words: Words) -> Said:
     return Said([f"{found.status}: {values}", *error], {**data, "firings": found.firings})
 
 
-@looking.row("stats", help="what the run took, once it is over")
+@looking.row("stats", key=",s", help="what the run took, once it is over")
 def stats(session: Session, words: Words) -> Said:
     words.done()
     found = ended(session)

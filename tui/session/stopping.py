@@ -74,24 +74,24 @@ def _point(session: Session, wanted: int) -> Point:
     return found
 
 
-@stopping.row("ignore", "N HITS", help="let breakpoint N pass over so many hits")
+@stopping.row("ignore", "N HITS", key=",i", help="let breakpoint N pass over so many hits")
 def ignore(session: Session, words: Words) -> Said:
     wanted, hits = words.number("the number of a breakpoint", 1), words.number("HITS")
     words.done()
     return _replaced(session, wanted, ignore=hits)
 
 
-@stopping.row("enable", "N", help="let breakpoint N look at events again", reverse="disable")
+@stopping.row("enable", "N", key=",e", help="let breakpoint N look at events again", reverse="disable")
 def enable(session: Session, words: Words) -> Said:
     return _replaced(session, _number(words), enabled=True)
 
 
-@stopping.row("disable", "N", help="let breakpoint N look at nothing", reverse="enable")
+@stopping.row("disable", "N", key=",d", help="let breakpoint N look at nothing", reverse="enable")
 def disable(session: Session, words: Words) -> Said:
     return _replaced(session, _number(words), enabled=False)
 
 
-@stopping.row("delete", "[N]", help="take breakpoint N away; without N, all")
+@stopping.row("delete", "[N]", key=",D", help="take breakpoint N away; without N, all")
 def delete(session: Session, words: Words) -> Said:
     if not words:
         session.change(points=())

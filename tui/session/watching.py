@@ -49,7 +49,7 @@ def watch(session: Session, words: Words) -> Said:
     return _listed(session)
 
 
-@watching.row("unwatch", "[NODE]", help="watch it no more; without NODE, nothing")
+@watching.row("unwatch", "[NODE]", key=",u", help="watch it no more; without NODE, nothing")
 def unwatch(session: Session, words: Words) -> Said:
     name = words.maybe()
     words.done()
@@ -62,7 +62,7 @@ def unwatch(session: Session, words: Words) -> Said:
     return _listed(session)
 
 
-@watching.row("watches", help="what is watched, with the last values")
+@watching.row("watches", key=",w", help="what is watched, with the last values")
 def watches(session: Session, words: Words) -> Said:
     words.done()
     return _listed(session)

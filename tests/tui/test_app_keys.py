@@ -1,0 +1,219 @@
+"""The keys of the app: each command has one, of one stroke or two, and the line at the bottom tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onscreen import SIZES, Screen, shown
+from tagloom.tui.app import app
+from tagloom.tui.app.command_line import CommandLine
+from tagloom.tui.app.graph import GraphPane
+from tagloom.tui.panes.help import following, key_at
+from tagloom.tui.session.command import LEADER
+from tagloom.tui.session.commands import COMMANDS
+from textual.binding import Binding
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's is read or written."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+BEFORE = {
+    "adjoint": "run",
+    "outcome": "run",
+    "stats": "run",
+    "why": "run",
+    "redo": "undo",
+    "choose": "goto 12",
+    "replay": "export out/y.jsonl",
+}
+"""What is done before a command, so that it can be done."""
+
+TYPED = {
+    "goto": "goto 12",
+    "log": 'log fired "{tag}"',
+    "ignore": "ignore 1 2",
+    "change": "change 0 1",
+    "inject": "inject add 0 main 7",
+    "switch": "switch fib",
+    "beside": "beside fib",
+    "compare": "compare --args 3",
+    "bookmark": "bookmark here",
+    "fold": "fold fib",
+    "slice": "slice ...",
+    "load": "load fib.py:fib 3",
+    "schedule": "schedule out/s.json",
+    "picture": "picture out/x.dot",
+    "export": "export out/x.jsonl",
+    "pytest": "pytest out/test_x.py",
+    "replay": "replay out/y.jsonl",
+}
+"""The lines of commands of which the key cannot know all that is meant."""
+
+REFUSED = {"adjoint", "forward"}
+"""fib has no gradient."""
+
+
+@pytest.mark.parametrize("size", [SIZES[0], pytest.param(SIZES[2], marks=pytest.mark.heavy)], ids=str)
+def test_every_command(folder: Path, size: tuple[int, int]) -> None:
+    """Every command is done by its key, with what that proposes, on a small screen and on a large one."""
+    (folder / "out").mkdir()
+
+    async def script(screen: Screen) -> None:
+        line = screen.app.query_one(CommandLine)
+        for name, command in COMMANDS.items():
+            if name == "quit":
+                continue
+            if name in BEFORE:
+                await screen.do(BEFORE[name])
+            await screen.press(*command.key)
+            if screen.focused == "line":
+                assert line.value.startswith(f"{name} ")
+                line.value = TYPED.get(name, line.value)
+                await screen.press("enter")
+            else:
+                assert name not in TYPED
+            reply = screen.app.looker.replies[-1]
+            assert reply.command.split()[0] == name and reply.ok == (name not in REFUSED), reply
+        await screen.pilot.press("q")
+        assert screen.app.return_code == 0
+
+    shown(script, "fib.py:fib", "4", size=size)
+
+
+def test_keys_are_commands(folder: Path) -> None:
+    """A key does its command, or begins its line with what it is probably meant for."""
+
+    async def script(screen: Screen) -> None:
+        await screen.press(*"sss")
+        assert "5/5 events 3 fired" in screen.line("status")
+        await screen.press(*"SSS")
+        assert " 0/5 events 0 fired" in screen.line("status")
+        await screen.press("b")
+        assert screen.app.query_one(CommandLine).value == "break node == 'fib.n' and fired"
+        await screen.press("enter")
+        assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
+        await screen.press("c")
+        assert "▶ fib.n " in screen.line("happened") and "● breakpoint 1" in screen.line("happened")
+        await screen.press(LEADER, "i")
+        assert screen.app.query_one(CommandLine).value == "ignore 1 "
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_keys_of_the_screen_are_no_commands() -> None:
+    """A key that the screen has for itself is no session command's: that could not be given."""
+    names = {"less_than_sign": "<", "greater_than_sign": ">", "full_stop": "."}
+    own = {names.get(binding.key, binding.key) for binding in app.Debugger.BINDINGS if isinstance(binding, Binding)}
+    assert {"<", ">", "."} <= own
+    assert own.isdisjoint(command.key for command in COMMANDS.values())
+
+
+# Two strokes
+
+
+def test_two_strokes(folder: Path) -> None:
+    """After the first, the lines below the panes say what may follow; the panes stay as they are. The second stroke
+    does it. Escape drops the first, and stops nothing; a letter that is no second stroke leads nowhere; what is no
+    letter is what it always is."""
+
+    async def script(screen: Screen) -> None:
+        for size in SIZES:
+            await screen.pilot.resize_terminal(*size)
+            await screen.still()
+            desk = screen.whole().splitlines()[:-3]
+            await screen.press(LEADER)
+            lines = screen.whole().splitlines()
+            assert lines[:-3] == desk
+            for command in COMMANDS.values():
+                if command.key[0] == LEADER:
+                    assert any(f" {command.key[1]} {command.name}" in line for line in lines[-3:]), command
+            await screen.press("p")
+            assert screen.app.looker.replies[-1].command == "printed"
+            assert "step" in screen.line("hints") and "events" in screen.whole().splitlines()[-2]
+        await screen.press(LEADER, "escape", "s")
+        assert screen.app.looker.replies[-1].command == "step"
+        count = len(screen.app.looker.replies)
+        await screen.press(LEADER, "S")
+        assert len(screen.app.looker.replies) == count and not screen.app.leads
+        await screen.press(LEADER, "f1")
+        assert len(screen.app.screen_stack) == 2 and not screen.app.leads
+        await screen.press("escape")
+        stopped: list[bool] = []
+        screen.app.action_stop = lambda: stopped.append(True)  # type: ignore[method-assign]
+        await screen.press(LEADER, "escape")
+        assert not stopped
+        await screen.press("escape")
+        assert stopped
+
+    shown(script, "fib.py:fib", "4", size=SIZES[0])
+
+
+def test_two_strokes_by_the_mouse(folder: Path) -> None:
+    """A click on the leader in the line of hints, and one on what may follow, are the two strokes."""
+
+    async def script(screen: Screen) -> None:
+        async def click(word: str) -> None:
+            lines = screen.line("hints").splitlines()
+            y = next(at for at, line in enumerate(lines) if word in line)
+            await screen.pilot.click("#hints", offset=(lines[y].index(word), y))
+            await screen.still()
+
+        await click("more")
+        await click("D delete")
+        assert screen.app.looker.replies[-1].command == "delete"
+        await click("more")
+        await click("Esc")
+        assert not screen.app.leads and len(screen.app.looker.replies) == 1
+
+    shown(script, "fib.py:fib", "4")
+
+
+def test_what_may_follow_in_columns() -> None:
+    """All of it has room on 80 columns, each key below another; on fewer, whole columns are left out."""
+    rows = following(COMMANDS.values(), 80)
+    assert max(len(row.text) for row in rows) <= 80 and "Esc leave" in rows[0].text
+    assert [key_at(row, 1) for row in rows] == ["p", "o", "s"] and key_at(rows[1], 30) == "d"
+    narrow = following(COMMANDS.values(), 30)
+    assert [row.text for row in narrow] == [
+        row.text[: len(short.text)] for row, short in zip(rows, narrow, strict=True)
+    ]
+
+
+# The graph
+
+
+def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
+    """Where it follows, what has just happened is in sight; where it stands still, it stays where it was. It goes with
+    the mouse, and where that is let go nothing is clicked."""
+
+    async def script(screen: Screen) -> None:
+        graph = screen.app.query_one(GraphPane)
+
+        def sees() -> bool:
+            assert graph.picture is not None and graph.picture.at is not None
+            (row, column), at = graph.picture.at, graph.scroll_offset
+            return 0 <= row - at.y < graph.size.height and 0 <= column - at.x < graph.size.width
+
+        await screen.do("run")
+        assert sees()
+        await screen.press("full_stop")
+        before = graph.scroll_offset
+        await screen.do("start")
+        assert graph.scroll_offset == before and not sees() and "stands still" in str(graph.border_subtitle)
+        await screen.press("full_stop")
+        assert sees() and "stands still" not in str(graph.border_subtitle)
+        graph.scroll_to(0, 0, animate=False, force=True)
+        count = len(screen.app.looker.replies)
+        await screen.pilot.mouse_down(graph, offset=(20, 10))
+        await screen.pilot.hover(graph, offset=(20, 6))
+        await screen.pilot.mouse_up(graph, offset=(20, 6))
+        await screen.still()
+        assert graph.scroll_offset.y == 4 and len(screen.app.looker.replies) == count
+
+    shown(script, "fib.py:fib", "4", size=(80, 24))
