@@ -17,6 +17,7 @@ import tagloom as tl
 from tagloom.interp.reference import Limits
 from tagloom.interp.travel.history import History
 from tagloom.tui import debug
+from tagloom.tui.app import app
 from tagloom.tui.begin import Options, Start
 from tagloom.tui.completion import completions
 from tagloom.tui.prompt import converse
@@ -517,6 +518,6 @@ def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: 
         monkeypatch.setattr(stream, "isatty", lambda: True)
     ways: list[str] = []
     monkeypatch.setattr(debug, "converse", lambda session: ways.append("prompt"))
-    monkeypatch.setattr(debug, "_on_screen", lambda session, watch, at: ways.append("app"))
+    monkeypatch.setattr(app.Debugger, "run", lambda self: ways.append("app"))
     debug.debug(Start("", (), Options()), debug.Manner())
     assert ways == [way]
