@@ -162,6 +162,17 @@ def test_tags(folder: Path) -> None:
     assert "19 more" in tags(begun("acts.py:told", "30", do="run")).text()
 
 
+def test_the_tree_is_told_without_a_screen(folder: Path) -> None:
+    """`tags all` says of each activation what the pane says."""
+    session = begun("fib.py:fib", "3", do="goto 40")
+    reply = session.do("tags all")
+    assert reply.text[0] == "   main: fib(3), open, 1 token" and reply.text[-1] == "     fib_1: fib(1) = 1"
+    rows = tags(session).rows
+    assert [row["tag"] for row in reply.data["activations"]] == [row.tag for row in rows]
+    assert all(said["said"] in row.text for said, row in zip(reply.data["activations"], rows, strict=True))
+    assert not session.do("tags some").ok
+
+
 def test_inspector(folder: Path) -> None:
     """It is about the present node, or the one that is selected: ports, firings, and values as a line of blocks."""
     session = begun("fib.py:fib", "5", do="run;select add")

@@ -26,6 +26,7 @@ from ...interp.travel.moment import token_said
 from ...viz.sources import MISSING, line_on_screen, lines_on_screen
 from ..report import stats_report
 from .asking import last_tag
+from .calls import More, Titles, activations
 from .command import Group
 from .moving import stand
 from .node import Array, Port, array, has_fired, ports, sentence
@@ -193,9 +194,14 @@ def source(session: Session, words: Words) -> Said:
     return Said([str(location), *lines] if numbered else [f"{location}: {MISSING}"], data)
 
 
-@looking.row("tags", key="A", help="the activations that are open, as a tree")
+@looking.row(
+    "tags", "[all]", key="A", help="the activations that are open, as a tree; all: with what went in and came out"
+)
 def tags(session: Session, words: Words) -> Said:
+    which = words.maybe()
     words.done()
+    if which is not None:
+        return _all_tags(session, which)
     records, here = session.history.state.records, session.tag
     lines = shortened(list(islice(_tree(records, here), MOST)), len(records))
     rows = [
@@ -204,6 +210,26 @@ def tags(session: Session, words: Words) -> Said:
     ]
     data = {"open": rows, "count": len(records), "here": str(here)}
     return Said(lines or ["no activation is open"], data)
+
+
+def _all_tags(session: Session, which: str) -> Said:
+    """Those that have closed too, as the screen shows them."""
+    if which != "all":
+        raise Usage("this says not which activations", required="tags [all]", got=which[:40])
+    history, here = session.history, session.tag
+    session.run.known.catch_up(history)
+    titles, lines, rows = Titles(history.graph, session.run.known.gates, history.position), list[str](), []
+    for each in activations(session):
+        indent = "  " * min(each.depth, 30)
+        if isinstance(each, More):
+            lines.append(f"   {indent}and {each.left:,} more")
+            continue
+        said, tag = titles.of(each), each.tag
+        site = "" if tag.site.kind == "loop" else f"{tag.last}: "
+        is_open = "" if each.tokens is None else f", open, {counted(each.tokens, 'token')}"
+        lines.append(f"{'->' if tag == here else '  '} {indent}{site}{said}{is_open}")
+        rows.append({"tag": str(tag), "said": said, "open": each.tokens is not None, "tokens": each.tokens or 0})
+    return Said(lines, {"activations": rows, "here": str(here)})
 
 
 def _tree(records: dict[Tag, Record], here: Tag) -> Iterator[str]:
