@@ -54,8 +54,8 @@ def sizes_of(value: Value) -> list[str]:
 
 
 def times(sizes: Sequence[str]) -> str:
-    """Text of a product, computed where it can be."""
-    known = math.prod(int(size) for size in sizes if size.isdigit())
+    """Text of a product, computed where it can be; one of int64, since no array has more elements."""
+    known = min(math.prod(int(size) for size in sizes if size.isdigit()), dtypes.int64.range[1])
     others = [size for size in sizes if not size.isdigit()]
     return " * ".join([*others, *[str(known)] * (known != 1 or not others)]) if known else "0"
 

@@ -113,6 +113,7 @@ def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert left[op] <= LEFT.get(op, 0)
 
 
+HUGE = f"{2**40}, {2**40}"
 TRAPS: dict[str, tuple[str, list[Any]]] = {
     "take": ("x: float64[?], i: int64) -> float64 {\n y = take x, i, axis=0", [np.arange(3.0), 3]),
     "take a row": ("x: float64[?, 2], i: int64) -> float64[2] {\n y = take x, i, axis=0", [np.ones((3, 2)), -4]),
@@ -133,6 +134,7 @@ TRAPS: dict[str, tuple[str, list[Any]]] = {
         "x: float64[?], z: float64[?, 1]) -> float64[?, 1] {\n y = reshape_like x, z",
         [np.arange(3.0), np.ones((2, 1))],
     ),
+    "reshape": (f"x: float64[?]) -> float64[{HUGE}] {{\n y = reshape x, shape=[{HUGE}]", [np.arange(3.0)]),
     "squeeze": ("x: float64[?, 2]) -> float64[2] {\n y = squeeze x, axis=0", [np.ones((2, 2))]),
     "max": ("x: float64[?, 2]) -> float64[2] {\n y = max x, axis=0, keepdims=false", [np.ones((0, 2))]),
 }
