@@ -119,7 +119,7 @@ def _resolved(program: Program, asking: list[str]) -> Program:
     for name in activity.areas:
         for problem in unthreaded(program[name], putting):
             raise problem
-    for problem in waiting(activity):
+    for problem in waiting(activity, putting):
         raise problem
     taken = {function.name for function in program.functions}
     names: dict[str, str] = {}

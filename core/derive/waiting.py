@@ -29,9 +29,13 @@ class _Use(NamedTuple):
     handle: Handle
 
 
-def waiting(activity: Activity) -> Iterator[Invalid]:
-    """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by."""
-    threads = _Threads(activity)
+def waiting(activity: Activity, putting: Set[str]) -> Iterator[Invalid]:
+    """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by.
+    `putting` are the functions that put to cells."""
+    reading = having(activity.program, "get", "collect")
+    if not (putting and reading):
+        return
+    threads = _Threads(activity, putting, reading)
     for read in threads.reads:
         if any(result.name in read.area.useful for result in read.node.results):
             later = threads.later(read)
@@ -43,9 +47,9 @@ def waiting(activity: Activity) -> Iterator[Invalid]:
 class _Threads:
     """Where handles of cells of floats go, and what is done with them."""
 
-    def __init__(self, activity: Activity) -> None:
+    def __init__(self, activity: Activity, putting: Set[str], reading: Set[str]) -> None:
         self.activity = activity
-        self.putting, self.reading = having(activity.program, "put"), having(activity.program, "get", "collect")
+        self.putting, self.reading = putting, reading
         self.reads: list[_Use] = []
         self.puts: defaultdict[Handle, list[_Use]] = defaultdict(list)
         """By the handle that they are given."""

@@ -265,7 +265,7 @@ def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> Non
     assume(tl.function(function).run(X).status == "Returned")
     refused = is_refused(function)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resolve, "waiting", lambda activity: ())
+        patch.setattr(resolve, "waiting", lambda *_: ())
         found = tl.grad(function)(X)
     is_wrong = found != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
     assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
@@ -289,7 +289,7 @@ def test_what_waits_for_a_later_put_is_refused(function: Callable[[Any], Any]) -
 @pytest.mark.parametrize("function", WRONG)
 def test_that_would_be_wrong(function: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A derivation that lets it through gives another slope than finite differences."""
-    monkeypatch.setattr(resolve, "waiting", lambda activity: ())
+    monkeypatch.setattr(resolve, "waiting", lambda *_: ())
     assert tl.grad(function)(X) != pytest.approx(slope(function), rel=1e-6)
 
 
