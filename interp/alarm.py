@@ -64,9 +64,9 @@ def machine_memory() -> int:
         return whole
 
 
-_handle: Any = getattr(signal.signal, "__wrapped__", signal.signal)
-_handler: Any = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
-"""Without the enumerations that Python makes of numbers there, which take 3 us."""
+_signals: Any = getattr(signal, "_signal", signal)
+_handle, _handler = _signals.signal, _signals.getsignal
+"""Without the enumerations that Python makes of numbers, which take 3 us."""
 
 
 class Interrupt:
@@ -156,7 +156,8 @@ class _Claim:
     def __enter__(self) -> Interrupt:
         interrupt = self._interrupt
         if threading.current_thread() is not threading.main_thread():
-            self._register()
+            if interrupt.is_patient or threading.get_ident() not in _running:
+                self._register()
             return interrupt
         before = _handler(signal.SIGINT)
         if before is signal.default_int_handler or isinstance(getattr(before, "__self__", None), _Insistent):

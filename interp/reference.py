@@ -306,7 +306,8 @@ def go_on(
     """
     with interruptible() as interrupt:
         stopped = _drive_on(state, pick, limits, interrupt, is_enough, watch, broken)
-        return rung("interrupt", limits) if state.flight and interrupt.hear() else stopped
+        is_broken = isinstance(stopped, Broken)  # which is decided first, and leaves a state that is damaged
+        return rung("interrupt", limits) if not is_broken and state.flight and interrupt.hear() else stopped
 
 
 def _drive_on(

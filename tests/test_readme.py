@@ -66,7 +66,7 @@ def test_the_commands_are_two() -> None:
 COMMANDS = re.findall(r"`tagloom (\w+ papers_examples/[^`]*)`", README)
 
 
-@pytest.mark.parametrize("words", map(shlex.split, COMMANDS), ids=" ".join)
+@pytest.mark.parametrize("words", [*map(shlex.split, COMMANDS)], ids=" ".join)
 def test_commands_in_the_text_can_be_copied(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the text says which command makes a picture or a page, it does, from the root of the repository."""
     monkeypatch.chdir(ROOT)

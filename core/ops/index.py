@@ -129,6 +129,10 @@ def _places(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
     return tuple(np.asarray(each).astype(np.int64) for each in indices)
 
 
+_FEW = 32
+"""So many places are put one by one, which takes 0.43 us each; 1,000 take 34 us otherwise."""
+
+
 def _put(x: Any, values: Any, *indices: Any) -> Any:
     """Where several go to one place the last stays: NumPy leaves that open."""
     at = np.broadcast_arrays(*_places(*indices))
@@ -137,8 +141,12 @@ def _put(x: Any, values: Any, *indices: Any) -> Any:
     made = np.array(x, order="C")
     sizes, rest = made.shape[: len(at)], made.shape[len(at) :]
     given = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
+    if at[0].size <= _FEW:
+        for number, place in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
+            made[place] = given[number]
+        return made
     numbers = np.ravel_multi_index(at, sizes, mode="wrap").ravel()
-    places, last = np.unique(numbers[::-1], return_index=True)  # 1,000 places in 34 us, and one by one in 430
+    places, last = np.unique(numbers[::-1], return_index=True)
     made.reshape(math.prod(sizes), *rest)[places] = given[::-1][last]
     return made
 

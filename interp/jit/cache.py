@@ -166,7 +166,7 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
         os.replace(made, path)
     except BaseException:
-        os.unlink(made)
+        Path(made).unlink(missing_ok=True)  # which Ctrl-C may find in its place already
         raise
 
 

@@ -15,9 +15,10 @@ from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.travel.history import History
 from tagloom.tui.begin import Options, Start
+from tagloom.tui.panes.inspector import inspector
 from tagloom.tui.panes.tags import tags
 from tagloom.tui.panes.timeline import timeline
-from tagloom.tui.session import far
+from tagloom.tui.session import far, node
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 
@@ -290,3 +291,20 @@ def test_on_screen() -> None:
 
     shown(script, FIB, "22", schedule="lifo")
     assert far.FAR == 200_000
+
+
+def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
+    """What fired before what is known is said to have: of an activation that is open, that it did; of one that has
+    closed, that nobody here knows. The pane says so, too."""
+    monkeypatch.setattr(node, "NEAR", 1)
+    session = begun("22", schedule="lifo")
+    said(session, "select fib.less_equal main")
+    said(session, "goto 400000")
+    assert "it has fired" in said(session, "inspect less_equal main")
+    assert any("consumed earlier" in each.text for each in inspector(session, 80).rows)
+    closed = session.do("inspect add main/fib_1/fib")
+    assert not closed.ok and "the answer is in events that are not known" in closed.text[0]
+    session = begun("22", schedule="lifo")
+    for line in ("goto 1000", "select add main/fib_1/fib", "goto 400000"):
+        said(session, line)
+    assert any("the answer is in events that are not known" in each.text for each in inspector(session, 80).rows)

@@ -458,4 +458,4 @@ def test_hints_end_with_a_whole_word() -> None:
     for width in range(30, 220):
         said = hints("graph", width).text
         assert len(said) <= width and said == said.rstrip()
-    assert hints("graph", 80).text.endswith("$ end") and "deliver" in hints("graph", 200).text
+    assert hints("graph", 80).text.endswith("y why") and "deliver" in hints("graph", 200).text

@@ -85,6 +85,8 @@ def test_in_a_browser(tmp_path: Path) -> None:
     """The page has the keyboard at once and sends the app what is typed; nothing is asked of anybody else, and nothing
     complains."""
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    (tmp_path / "tagloom").mkdir()
+    (tmp_path / "tagloom" / "tour").write_text("seen")  # which `q` would leave otherwise, if it was there by then
     command = [sys.executable, "-m", "tagloom", "debug", FIB, "4", "--serve", "--port", str(free_port())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process, chromium() as tab:
         try:

@@ -147,6 +147,7 @@ class Debugger(Lettered):
 
     def action_front(self, pane: str) -> None:
         """Show a pane, and go there."""
+        self.leads = False
         self.desk.bring(pane)
         self.look()
         self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
@@ -284,6 +285,7 @@ class Debugger(Lettered):
 
     def do(self, line: str) -> None:
         """Have a command done, after those that are on the way; who wants to leave does not wait for those."""
+        self.leads = False
         leave = self.session.commands["quit"]
         if line in (leave.name, leave.key):
             self.exit(0)

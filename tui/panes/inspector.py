@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.cells import Handle
-from ...core.errors import counted
+from ...core.errors import Usage, counted
 from ...core.graph import Node
 from ...core.tag import Tag
 from ...core.value import show
@@ -62,8 +62,11 @@ def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
         yield row(("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node))
         return
     yield row(("under ", GREY), str(tag), tag=str(tag), node=str(node))
-    for port in ports(session, number, tag):
-        yield row((f"  port {port.number}  ", GREY), _port(session, port), node=str(node), tag=str(tag))
+    try:
+        for port in ports(session, number, tag):
+            yield row((f"  port {port.number}  ", GREY), _port(session, port), node=str(node), tag=str(tag))
+    except Usage as error:
+        yield row((f"  {error.message}", GREY))
 
 
 def _port(session: Session, port: Port) -> tuple[str, str]:

@@ -44,19 +44,20 @@ def inspected_tag(session: Session, number: int) -> Tag:
 
 
 def firing(session: Session, number: int, tag: Tag) -> Event | None:
-    """The firing of a node under a tag, if it is among the known events up to here."""
+    """The firing of a node under a tag, if it is among the known events up to here; raises Usage where only those
+    before could tell."""
     history, run = session.history, session.run
     record = history.state.records.get(tag)
     if record is not None and number not in record.fired:
         return None
-    numbers = run.firings(number)
-    first = bisect_left(numbers, run.known.activation(tag).opened or 0)
+    numbers, opened = run.firings(number), run.known.activation(tag).opened
+    first, is_whole = bisect_left(numbers, opened or 0), opened is not None or not history.base
     near = (history[at] for at in chain(reversed(numbers[-NEAR:]), numbers[first : first + NEAR]))
     found = next((event for event in near if event.token.tag == tag), None)
-    if found is not None or len(numbers) - first <= 2 * NEAR:
+    if found is not None or (is_whole and len(numbers) - first <= 2 * NEAR):
         return found
     at = history.ask.index.fired(number, tag)
-    return None if at is None else history[at]
+    return None if at is None or at < history.base else history[at]
 
 
 def has_fired(session: Session, number: int, tag: Tag) -> bool:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tagloom.core import dtypes
 from tagloom.core.lower import lower
 from tagloom.core.program import Program
+from tagloom.core.types import Type
+from tagloom.core.value import admit
 from tagloom.interp.compiled import loops
 from tagloom.interp.compiled.brief import bounded
 
@@ -69,7 +71,7 @@ def near_ends(draw: Any) -> Case:
     operands = pick(f"i, {by}", f"{by}, i") if said["op"] == "add" else f"i, {by}"
     begins, ends = pick("x", literal(begin)), pick("n", literal(bound))
     text = LOOP.format(**said, begin=begins, end=ends, operands=operands)
-    return Case(tl.parse_program(text), [begin, bound])
+    return Case(tl.parse_program(text), [admit(each, Type(getattr(dtypes, str(type_)))) for each in (begin, bound)])
 
 
 def check(case: Case) -> None:

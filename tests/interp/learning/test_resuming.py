@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import killed_training
 import pytest
 import tagloom as tl
-import training
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training import Training
+from killed_training import Training
 
 of = tl.optimizers
 STEPS = 6
@@ -87,7 +87,10 @@ def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
     """The steps that the processes of a training say they have made; so many of them are killed at random moments."""
     dice, made = random.Random(times), list[int]()
     parent = subprocess.Popen(
-        [sys.executable, training.__file__, folder, engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, killed_training.__file__, folder, engine],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert parent.stdin is not None and parent.stdout is not None
     with parent:
@@ -108,9 +111,9 @@ def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
 def test_a_process_that_is_killed(engine: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Processes that are killed at any moment, in a step or while they save, leave a file from which the next one
     goes on; at the end it is that of a training that nobody has killed, byte for byte."""
-    training.go_on(str(tmp_path / "whole"), engine)
-    assert capsys.readouterr().out.split() == [str(step + 1) for step in range(training.STEPS)]
+    killed_training.go_on(str(tmp_path / "whole"), engine)
+    assert capsys.readouterr().out.split() == [str(step + 1) for step in range(killed_training.STEPS)]
     steps = killed_again_and_again(tmp_path / "parts", engine, kills)
     assert steps == sorted(set(steps)) and len(steps) > kills
-    last = f"step-{training.STEPS}.safetensors"
+    last = f"step-{killed_training.STEPS}.safetensors"
     assert (tmp_path / "parts" / last).read_bytes() == (tmp_path / "whole" / last).read_bytes()

@@ -1,5 +1,5 @@
 """A training of few steps, and a process whose children go on with it until they are killed, or it is over:
-`python training.py FOLDER ENGINE`.
+`python killed_training.py FOLDER ENGINE`.
 
 For each line that it reads it forks a child, which knows nothing but the folder, and says the child's process; the
 child says each step that it has saved, and the parent when it is dead.
