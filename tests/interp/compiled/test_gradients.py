@@ -61,7 +61,7 @@ def test_gradients_of_many_generated_programs(kind: str, order: int) -> None:
     """The same of all kinds and of the second order; most are compared."""
     by = Counter[str]()
 
-    @settings(max_examples=30 if kind in ("cells", "effects") else 5)
+    @settings(max_examples={"cells": 50, "effects": 30}.get(kind, 5))
     @given(KINDS[kind])
     def compared(case: Case) -> None:
         by[check(case, order)] += 1
