@@ -279,8 +279,8 @@ def test_ctrl_c() -> None:
     assert sorted(took)[1] < 0.2
 
 
-def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C that comes when the run is to be begun again ends it, rather than be forgotten."""
+def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come when the first core has ended."""
     true = Several.work
 
     def work(self: Several, store: Any, bursts: int) -> None:
@@ -289,6 +289,11 @@ def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Several, "work", work)
+
+
+def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes when the run is to be begun again ends it, rather than be forgotten."""
+    press_at_the_end(monkeypatch)
     with default_ctrl_c():
         out = failing.run(12, engine="fast", cores=2)
     assert (out.status, out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[union-attr]
@@ -296,14 +301,7 @@ def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C that comes when the run is quiet is raised."""
-    true = Several.work
-
-    def work(self: Several, store: Any, bursts: int) -> None:
-        true(self, store, bursts)
-        if self.ended is not None and store is self.stores[0]:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Several, "work", work)
+    press_at_the_end(monkeypatch)
     with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
         fib.run(5, engine="fast", cores=2)
 

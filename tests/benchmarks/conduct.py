@@ -29,9 +29,7 @@ HERE = Path(__file__).resolve().parent
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How much time goes into a row: seconds of a run, of a run of a size that the row shows, of compiling, of a
-    sample at least, and of all samples of one figure; how many samples; how many elements arrays have at most; and
-    seconds of rest before each sample, since threads of those who were at work before (BLAS, OpenMP) spin for as long
-    as 30 ms, and take a processor from who is next."""
+    sample at least, and of all samples of one figure; how many samples; and how many elements arrays have at most."""
 
     run: float
     shown: float
@@ -40,11 +38,10 @@ class Effort:
     figure: float
     samples: int
     elements: int
-    rest: float
 
 
-FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7, elements=10**7, rest=0.05)
-QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, samples=3, elements=10**6, rest=0.0)
+FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7, elements=10**7)
+QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, samples=3, elements=10**6)
 
 
 @dataclass(slots=True)
@@ -248,7 +245,6 @@ def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effor
         for system, rung, times, samples in due:
             if turn < samples and owners[system].is_alive:
                 try:
-                    time.sleep(effort.rest)
                     owners[system].ask(sample=system, size=rung.size, times=times)
                     seconds = owners[system].read(60 + 100 * times * rung.median)["seconds"]
                     taken.setdefault(id(rung), []).append(seconds)

@@ -210,6 +210,12 @@ CommandLine: TypeAlias = Callable[..., Run]
 
 
 @pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's is read or written."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder where the files are; it is the working directory."""
     for name, text in FILES.items():

@@ -14,13 +14,7 @@ from tagloom.tui.session.command import LEADER
 from tagloom.tui.session.commands import COMMANDS
 from textual.binding import Binding
 
-pytestmark = pytest.mark.timeout(120)
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's is read or written."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("alone")]
 
 
 BEFORE = {

@@ -18,13 +18,7 @@ from tagloom.tui.panes.graph import Draft, Paper, laid_out
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.known import Known
 
-pytestmark = pytest.mark.timeout(120)
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the user's is read or written."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("alone")]
 
 
 async def goes_on(screen: Screen) -> None:
