@@ -38,10 +38,10 @@ def waiting(activity: Activity, putting: Set[str]) -> Iterator[Invalid]:
     threads = _Threads(activity, putting, reading)
     for read in threads.reads:
         if any(result.name in read.area.useful for result in read.node.results):
-            later = threads.later(read)
-            sure = [put for put in later if _is_same_cell(read, put)]
-            for put in filter(_is_varied, sure or later):
-                yield _problem(read.node, put.node)
+            for later in threads.later(read):
+                sure = [put for put in later if _is_same_cell(read, put)]
+                for put in filter(_is_varied, sure or later):
+                    yield _problem(read.node, put.node)
 
 
 class _Threads:
@@ -58,16 +58,20 @@ class _Threads:
         self.after: defaultdict[Handle, list[Handle]] = defaultdict(list)
         self.around: dict[Handle, Handle] = {}
         """By the handle that a branch or a loop begins with, the one that it was given."""
-        self.filled = set[Handle]()
-        """Those to which something may have been put."""
+        self.put_to = set[Handle]()
+        """Those that a put gives, or that come from where nobody knows what was put."""
         for area in activity.areas.values():
             self.area(area)
         for function in activity.program.functions:
             if function.name not in activity.areas:
                 called = (node.attribute("function") for node in function.body.walk() if node.op == "call")
                 for inner in (activity.areas[name] for name in called if name in activity.areas):
-                    self.filled.update((id(inner), variable.name) for variable in inner.phases[0].parameters)
-        self.filled |= self.reached(self.filled)
+                    self.put_to.update((id(inner), variable.name) for variable in inner.phases[0].parameters)
+        self.filled = self.reached(self.put_to)
+        """Those to which something may have been put."""
+        threads = [self.reached([made]) for made in self.made]
+        self.arrays = [(thread, self.reached(each for each in thread if each in self.put_to)) for thread in threads]
+        """Of each new array: the handles that are its, and those of them to which something may have been put."""
 
     def area(self, area: Area) -> None:
         for node in (each for phase in area.phases for each in phase.nodes):
@@ -80,7 +84,7 @@ class _Threads:
             elif node.op == "put":
                 self.puts[use.handle].append(use)
                 self.after[use.handle].append(made)
-                self.filled.add(made)
+                self.put_to.add(made)
             elif node.op in ("cond", "while_loop"):
                 for inner in area.inner[node.name]:
                     self.through(use, inner)
@@ -117,7 +121,7 @@ class _Threads:
                 elif callee in self.reading:
                     self.reads.append(use._replace(handle=handle))
         if callee in self.putting:
-            self.filled.update(made)
+            self.put_to.update(made)
 
     def go(self, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
         for name, variable in zip(names, variables, strict=True):
@@ -127,21 +131,24 @@ class _Threads:
     def reached(self, handles: Iterable[Handle]) -> Set[Handle]:
         """These, and those that they become, in an order that is always the same."""
         found = dict.fromkeys(handles)
-        waiting = list(found)
-        for handle in waiting:  # grows while it is walked
+        due = list(found)
+        for handle in due:  # grows while it is walked
             more = [each for each in self.after[handle] if each not in found]
             found.update(dict.fromkeys(more))
-            waiting += more
+            due += more
         return found.keys()
 
-    def later(self, read: _Use) -> list[_Use]:
-        """What is put later that a read may wait for: to cells that are empty there all of it, else what surely comes
-        later, and to this cell."""
-        if read.handle not in self.filled:
-            for made in self.made:
-                thread = self.reached([made])
-                if read.handle in thread:
-                    return [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
+    def later(self, read: _Use) -> Iterator[list[_Use]]:
+        """What is put later that a read may wait for: of each array that is empty there all of it, else what surely
+        comes later, and to this cell."""
+        empty = [thread for thread, filled in self.arrays if read.handle in thread and read.handle not in filled]
+        for thread in empty:
+            yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
+        if read.handle in self.filled or not empty:
+            yield self.following(read)
+
+    def following(self, read: _Use) -> list[_Use]:
+        """What is put behind a read, in its region or around it, to its cell."""
         handles, found = [read.handle], list[_Use]()
         for handle in handles:  # grows while it is walked
             puts = [put for put in self.puts[handle] if put.node.op == "put"]

@@ -3,6 +3,7 @@ else."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -269,6 +270,30 @@ def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> Non
         found = tl.grad(function)(X)
     is_wrong = found != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
     assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
+
+
+def of_two_arrays(steps: Sequence[str]) -> Callable[[Any], Any]:
+    """A put to each of two arrays and a read of each, in this order; one function reads both."""
+
+    def function(x: Any) -> Any:
+        held, total = {"a": tl.cells(1, FLOAT), "b": tl.cells(1, FLOAT)}, x
+        for kind, name in map(str.split, steps):
+            if kind == "put":
+                held[name] = tl.put(held[name], 0, x * {"a": 2.0, "b": 3.0}[name])
+            else:
+                total = total + tl.sin(read(held[name], 0))
+        return total + 0.0 * (tl.get(held["a"], 0) + tl.get(held["b"], 0))
+
+    return function
+
+
+@pytest.mark.parametrize("steps", itertools.permutations(["put a", "put b", "read a", "read b"]), ids=", ".join)
+def test_arrays_are_told_apart_that_one_function_reads(steps: Sequence[str]) -> None:
+    """It is refused if one of the two is read before its put, whichever was made first, and is right else."""
+    function = of_two_arrays(steps)
+    is_early = any(steps.index(f"read {name}") < steps.index(f"put {name}") for name in "ab")
+    assert is_refused(function) == is_early
+    assert is_early or tl.grad(function)(X) == pytest.approx(slope(function), rel=1e-6)
 
 
 def slope(function: Callable[[Any], Any]) -> float:
