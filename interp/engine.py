@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -116,7 +115,9 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     if why is not None:
         other = "reference" if _no_fast(subject, options) else "fast"
         raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
-    with nullcontext() if name == "compiled" else insistent():  # runs of compiled are short, and little of it is Python
+    if name == "compiled":  # its runs are short, and little of them is Python
+        return _on_compiled(subject, arguments, options)
+    with insistent():
         return _RUN[name](subject, arguments, options)
 
 
@@ -166,14 +167,12 @@ def _no_fast(subject: Subject, options: Options) -> str | None:
 
 
 def _no_compiled(subject: Subject, options: Options) -> str | None:
-    if _no_numba() is not None:
-        return _no_numba()
     if subject.program is None:
         return "it needs the program that a graph came from"
     if options.k is not None:
         return "it runs one iteration after another, and knows no bounds on them"
     asked = {"schedule": options.schedule, "until": options.until, "keep": options.keep}
-    return refused(asked) or (None if _is_ready(subject.program) else supports(subject.program))
+    return refused(asked) or (None if _is_ready(subject.program) else _no_numba() or supports(subject.program))
 
 
 def _no_cuda(subject: Subject, options: Options) -> str | None:
@@ -246,7 +245,7 @@ def _on_cuda(subject: Subject, arguments: Sequence[object], options: Options) ->
     return run_cuda(subject.graph, arguments, limits=limits, structure=structure, seed=options.seed)
 
 
-_RUN = {"reference": _on_reference, "fast": _on_fast, "compiled": _on_compiled, "cuda": _on_cuda}
+_RUN = {"reference": _on_reference, "fast": _on_fast, "cuda": _on_cuda}
 
 
 def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:

@@ -81,7 +81,7 @@ def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arena, "_idle", [])
     for size, kept in ((arena._LARGE + 8, 0), (8, 1)):
         words = Words(0, 0, 1, 0)
-        with pytest.raises(MemoryError), arena.lent(words, 2 * arena._LARGE):
+        with pytest.raises(MemoryError), arena.Lent(words, 2 * arena._LARGE):
             words.state[RECORD] += size
             raise MemoryError
         assert len(arena._idle) == kept

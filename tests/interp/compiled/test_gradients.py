@@ -196,14 +196,14 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
     """The bytes of records that a run had at most."""
     words: list[tuple[Words, int]] = []
-    lent = arena.lent
+    lent = arena.Lent
 
     def noted(of: Words, size: int) -> Any:
         made = lent(of, size)
         words.append((of, size))
         return made
 
-    monkeypatch.setattr(arena, "lent", noted)
+    monkeypatch.setattr(arena, "Lent", noted)
     assert function.run(*arguments, engine="compiled").status == "Returned"
     ((found, _),) = words
     return int(found.state[HIGHEST] - found.state[RECORD])
