@@ -250,18 +250,21 @@ _RUN = {"reference": _on_reference, "fast": _on_fast, "cuda": _on_cuda}
 
 def _suited(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
     """As `compiled` where its machine code is at hand, or begun on the reference."""
-    begin = _on_reference
-    if _no_fast(subject, options) is None:
-        log_path(options.keep)
-        if _is_at_hand(subject, options):
-            return _for_its_value(subject, arguments, options)
-        begin = _begun
-    with insistent():
-        return begin(subject, arguments, options)
+    if _no_fast(subject, options) is not None:
+        with insistent():
+            return _on_reference(subject, arguments, options)
+    log_path(options.keep)
+    if not _is_at_hand(subject, options):
+        with insistent():
+            outcome = _begun(subject, arguments, options)
+        if outcome is not None:
+            return outcome
+    return _for_its_value(subject, arguments, options)
 
 
-def _begun(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome:
-    """Begin on the reference, and go on with what is faster if the run is long."""
+def _begun(subject: Subject, arguments: Sequence[object], options: Options) -> Outcome | None:
+    """Begin on the reference, and go on with what is faster if the run is long; None where it is to begin again as
+    `compiled`."""
     began, limits, admitted = time.monotonic(), limits_of(options.limits), admit_arguments(subject.graph, arguments)
     name = str(options.schedule)
     state = first_state(subject.graph, admitted, name, options.seed, options.k, options.world)
@@ -280,7 +283,7 @@ def _begun(subject: Subject, arguments: Sequence[object], options: Options) -> O
             details |= kept.said(state.steps)
             return kept.ended(ending(state, meter.stats(), stopped, options.until, **details))
         if _may_begin_again(subject, options):
-            return _for_its_value(subject, admitted, options)
+            return None
         from .fast.run import finished
 
         spent = time.monotonic() - began

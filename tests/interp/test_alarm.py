@@ -289,6 +289,20 @@ def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypa
     assert not is_told(lambda: short.run(1, engine=engine))
 
 
+@tl.function
+def counted() -> tl.int64:
+    return tl.while_loop(lambda i: i < 1000, lambda i: i + 1, 0)[0]
+
+
+def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
+    monkeypatch.setattr("tagloom.interp.engine.WARM", 10)
+    press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
+    monkeypatch.setattr("tagloom.interp.compiled.run._work", lambda *_: press)
+    out = counted.run(account=False)
+    assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
+
+
 def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
     """Whoever goes on after any error is told of Ctrl-C all the same, and sees the error beside it."""
     with pytest.raises(KeyboardInterrupt) as raised, interruptible():
