@@ -1,4 +1,4 @@
-"""Laws of variables: a program over them does the same at once, traced, on every engine and schedule."""
+"""Laws of variables: a program over them does the same eagerly, traced, on every engine and schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINES = ("reference", "fast")
 X = 0.75
 
 
-def at_once(program: tuple[Statement, ...]) -> tuple[bytes, dict[str, bytes]]:
+def eagerly(program: tuple[Statement, ...]) -> tuple[bytes, dict[str, bytes]]:
     held = variables()
     result = built(program, held)(tl.asarray(X))
     return np.asarray(result).tobytes(), contents(held)
@@ -32,9 +32,9 @@ def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[
 
 @settings(max_examples=20)
 @given(programs, st.integers(0, 2**32))
-def test_at_once_and_staged(program: tuple[Statement, ...], seed: int) -> None:
+def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
     """The result and what all variables hold are the same, bit by bit."""
-    wanted = at_once(program)
+    wanted = eagerly(program)
     for engine in ENGINES:
         assert staged(program, engine=engine) == wanted, engine
     assert staged(program, engine="reference", schedule=f"random:{seed}") == wanted
@@ -45,10 +45,10 @@ def test_at_once_and_staged(program: tuple[Statement, ...], seed: int) -> None:
 @given(programs)
 def test_compiled(program: tuple[Statement, ...]) -> None:
     """So they are where there are no tokens."""
-    assert staged(program, engine="compiled") == at_once(program)
+    assert staged(program, engine="compiled") == eagerly(program)
 
 
-def gradients_at_once(program: tuple[Statement, ...]) -> list[Any]:
+def gradients_eagerly(program: tuple[Statement, ...]) -> list[Any]:
     held = variables()
     floats = [held[name] for name in "abw"]
     x = tl.asarray(X)
@@ -68,7 +68,7 @@ def gradients_staged(program: tuple[Statement, ...]) -> list[Any]:
 @given(programs)
 def test_gradients(program: tuple[Statement, ...]) -> None:
     """A gradient by what variables held at the beginning is the tape's."""
-    for one, other in zip(gradients_at_once(program), gradients_staged(program), strict=True):
+    for one, other in zip(gradients_eagerly(program), gradients_staged(program), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
 
 
@@ -87,16 +87,16 @@ BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statemen
 
 def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """A region that reads what its surroundings hold, instead of what it has assigned, is caught."""
-    assert staged(BRANCH, engine="reference") == at_once(BRANCH)
+    assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
     monkeypatch.setattr(RegionTrace, "held", _first_of_both)
-    assert staged(BRANCH, engine="reference") != at_once(BRANCH)
+    assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
 
 
 def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop of which each iteration begins with what variables held before it is caught."""
-    assert staged(LOOP, engine="reference") == at_once(LOOP)
+    assert staged(LOOP, engine="reference") == eagerly(LOOP)
     monkeypatch.setattr(looping, "in_order", lambda resources: ())
-    assert staged(LOOP, engine="reference") != at_once(LOOP)
+    assert staged(LOOP, engine="reference") != eagerly(LOOP)
 
 
 def _decides_first(turned: Any, *variables: Any) -> Any:
@@ -110,6 +110,6 @@ DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement
 
 def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop whose condition assigns before what its body does is caught."""
-    assert staged(DECIDED, engine="reference") == at_once(DECIDED)
+    assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
     monkeypatch.setattr(looping._Turned, "__call__", _decides_first)
-    assert staged(DECIDED, engine="reference") != at_once(DECIDED)
+    assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

@@ -6,8 +6,7 @@ D2  An order has an end: a function that takes the gradient of another is not ca
 D3  Gradients are by floats, and of one float of no axes; an adjoint nests as the result does, and is of its types.
 D4  Cells of floats are used along one thread: what was put to is not used again, but by the handle that the put gave,
     and what is read was put before.
-D5  What a pullback computes again is the same again: it draws nothing, and in a trace it has no
-    effects.
+D5  What a pullback computes again is the same again: it draws nothing, and in a trace it has no effects.
 D6  A gradient by rows is by a table of which only rows are taken, along the first axis, and that no loop changes.
 
 activity   which values an adjoint is wanted of

@@ -18,7 +18,7 @@ from ..types import Type, type_of
 from ..value import Literal, Value, admit
 from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
-from .dispatch import applied, at_once, learned
+from .dispatch import applied, eagerly, learned
 from .gradients import called_once
 from .known import at
 from .looping import following_of, traced_loop
@@ -37,7 +37,7 @@ _BOOL = Type(dtypes.bool)
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
-    made = at_once(op, operands, attributes)
+    made = eagerly(op, operands, attributes)
     if made is not None:
         return made
     row = lookup(op)

@@ -1,6 +1,6 @@
 """Custom gradients: a function that says itself how adjoints go back through it.
 
-Owns `custom_gradient`: at once, where tapes are told of one step, and in a trace, where the results leave by a call of
+Owns `custom_gradient`: eagerly, where tapes are told of one step, and in a trace, where the results leave by a call of
 a function whose rule is the pullback (`derive.ruled`).
 """
 
@@ -51,7 +51,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
         value, pullback = _two(function, function(*arguments))
         region = current()
         if region is None:
-            return _at_once(arguments, value, pullback)
+            return _eagerly(arguments, value, pullback)
         name = function.__name__ if function.__name__.isidentifier() else "custom"
         return _traced(name, region, arguments, value, pullback)
 
@@ -104,7 +104,7 @@ def _fitting(adjoint: Any, of: Any) -> Any:
     return made if isinstance(made, Concrete | Symbol) or not isinstance(found, Literal) else Concrete(found)
 
 
-def _at_once(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
+def _eagerly(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
     """The value as other arrays than those that were computed: a tape knows these by the pullback alone."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if not any(isinstance(leaf, Concrete) for leaf in leaves):

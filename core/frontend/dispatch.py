@@ -26,7 +26,7 @@ from ..types import Type, interned, type_of
 from ..value import Literal, Value
 from .concrete import Concrete
 from .operators import OF_INTEGERS, OPERATORS, Operators
-from .recording import RECORDERS, record_at_once
+from .recording import RECORDERS, record_eagerly
 from .tracing import current
 
 P = ParamSpec("P")
@@ -174,13 +174,13 @@ def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
     made, those = _new(Concrete), _APPLIED.get()
     made._value, made._type = value, known.result or interned(type_of(value))
     if known.is_float and _recorders():
-        record_at_once(known, operands, made)
+        record_eagerly(known, operands, made)
     if those is not None:
         those.append((known, operands, made))
     return made
 
 
-def at_once(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
+def eagerly(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
     """What an op gives that is known, on operands of these types; None where it has to go the long way."""
     try:
         known = TABLE.get(key_of(op, operands, attributes))
@@ -209,7 +209,7 @@ def _of_several(op: str) -> Callable[..., Any]:
 
 
 def _of_one(op: str) -> Callable[..., Any]:
-    """Written out, as the next one is: by way of `at_once` an op takes 0.6 us longer."""
+    """Written out, as the next one is: by way of `eagerly` an op takes 0.6 us longer."""
 
     def call(x: Any = NOTHING, *more: Any) -> Any:
         if type(x) is Concrete and not more:
@@ -222,7 +222,7 @@ def _of_one(op: str) -> Callable[..., Any]:
                 made = _new(Concrete)
                 made._value, made._type = value, known.result or interned(type_of(value))
                 if known.is_float and _recorders():
-                    record_at_once(known, (x,), made)
+                    record_eagerly(known, (x,), made)
                 return made
         return Operators.apply(op, *_given(x, *more))
 
@@ -245,7 +245,7 @@ def _of_two(op: str) -> Callable[..., Any]:
                 made = _new(Concrete)
                 made._value, made._type = value, known.result or interned(type_of(value))
                 if known.is_float and _recorders():
-                    record_at_once(known, (x, y), made)
+                    record_eagerly(known, (x, y), made)
                 return made
         return Operators.apply(op, *_given(x, y, *more))
 
@@ -304,7 +304,7 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
         made = _new(Concrete)
         made._value, made._type = value, known.result or interned(type_of(value))
         if known.is_float and _recorders():
-            record_at_once(known, (x,), made)
+            record_eagerly(known, (x,), made)
         return made
 
     return call

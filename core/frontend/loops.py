@@ -89,7 +89,7 @@ def _over(step: Step, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tupl
     leaves, structure = flatten(arrays)
     count, region = _count(leaves), current()
     if region is None:
-        return _at_once(step, initial, [_element(leaves, structure, k) for k in range(count)])
+        return _eagerly(step, initial, [_element(leaves, structure, k) for k in range(count)])
     if hearing():
         return called_once("map", _over, lambda: _over(step, initial, arrays))  # type: ignore[no-any-return]
     with entered(
@@ -110,7 +110,7 @@ def _over(step: Step, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tupl
     return tuple(carried), unflatten(form, [_sized(collect(handle), count) for handle in handles])
 
 
-def _at_once(step: Step, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+def _eagerly(step: Step, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
     made = []
     for element in elements:
         carried, each = step(carried, element)

@@ -3,7 +3,7 @@
 Owns which tapes those are, and what a record is: values by identity, and what pulls adjoints back through one step. It
 refuses to know how a tape goes through its records, which is `tape`'s.
 
-A tape hears what is done where it began: at once, or in one region under trace. What branches, loops and functions do
+A tape hears what is done where it began: eagerly, or in one region under trace. What branches, loops and functions do
 inside of that is their own; to the tape each is one step.
 """
 
@@ -28,9 +28,9 @@ from .symbol import Symbol
 from .tracing import RegionTrace, Value, current, to_operand
 
 Array: TypeAlias = Concrete | Symbol
-"""What tapes know: arrays that ops run on at once, and those of a trace."""
+"""What tapes know: arrays that ops run on eagerly, and those of a trace."""
 Held: TypeAlias = Concrete | Value | Literal
-"""What a variable holds: at once an array, in a trace what stands for it there."""
+"""What a variable holds: eagerly an array, in a trace what stands for it there."""
 Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
 or of an operand that has none. Those at the places in the last are `Rows`."""
@@ -108,7 +108,7 @@ class Recorder(Protocol):
         """Take a step down, if it concerns what is watched."""
 
     def note(self, step: Noted) -> None:
-        """The same of an op that ran at once."""
+        """The same of an op that ran eagerly."""
 
     def knows(self, value: Array) -> bool:
         """Whether a value is watched, or depends on what is."""
@@ -173,7 +173,7 @@ def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> Non
         recorder.record(made)
 
 
-def record_at_once(applied: Applied, operands: tuple[Any, ...], result: Concrete) -> None:
+def record_eagerly(applied: Applied, operands: tuple[Any, ...], result: Concrete) -> None:
     """Tell them of an op that made floats outside of a trace: as `record_op` does, 0.5 us less."""
     for recorder in RECORDERS.get():
         if recorder.region is None and not recorder.is_paused:

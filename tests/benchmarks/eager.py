@@ -1,4 +1,4 @@
-"""Single ops at once, beside others: `python tests/benchmarks/eager.py [--quick] [--only NAME...] [--json FILE]`.
+"""Single eager ops, beside others: `python tests/benchmarks/eager.py [--quick] [--only NAME...] [--json FILE]`.
 
 An op on small arrays takes as long as it takes to find out what to do. So: microseconds of one op, alone and while what
 it does is recorded for a gradient. All systems are in one process, on one thread, and take turns, sample by sample;

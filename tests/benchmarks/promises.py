@@ -138,7 +138,7 @@ def _training() -> Iterator[Promise]:
     yield Promise(text, 10, _ratio("treelstm", "PyTorch", "compiled", (1,)), is_least=True)
     for samples in (10, 200):
         text = f"a step, op by op by compiled: l2hmc, {samples} samples, at least 10"
-        yield Promise(text, 10, _ratio("l2hmc", "at once", "compiled", (samples,)), is_least=True)
+        yield Promise(text, 10, _ratio("l2hmc", "eager", "compiled", (samples,)), is_least=True)
     for row in ("softmax", "mlp", "lstm", "treernn", "treelstm"):
         yield Promise(f"first call of compiled, s: {row}, at most 1", 1, _first_call(row, "compiled"))
 

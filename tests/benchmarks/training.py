@@ -23,7 +23,7 @@ from table import markdown, number, size_said, tables
 
 NAMES = [name for name, row in ROWS.items() if row.group == "training"]
 OURS = "compiled"
-STAGED = {"reference": "at once", "fast": "at once", "compiled": "at once", "tf.function": "TF eager"}
+STAGED = {"reference": "eager", "fast": "eager", "compiled": "eager", "tf.function": "TF eager"}
 """What runs a step as a graph, and what runs it op by op."""
 
 
@@ -39,9 +39,9 @@ def gains(found: dict[str, dict[str, Found]]) -> str:
             medians = _medians(systems, size)
             pairs = [(medians.get(eager), medians.get(staged)) for staged, eager in STAGED.items()]
             cells = [number(one / other if one and other else None) for one, other in pairs]
-            at_once = medians.get("at once")
-            lines.append([name, size_said(size), number(at_once and 1e3 * at_once), *cells])
-    return markdown(["row", "batch", "at once, ms", *STAGED], lines)
+            eager = medians.get("eager")
+            lines.append([name, size_said(size), number(eager and 1e3 * eager), *cells])
+    return markdown(["row", "batch", "eager, ms", *STAGED], lines)
 
 
 def ratios(found: dict[str, dict[str, Found]]) -> str:

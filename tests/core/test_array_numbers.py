@@ -1,4 +1,4 @@
-"""Numbers among arrays: what does not fit is refused, and what has a dtype keeps it, at once as in a trace."""
+"""Numbers among arrays: what does not fit is refused, and what has a dtype keeps it, eagerly as in a trace."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_dtypes_at_once_and_traced(name: str) -> None:
+def test_dtypes_eagerly_and_traced(name: str) -> None:
     """What is made of NumPy's arrays, of concrete ones and in a trace has one dtype, or is refused by all three."""
     function = FUNCTIONS[name]
     for one, other in itertools.product(dtypes.ALL, dtypes.ALL):

@@ -246,7 +246,7 @@ def test_clipping() -> None:
 
 
 def test_jvp() -> None:
-    """The double pullback: at once, in a trace, with results that are no floats, and differentiated."""
+    """The double pullback: eagerly, in a trace, with results that are no floats, and differentiated."""
 
     def function(x: Any, n: Any, p: Any) -> Any:
         return {"y": tl.sum(x * x) * p["a"], "n": n + 1}

@@ -52,7 +52,7 @@ def ending(compute: Callable[[], Any]) -> Any:
     return fingerprint(made._value)
 
 
-def at_once(case: Case) -> Any:
+def eagerly(case: Case) -> Any:
     """What an op of arrays gives."""
     name, operands, attributes = case
     given = [Concrete(literal(each)) for each in operands]
@@ -82,8 +82,8 @@ def machine(case: Case) -> Any:
 
 def violations(found: Sequence[Case], table: dict[Any, Any]) -> Iterator[str]:
     """Where an op differs from what it gives without a table: the first time, and the second."""
-    for compute in (at_once, with_numbers):
-        those = [case for case in found if compute is at_once or len(case[1]) == 2]
+    for compute in (eagerly, with_numbers):
+        those = [case for case in found if compute is eagerly or len(case[1]) == 2]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(dispatch, "TABLE", Nothing())
             wanted = [compute(case) for case in those]
@@ -107,9 +107,9 @@ def test_the_table_changes_nothing(row: Op) -> None:
 
 @each_row
 def test_as_the_reference_machine(row: Op) -> None:
-    """What an op gives at once the machine gives, to the bit, and it is refused, or traps, in the same words."""
+    """What an op gives eagerly the machine gives, to the bit, and it is refused, or traps, in the same words."""
     for case in cases(row, 5):
-        for found in (at_once(case), at_once(case)):
+        for found in (eagerly(case), eagerly(case)):
             wanted = machine(case)
             if isinstance(found[0], type):
                 assert (found[1:3] if found[1] == "V4" else found[2]) == wanted

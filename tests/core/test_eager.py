@@ -9,7 +9,7 @@ from tagloom.core.frontend.concrete import Concrete
 from tagloom.core.value import same
 
 
-def test_values_compute_at_once() -> None:
+def test_values_compute_eagerly() -> None:
     """On concrete values a function of tagloom gives its result, and a branch or loop is just run."""
     assert tl.add(1, 2.5) == 3.5 and same(tl.multiply([1, 2], 3), np.array([3, 6]))
     assert tl.cond(True, lambda: 1, lambda: 1 // 0) == 1 and tl.cond(np.bool_(False), lambda: 1, lambda: "any") == "any"

@@ -204,8 +204,8 @@ def test_loops(engine: str) -> None:
     assert (sums.shape, rows.shape, last, count) == ((0,), (0, 2), -1.0, 0)
 
 
-def test_loops_at_once() -> None:
-    """Outside of a program they compute at once, and give the same."""
+def test_loops_eagerly() -> None:
+    """Outside of a program they compute eagerly, and give the same."""
     made = loops.run(ELEMENTS, 10).value
     sums, rows = tl.map(lambda row: (tl.foldl(lambda total, y: total + y, 0.0, row), row[::-1]), tl.asarray(ELEMENTS))
     assert np.array_equal(made[0], sums) and np.array_equal(made[1], rows)

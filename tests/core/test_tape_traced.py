@@ -12,7 +12,7 @@ from tape_programs import HAND_MADE
 
 
 def slopes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The gradient by all arguments, by a tape: at once, or in a trace."""
+    """The gradient by all arguments, by a tape: eagerly, or in a trace."""
     with tl.Tape() as tape:
         tape.watch(arguments)
         y = function(*arguments)
@@ -26,15 +26,15 @@ def again(gradients: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_a_tape_in_a_trace_says_what_grad_says(name: str) -> None:
-    """On functions written by hand, to the second order, as tapes at once do."""
+    """On functions written by hand, to the second order, as eager tapes do."""
     function, arguments = HAND_MADE[name]
     by_grad = again(lambda x, y: tl.grad(function, (0, 1))(x, y))
     by_tape = again(lambda x, y: slopes(function, (x, y)))
-    at_once = tuple(map(tl.asarray, arguments))
+    eagerly = tuple(map(tl.asarray, arguments))
     for one, other in ((function, function), (by_tape, by_grad)):
         traced = _traced(one)
         wanted = tl.grad(other, (0, 1))(*arguments)
-        for mine, eager, theirs in zip(traced(*arguments), slopes(one, at_once), wanted, strict=True):
+        for mine, eager, theirs in zip(traced(*arguments), slopes(one, eagerly), wanted, strict=True):
             assert np.asarray(mine).dtype == np.asarray(theirs).dtype
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(mine, eager, rtol=1e-12, atol=1e-12)
@@ -89,7 +89,7 @@ def test_nested_tapes(name: str) -> None:
 
 
 def test_nested_to_the_bit() -> None:
-    """Of ops alone, in the bits of `tl.grad`, and of tapes at once."""
+    """Of ops alone, in the bits of `tl.grad`, and of eager tapes."""
     function = wanted = NESTED["ops"]
     for order in (1, 2, 3):
         wanted = tl.grad(wanted)
@@ -211,12 +211,12 @@ def test_variables() -> None:
             y = doubled(x) * y
         return tape.gradient(y, {"w": w, "b": (b,)})
 
-    at_once = step(tl.asarray(0.5))
+    eagerly = step(tl.asarray(0.5))
     w.assign(7.0)
     found = tl.function(step)(0.5)
     # w1 = 9x; w2 = w1 (1 + b); w3 = w2 x^2; y = 2 w3 x * w1 = 2 x^5 (1 + b) w^4 of w = 3
-    assert [float(each["w"]) for each in (at_once, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
-    assert [float(each["b"][0]) for each in (at_once, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
+    assert [float(each["w"]) for each in (eagerly, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
+    assert [float(each["b"][0]) for each in (eagerly, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
 
 
 def test_a_training_step() -> None:
@@ -246,7 +246,7 @@ def test_a_training_step() -> None:
 
 
 def test_what_a_trace_closes_over() -> None:
-    """Arrays that were there before may be watched, and values of a function around; a tape at once that watches an
+    """Arrays that were there before may be watched, and values of a function around; an eager tape that watches an
     array has the whole as a call."""
     w = tl.asarray([1.0, 2.0])
 
@@ -358,11 +358,11 @@ def refused(said: str, function: Callable[..., Any], kind: type[tl.TagloomError]
 
 def test_a_tape_belongs_to_where_it_begins() -> None:
     """Elsewhere it has heard nothing: in a branch or a function within, outside of the trace, in a trace where it
-    records what runs at once."""
+    records what runs eagerly."""
     eager = tl.Tape()
     with eager:
-        refused("records what runs at once, and here a function is traced", lambda x: eager.gradient(x, x))
-        refused("records what runs at once, and here a function is traced", lambda x: eager.watch(x))
+        refused("records what runs eagerly, and here a function is traced", lambda x: eager.gradient(x, x))
+        refused("records what runs eagerly, and here a function is traced", lambda x: eager.watch(x))
         refused("recording already", lambda x: eager.__enter__())
     kept: list[tuple[tl.Tape, Any, Any]] = []
 

@@ -16,7 +16,7 @@ Way: TypeAlias = Callable[[Callable[[], Any]], Any]
 """How a function of nothing runs."""
 
 
-def at_once(function: Callable[[], Any]) -> Any:
+def eagerly(function: Callable[[], Any]) -> Any:
     return function()
 
 
@@ -24,7 +24,7 @@ def in_trace(function: Callable[[], Any]) -> Any:
     return tl.function(lambda: function())()
 
 
-both_ways = pytest.mark.parametrize("way", [at_once, in_trace])
+both_ways = pytest.mark.parametrize("way", [eagerly, in_trace])
 
 
 class Step(NamedTuple):

@@ -1,4 +1,4 @@
-"""Variables: what they hold, at once and in programs, and what is refused."""
+"""Variables: what they hold, eagerly and in programs, and what is refused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_condition_of_a_loop_assigns(engine: str) -> None:
 
 
 def test_what_a_condition_draws() -> None:
-    """From a generator: a loop without variables of its own, as often as at once; its gradient is that of its trips."""
+    """From a generator: a loop without variables of its own, as often as eagerly; its gradient is that of its trips."""
 
     def counts(stage: Any) -> list[int]:
         dice, count = tl.Generator(2), tl.Variable(0, name="count")
@@ -261,7 +261,7 @@ def test_training_steps_are_the_same_everywhere() -> None:
 
 
 def test_random_state() -> None:
-    """A generator goes on from run to run, the same at once and in programs; its variables say where it is."""
+    """A generator goes on from run to run, the same eagerly and in programs; its variables say where it is."""
 
     def drawn(g: Any) -> Any:
         return g.normal((2,)), g.integers(0, 10), g.uniform(), g.permutation(4)

@@ -35,7 +35,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """The systems of each module; known without loading one."""
 TRAINED: dict[str, tuple[str, ...]] = {
-    "tagloom": ("at once", "reference", "fast", "compiled"),
+    "tagloom": ("eager", "reference", "fast", "compiled"),
     "jax": ("JAX",),
     "tensorflow": ("TF eager", "tf.function"),
     "torch": ("PyTorch",),

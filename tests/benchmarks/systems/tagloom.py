@@ -130,8 +130,8 @@ def build(system: str, row: str, size: Size) -> Built:
     missing = [op for op in (ROWS[row].needs if row in ROWS else ()) if op not in OPS]
     if missing:
         raise Unable(f"needs {', '.join(missing)}")
-    if system == "at once":
-        return Built(tagloom_training.at_once(row, *size))
+    if system == "eager":
+        return Built(tagloom_training.eager(row, *size))
     if (row, size) not in _kept:
         _kept[row, size] = _program(row, size)
     function, arguments = _kept[row, size]

@@ -151,7 +151,7 @@ LOSSES: dict[str, Callable[..., Any]] = {
     "treelstm": _of_trees(lambda *operands: lstm_node(*operands)[1]),
     "l2hmc": l2hmc,
 }
-AT_ONCE: dict[str, Callable[..., Any]] = {
+EAGER: dict[str, Callable[..., Any]] = {
     **LOSSES,
     "treernn": _of_trees(_python(_rnn_node)),
     "treelstm": _of_trees(lambda *operands: _python(_lstm_node)(*operands)[1]),
@@ -164,14 +164,14 @@ def descended(parameters: Any, slopes: Any) -> Any:
     return tuple(x - data.RATE * slope for x, slope in zip(parameters, slopes, strict=True))
 
 
-def at_once(row: str, batch: int) -> Callable[[], Any]:
+def eager(row: str, batch: int) -> Callable[[], Any]:
     """A run from parameters and examples to the loss and the new parameters, op by op."""
     parameters, examples = (tuple(map(tl.asarray, each)) for each in getattr(data, row)(batch))
 
     def run() -> Any:
         with tl.Tape() as tape:
             tape.watch(parameters)
-            loss = AT_ONCE[row](*parameters, *examples)
+            loss = EAGER[row](*parameters, *examples)
         return loss, *descended(parameters, tape.gradient(loss, parameters))
 
     return run
