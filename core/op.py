@@ -88,10 +88,10 @@ class Op:
     Python's numbers among them take: those from a place on, and before another.
 
     Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
-    them as they are, each element within 2 ulp of the exact number. `innocuous` says that rounding twice gives the bits
-    of rounding once, as for sums, products, quotients and roots, and what rounds nothing (Figueroa, When is double
-    rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are. `moves` says that elements are
-    moved alone, of which nothing is computed.
+    them as they are, each element within 2 ulp of the exact number, or as `bound` says. `innocuous` says that rounding
+    twice gives the bits of rounding once, as for sums, products, quotients and roots, and what rounds nothing
+    (Figueroa, When is double rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are.
+    `moves` says that elements are moved alone, of which nothing is computed.
 
     `static` makes of the types of operands and the attributes what `numpy` is with them, where that is quicker, else
     None; a method of NumPy's arrays is one that fills a new array, row after row. With `widens` it takes float32 for
@@ -241,7 +241,7 @@ def _on_arrays(
         number, alone = _number(result.dtype), row.alone
         return lambda x: number(alone(x))
     is_narrow = row.computes_narrow(result.dtype)
-    quick = row.static(*operands, **dict(attributes)) if row.static and not is_narrow else None
+    quick = row.static(*operands, **dict(attributes)) if row.static else None
     column = quick or _column(row, attributes, is_narrow=is_narrow)
     makes_new = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
     is_wide = not (is_narrow or row.innocuous or row.moves or (quick and row.widens))

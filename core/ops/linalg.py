@@ -58,6 +58,7 @@ matmul = op(
     arity=2,
     types=_matmul,
     numpy=np.matmul,
+    narrow=np.matmul,
     static=_static,
     shape=_shape,
     misfit="do not multiply",
