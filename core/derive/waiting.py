@@ -19,6 +19,7 @@ from .threads import having
 
 Handle: TypeAlias = tuple[int, str]
 """A name in an area."""
+Steps: TypeAlias = defaultdict[Handle, list[Handle]]
 
 
 class _Use(NamedTuple):
@@ -55,23 +56,28 @@ class _Threads:
         """By the handle that they are given."""
         self.made: list[Handle] = []
         """The handles of new cells."""
-        self.after: defaultdict[Handle, list[Handle]] = defaultdict(list)
+        self.after: Steps = defaultdict(list)
+        """By a handle, those that it becomes in the same call of a function."""
+        self.down: Steps = defaultdict(list)
+        """Those that it becomes in functions that are called."""
+        self.up: Steps = defaultdict(list)
+        """Those that it becomes where its function was called."""
+        self.calls: list[tuple[_Use, Area]] = []
         self.around: dict[Handle, Handle] = {}
         """By the handle that a branch or a loop begins with, the one that it was given."""
         self.put_to = set[Handle]()
-        """Those that a put gives, or that come from where nobody knows what was put."""
+        """Those that a put gives, or a call that puts."""
         for area in activity.areas.values():
             self.area(area)
-        for function in activity.program.functions:
-            if function.name not in activity.areas:
-                called = (node.attribute("function") for node in function.body.walk() if node.op == "call")
-                for inner in (activity.areas[name] for name in called if name in activity.areas):
-                    self.put_to.update((id(inner), variable.name) for variable in inner.phases[0].parameters)
-        self.filled = self.reached(self.put_to)
-        """Those to which something may have been put."""
-        threads = [self.reached([made]) for made in self.made]
-        self.arrays = [(thread, self.reached(each for each in thread if each in self.put_to)) for thread in threads]
-        """Of each new array: the handles that are its, and those of them to which something may have been put."""
+        while any(self.hands_on(*call) for call in self.calls):
+            pass
+        self.empty: defaultdict[Handle, list[Set[Handle]]] = defaultdict(list)
+        """By a handle, all handles of each array that it may be of to which nothing was put by then."""
+        for made in self.made:
+            thread, filled = self.thread(made)
+            for handle in thread:
+                if handle not in filled:
+                    self.empty[handle].append(thread)
 
     def area(self, area: Area) -> None:
         for node in (each for phase in area.phases for each in phase.nodes):
@@ -99,14 +105,17 @@ class _Threads:
     def through(self, use: _Use, inner: Area) -> None:
         """What goes into a region, and out of it."""
         parameters, results = inner.phases[0].parameters, inner.phases[0].results
-        self.go(use.area, operands_of(use.node), inner, parameters)
-        self.go(inner, results, use.area, use.node.results)
-        if use.node.op != "call":
+        is_call = use.node.op == "call"
+        self.go(self.down if is_call else self.after, use.area, operands_of(use.node), inner, parameters)
+        self.go(self.up if is_call else self.after, inner, results, use.area, use.node.results)
+        if is_call:
+            self.calls.append((use, inner))
+        else:
             pairs = zip(operands_of(use.node), parameters, strict=True)
             self.around |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
         if use.node.op == "while_loop":
-            self.go(inner, results, inner, parameters)
-            self.go(use.area, use.node.inputs, use.area, use.node.results)
+            self.go(self.after, inner, results, inner, parameters)
+            self.go(self.after, use.area, use.node.inputs, use.area, use.node.results)
 
     def past(self, use: _Use, callee: str) -> None:
         """What goes through a function that is not differentiated, and may come out anywhere."""
@@ -123,29 +132,44 @@ class _Threads:
         if callee in self.putting:
             self.put_to.update(made)
 
-    def go(self, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
+    def go(self, steps: Steps, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
         for name, variable in zip(names, variables, strict=True):
             if isinstance(name, str) and _is_cells(variable):
-                self.after[id(area), name].append((id(to), variable.name))
+                steps[id(area), name].append((id(to), variable.name))
 
-    def reached(self, handles: Iterable[Handle]) -> Set[Handle]:
-        """These, and those that they become, in an order that is always the same."""
-        found = dict.fromkeys(handles)
-        due = list(found)
-        for handle in due:  # grows while it is walked
-            more = [each for each in self.after[handle] if each not in found]
-            found.update(dict.fromkeys(more))
-            due += more
-        return found.keys()
+    def hands_on(self, use: _Use, inner: Area) -> bool:
+        """Note which results of a call are handles that it was given, and which of them it put to: those of this call
+        alone, for what comes up from a function comes up to all that call it. Whether that is more than was known."""
+        known = len(self.put_to), sum(map(len, self.after.values()))
+        begun = inner.phases[0]
+        results = [(id(use.area), each.name) for each in use.node.results]
+        for name, parameter in zip(operands_of(use.node), begun.parameters, strict=True):
+            if isinstance(name, str) and _is_cells(parameter):
+                there = _reached([(id(inner), parameter.name)], self.after)
+                put_to = _reached((each for each in there if each in self.put_to), self.after)
+                after = self.after[id(use.area), name]
+                for given, result in zip(begun.results, results, strict=True):
+                    if (id(inner), given) in there and result not in after:
+                        after.append(result)
+                    if (id(inner), given) in put_to:
+                        self.put_to.add(result)
+        return known != (len(self.put_to), sum(map(len, self.after.values())))
+
+    def thread(self, made: Handle) -> tuple[Set[Handle], Set[Handle]]:
+        """The handles of a new array, and those of them to which something may have been put. An array goes up to where
+        its function was called, and down into what is called there, from where it comes back to that call alone."""
+        above = _reached([made], self.after, self.up)
+        thread = _reached(above, self.after, self.down)
+        filled = _reached((each for each in above if each in self.put_to), self.after, self.up)
+        below = (each for each in thread if each in self.put_to or each in filled)
+        return thread, _reached(below, self.after, self.down)
 
     def later(self, read: _Use) -> Iterator[list[_Use]]:
-        """What is put later that a read may wait for: of each array that is empty there all of it, else what surely
-        comes later, and to this cell."""
-        empty = [thread for thread, filled in self.arrays if read.handle in thread and read.handle not in filled]
-        for thread in empty:
+        """What is put later that a read may wait for: of each array that is empty there all of it; and of any what
+        surely comes later, and to this cell."""
+        for thread in self.empty[read.handle]:
             yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
-        if read.handle in self.filled or not empty:
-            yield self.following(read)
+        yield self.following(read)
 
     def following(self, read: _Use) -> list[_Use]:
         """What is put behind a read, in its region or around it, to its cell."""
@@ -156,6 +180,17 @@ class _Threads:
             handles += [(id(put.area), put.node.name) for put in puts]
             handles += [self.around[handle]] if handle in self.around else []
         return found
+
+
+def _reached(handles: Iterable[Handle], *steps: Steps) -> Set[Handle]:
+    """These, and those that they become by these steps, in an order that is always the same."""
+    found = dict.fromkeys(handles)
+    due = list(found)
+    for handle in due:  # grows while it is walked
+        more = [to for each in steps for to in each[handle] if to not in found]
+        found.update(dict.fromkeys(more))
+        due += more
+    return found.keys()
 
 
 def _is_cells(variable: Var) -> bool:

@@ -272,25 +272,34 @@ def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> Non
     assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
 
 
-def of_two_arrays(steps: Sequence[str]) -> Callable[[Any], Any]:
+@tl.function
+def handed_on(held: Any, x: Any) -> Any:
+    return held, x * 1.0
+
+
+def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
     """A put to each of two arrays and a read of each, in this order; one function reads both."""
 
     def function(x: Any) -> Any:
         held, total = {"a": tl.cells(1, FLOAT), "b": tl.cells(1, FLOAT)}, x
         for kind, name in map(str.split, steps):
-            if kind == "put":
-                held[name] = tl.put(held[name], 0, x * {"a": 2.0, "b": 3.0}[name])
+            if way == "handed on":
+                held[name], _ = handed_on(held[name], x)
+            if kind == "read":
+                total = total + tl.sin((tl.get if way == "handed on" else read)(held[name], 0))
             else:
-                total = total + tl.sin(read(held[name], 0))
+                put = filled if way == "put by a function" else tl.put
+                held[name] = put(held[name], 0, x * {"a": 2.0, "b": 3.0}[name])
         return total + 0.0 * (tl.get(held["a"], 0) + tl.get(held["b"], 0))
 
     return function
 
 
+@pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on"])
 @pytest.mark.parametrize("steps", itertools.permutations(["put a", "put b", "read a", "read b"]), ids=", ".join)
-def test_arrays_are_told_apart_that_one_function_reads(steps: Sequence[str]) -> None:
+def test_arrays_are_told_apart_that_go_to_one_function(steps: Sequence[str], way: str) -> None:
     """It is refused if one of the two is read before its put, whichever was made first, and is right else."""
-    function = of_two_arrays(steps)
+    function = of_two_arrays(steps, way)
     is_early = any(steps.index(f"read {name}") < steps.index(f"put {name}") for name in "ab")
     assert is_refused(function) == is_early
     assert is_early or tl.grad(function)(X) == pytest.approx(slope(function), rel=1e-6)
