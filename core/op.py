@@ -95,7 +95,8 @@ class Op:
 
     `static` makes of the types of operands and the attributes what `numpy` is with them, where that is quicker, else
     None; a method of NumPy's arrays is one that fills a new array, row after row. With `widens` it takes float32 for
-    float64 by itself. `alone` is what `numpy` makes of one number.
+    float64 by itself; where the row is `narrow`, it takes float32 as it is. `alone` is what `numpy` makes of one
+    number.
 
     `gradient` is the rule of its adjoints; an op of floats without one cannot be differentiated.
     """

@@ -115,7 +115,7 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     if why is not None:
         other = "reference" if _no_fast(subject, options) else "fast"
         raise Usage(f"engine {name} cannot run this", got=why, hint=f'engine="{other}" does, and so does "auto"')
-    if name == "compiled":  # its runs are short, and little of them is Python
+    if name == "compiled":  # whose short runs are told of Ctrl-C by themselves
         return _on_compiled(subject, arguments, options)
     with insistent():
         return _RUN[name](subject, arguments, options)
@@ -172,7 +172,7 @@ def _no_compiled(subject: Subject, options: Options) -> str | None:
     if options.k is not None:
         return "it runs one iteration after another, and knows no bounds on them"
     asked = {"schedule": options.schedule, "until": options.until, "keep": options.keep}
-    return refused(asked) or (None if _is_ready(subject.program) else _no_numba() or supports(subject.program))
+    return refused(asked) or _no_numba() or (None if _is_ready(subject.program) else supports(subject.program))
 
 
 def _no_cuda(subject: Subject, options: Options) -> str | None:
@@ -227,7 +227,8 @@ def _on_compiled(subject: Subject, arguments: Sequence[object], options: Options
         world=options.world,
     )
     if outcome is None:
-        return _begun_on_fast(subject, arguments, options, time.monotonic() - began)
+        with insistent():
+            return _begun_on_fast(subject, arguments, options, time.monotonic() - began)
     return outcome
 
 
@@ -317,7 +318,10 @@ def _for_its_value(subject: Subject, arguments: Sequence[object], options: Optio
     outcome = _on_compiled(subject, arguments, options)
     from .compiled.run import is_too_deep
 
-    return _on_fast(subject, arguments, options) if is_too_deep(outcome) else outcome
+    if not is_too_deep(outcome):
+        return outcome
+    with insistent():
+        return _on_fast(subject, arguments, options)
 
 
 def _may_begin_again(subject: Subject, options: Options) -> bool:

@@ -1,4 +1,4 @@
-"""The laws of tapes: on a program that runs at once, or is traced, a tape says what the derivative of the program does.
+"""The laws of tapes: on a program that runs eagerly, or is traced, a tape says what the derivative of the program does.
 
 `violations` takes the class of the tape, so that wrong ones can be tried.
 """
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import tagloom as tl
-from at_once import MOST_STEPS, AtOnce, TooLong
+from eager_run import MOST_STEPS, EagerRun, TooLong
 from generator import Case
 from gradient_programs import differentiated
 from in_trace import InTrace, as_function
@@ -26,9 +26,9 @@ Way: TypeAlias = Callable[[Case, int, type[tl.Tape]], list[Any]]
 again of all that, for a higher order: by nested tapes of a class."""
 
 
-def at_once(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
+def eagerly(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
     """Op by op."""
-    return _plain(_taped(AtOnce(case.program), [Concrete(literal(value)) for value in case.arguments], order, tape))
+    return _plain(_taped(EagerRun(case.program), [Concrete(literal(value)) for value in case.arguments], order, tape))
 
 
 def in_trace(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
@@ -65,7 +65,7 @@ def _filled(weight: float, like: Any) -> Any:
     return apply("broadcast_like", Concrete(literal(weight, Type(like.dtype))), like)
 
 
-def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = at_once) -> list[str]:
+def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = eagerly) -> list[str]:
     """How a tape differs from the derivative of a program that returns: to the bit where that is a straight line, else
     but for the order of additions. Of a higher order adjoints of results are pulled back beside those of adjoints, and
     a tape adds these first, too."""

@@ -125,7 +125,7 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
         return conduct.Found([conduct.Rung((10,), 10, seconds + 0.5, [seconds], 0)])
 
     rows = {"softmax": {"compiled": found(0.9), "JAX": found(1.0), "tf.function": found(2.0), "PyTorch": found(0.1)}}
-    rows["l2hmc"] = {"compiled": found(1.0), "at once": found(9.0)}
+    rows["l2hmc"] = {"compiled": found(1.0), "eager": found(9.0)}
     said = {promise.text: promise.line(rows)[1:] for promise in promises.TRAINING}
     assert said["a step, compiled by the best of JAX and tf.function: softmax, batch 10, at most 1"] == ["0.9", "met"]
     assert said["a step, op by op by compiled: l2hmc, 10 samples, at least 10"] == ["9", "missed"]
@@ -143,16 +143,16 @@ def test_a_training_step_is_one_in_both_ways(
     ours, data, worker = (importlib.import_module(name) for name in ("systems.tagloom", "training_data", "worker"))
     size = modules["rows"].ROWS[row].ladder[0]
     staged = worker.digest(ours.build("reference", row, size).run())
-    assert modules["conduct"].same(worker.digest(ours.build("at once", row, size).run()), staged)
+    assert modules["conduct"].same(worker.digest(ours.build("eager", row, size).run()), staged)
     monkeypatch.setattr(data, "RATE", 0.2)
-    assert not modules["conduct"].same(worker.digest(ours.build("at once", row, size).run()), staged)
+    assert not modules["conduct"].same(worker.digest(ours.build("eager", row, size).run()), staged)
 
 
 def test_what_staging_gains(modules: dict[str, ModuleType]) -> None:
     """How many times as long a step takes op by op, and in the best of the other systems, of which our own are none;
     nothing is said of what was not measured."""
     conduct, training = modules["conduct"], importlib.import_module("training")
-    seconds = {"at once": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
+    seconds = {"eager": 0.05, "reference": 0.1, "compiled": 0.001, "TF eager": 0.3}
     found = {name: conduct.Found([conduct.Rung((10,), 10, 1.0, [each], 0)]) for name, each in seconds.items()}
     *_, few, many = training.gains({"l2hmc": found}).splitlines()
     assert few == "| l2hmc | 10 | 50 | 0.5 |  | 50 |  |"

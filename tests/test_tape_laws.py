@@ -15,7 +15,7 @@ from tagloom.core.frontend.recording import RECORDERS, Noted, OpRecord, Step
 from tagloom.core.frontend.structure import leaf
 from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.value import fingerprint
-from tape_laws import Way, at_once, in_trace, is_straight, violations
+from tape_laws import Way, eagerly, in_trace, is_straight, violations
 
 
 class Line(Writer):
@@ -37,7 +37,7 @@ def lines(draw: Any) -> Case:
 @given(data=st.data())
 def test_a_straight_line(order: int, data: st.DataObject) -> None:
     """Where a program is ops alone a tape adds in the order of the derivative: all bits of the first order are the
-    same, at once and in a trace."""
+    same, eagerly and in a trace."""
     case = data.draw(lines())
     assert is_straight(case)
     assert violations(case, order) == []
@@ -67,7 +67,7 @@ def test_nested_to_the_bit(function: Any) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 @given(data=st.data())
 def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
-    """What a program does at once gives the adjoints on a tape that its derivative gives; of the second order, on
+    """What a program does eagerly gives the adjoints on a tape that its derivative gives; of the second order, on
     nested tapes."""
     assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order) == []
 
@@ -94,7 +94,7 @@ class Forgetful(tl.Tape):
 
 
 class Slow(tl.Tape):
-    """What runs at once is taken down as all else is."""
+    """What runs eagerly is taken down as all else is."""
 
     def note(self, step: Noted) -> None:
         self.record(OpRecord(*step))
@@ -146,7 +146,7 @@ TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
 """Tapes that are wrong, and the order at which that shows."""
 
 
-@pytest.mark.parametrize("way", [at_once, in_trace])
+@pytest.mark.parametrize("way", [eagerly, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
     """Some straight line tells each of them from the derivative."""

@@ -3,8 +3,8 @@
 Owns which tapes those are, and what a record is: values by identity, and what pulls adjoints back through one step. It
 refuses to know how a tape goes through its records, which is `tape`'s.
 
-A tape hears what is done where it began: eagerly, or in one region under trace. What branches, loops and functions do
-inside of that is their own; to the tape each is one step.
+A tape hears what is done where it began: outside of traces, or in one region under trace. What branches, loops and
+functions do inside of that is their own; to the tape each is one step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .tracing import RegionTrace, Value, current, to_operand
 Array: TypeAlias = Concrete | Symbol
 """What tapes know: arrays that ops run on eagerly, and those of a trace."""
 Held: TypeAlias = Concrete | Value | Literal
-"""What a variable holds: eagerly an array, in a trace what stands for it there."""
+"""What a variable holds: outside of traces an array, in a trace what stands for it there."""
 Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
 or of an operand that has none. Those at the places in the last are `Rows`."""

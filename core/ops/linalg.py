@@ -70,7 +70,7 @@ of matrices, which broadcast. Shapes whose inner sizes differ trap where types l
 
 Integers wrap. Of floats the order of the additions is open: bits may differ between engines and machines, each element
 being within nu/(1 - nu) of the exact product of the absolute values, n being the inner size and u 2**-53, of float32
-2**-24.
+2**-24, unless a product or a part of the sum is beyond the range of the dtype.
 
 >>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
 [17, 39]

@@ -52,7 +52,7 @@ class LBFGS:
 
     def step(self, loss: Callable[[], Any], variables: Any) -> Any:
         """One step of the variables, nested at will; gives the loss before. `loss` takes nothing and gives one float
-        of what the variables hold. At once it is traced anew for each step, unless it is a `tl.function`.
+        of what the variables hold. Eagerly it is traced anew for each step, unless it is a `tl.function`.
 
         Raises Usage where a variable's sizes or the variables' number change from step to step, or dtypes differ.
         """

@@ -145,7 +145,7 @@ class Queue:
             self._changed.notify_all()
 
     def _do(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
-        """At once, or in a trace as an effect of the program."""
+        """Eagerly, or in a trace as an effect of the program."""
         return function(*operands) if current() is None else callback(function, *operands, returns=returns)
 
     def _given(self, take: Callable[[], Element], form: Form) -> Any:

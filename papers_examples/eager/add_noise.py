@@ -36,7 +36,7 @@ EXPECTED = [
     {"run": ("frozen", 1.0), "result": 1.6250954666046669, "size": "quick"},
     {"run": ("frozen", 2.0), "result": 2.6250954666046668, "size": "quick"},
 ]
-AT_ONCE = []
+EAGER = []
 
 
 HEADING = ["| drawn by | seed 0 | seed 1 | seed 2 | seed 0 |", "|---|---|---|---|---|"]

@@ -59,7 +59,7 @@ EXPECTED = [
     {"run": ("main", 0), "result": 123, "size": "quick"},
     {"run": ("main", 4), "result": 567, "size": "quick"},
 ]
-AT_ONCE = [(thrice, (1, 2, 3)), (plainly, (1, 2, 3)), (lambda: (main(0), COUNT.value), (123, 3))]
+EAGER = [(thrice, (1, 2, 3)), (plainly, (1, 2, 3)), (lambda: (main(0), COUNT.value), (123, 3))]
 
 
 HEADING = ["| counted | |", "|---|---|"]

@@ -7,7 +7,7 @@ is known by how much it stretches space. The loss is small where samples go far 
 normal distribution whose deviations are 10 along one diagonal and 0.3 along the other.
 
 `Sampler.loss` is plain Python on variables: weights, the samples, and the count of a `tl.Generator`, which goes on from
-draw to draw. `at_once` runs it op by op under a tape. `staged` is the same function traced, with the gradient and the
+draw to draw. `eager` runs it op by op under a tape. `staged` is the same function traced, with the gradient and the
 descent in the same graph: its ten steps are one loop, on which a gradient goes back. Both draw the same numbers.
 
     tagloom run papers_examples/eager/l2hmc.py "[[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]"
@@ -117,7 +117,7 @@ class Sampler:
         for variable, slope in zip(self.variables, slopes, strict=True):
             variable.assign_sub(rate * slope)
 
-    def at_once(self, rate):
+    def eager(self, rate):
         """A step of the samples and of what is learnt, op by op; the loss."""
         with tl.Tape() as tape:
             loss = self.loss()
@@ -148,7 +148,7 @@ def main(x: tl.Array[tl.float64, 4, 2]) -> tl.int64:
 
 
 EXPECTED = [{"run": ("main", PLACES), "result": 3, "size": "quick"}]
-AT_ONCE = [(lambda: taken(tl.asarray(PLACES)), 3)]
+EAGER = [(lambda: taken(tl.asarray(PLACES)), 3)]
 
 
 HEADING = ["| step | eagerly | staged |", "|---|---|---|"]
@@ -157,7 +157,7 @@ HEADING = ["| step | eagerly | staged |", "|---|---|---|"]
 def table(count=10, steps=3, rate=1e-4):
     """The rows of the README's table."""
     one, other = (Sampler(np.zeros((count, 2))) for _ in range(2))
-    pairs = [(float(one.at_once(rate)), float(other.staged(rate))) for _ in range(steps)]
+    pairs = [(float(one.eager(rate)), float(other.staged(rate))) for _ in range(steps)]
     return [f"| {k} | {here:.6f} | {there:.6f} |" for k, (here, there) in enumerate(pairs, 1)]
 
 

@@ -42,7 +42,7 @@ EXPECTED = [
     {"run": ("evaluating", [[1.0, 2.0]], [[3.0], [4.0]]), "result": [[11.0]], "size": "quick"},
     {"run": ("evaluating", ONES, ONES), "result": [[4.0] * WIDTH] * WIDTH, "size": "quick"},
 ]
-AT_ONCE = [(lambda: lossy_matmul(ONES, ONES, False), [[4.0] * WIDTH] * WIDTH)]
+EAGER = [(lambda: lossy_matmul(ONES, ONES, False), [[4.0] * WIDTH] * WIDTH)]
 
 
 HEADING = ["| training | ops | elements that stay, with seeds 0 to 3 |", "|---|---|---|"]

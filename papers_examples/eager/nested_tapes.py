@@ -40,7 +40,7 @@ EXPECTED = [
     {"run": ("slope", 3.0), "result": 6.0, "size": "quick"},
     {"run": ("main", 3.0), "result": 2.0, "size": "quick"},
 ]
-AT_ONCE = [
+EAGER = [
     (lambda: by_tapes(tl.asarray(3.0)), (9.0, 6.0, 2.0)),
     (lambda: by_tapes(tl.asarray(-0.5)), (0.25, -1.0, 2.0)),
 ]

@@ -73,7 +73,7 @@ def restored():
 
 
 EXPECTED = [{"run": ("main", 10.0), "result": 21.0, "size": "quick"}]
-AT_ONCE = [(lambda: main(10.0), 21.0), (lambda: restored()[1], 21.0)]
+EAGER = [(lambda: main(10.0), 21.0), (lambda: restored()[1], 21.0)]
 
 
 if __name__ == "__main__":

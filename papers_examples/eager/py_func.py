@@ -64,7 +64,7 @@ EXPECTED = [
     {"run": ("staged", 2.0, 3), "result": 64.0, "size": "quick"},
     {"run": ("staged_slope", 2.0, 3), "result": 192.0, "size": "quick"},
 ]
-AT_ONCE = [
+EAGER = [
     (lambda: slope(power, tl.asarray(2.0), 5), (32.0, 80.0)),
     (lambda: slope(called, tl.asarray(2.0), 5), (32.0, 80.0)),
 ]

@@ -27,7 +27,7 @@ EXPECTED = [
     {"run": ("main", [[2.0], [-2.0]]), "result": [[2.0]], "size": "quick"},
     {"run": ("main", [[-3.0], [5.0]]), "result": [[-3.0]], "size": "quick"},
 ]
-AT_ONCE = [
+EAGER = [
     (lambda: select(tl.asarray([[2.0], [-2.0]])), [[2.0]]),
     (lambda: select([[2.0], [-2.0]]), [[2.0]]),
 ]

@@ -34,7 +34,7 @@ def traced(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Any
 
 @pytest.mark.parametrize("name", MANY)
 def test_many(name: str) -> None:
-    """At once and as programs of few operands a node, which `fast` runs too; sizes are known or left open."""
+    """Eagerly and as programs of few operands a node, which `fast` runs too; sizes are known or left open."""
     function, wanted = MANY[name]
     assert np.array_equal(function(X), wanted) and np.array_equal(function(tl.asarray(X)), wanted)
     for shape, engine in itertools.product(((2, 3), (None, 3), (None, None)), ("reference", "fast")):

@@ -321,7 +321,7 @@ def test_tapes_see_what_takes_the_short_way() -> None:
 
 
 def test_elements_that_are_moved_are_shared() -> None:
-    """At once a part of an array, or its elements in another shape, are no copy: nobody can write to them. A program
+    """Eagerly a part of an array, or its elements in another shape, are no copy: nobody can write to them. A program
     that was given an array of NumPy's makes another one."""
     given = np.arange(6.0)
     x = tl.asarray(given)

@@ -9,7 +9,8 @@ from tagloom.core.op import OPS, kernel
 from tagloom.core.types import Type
 
 NARROW = [row for row in OPS.values() if row.narrow is not None and row.arity == 1]
-"""But for `nextafter`, which is exact, and of float32 another number than of float64."""
+"""But for `nextafter`, which is exact, and of float32 another number than of float64, and products, which have a bound
+(test_array_ops.py)."""
 
 
 def drawn() -> np.ndarray:

@@ -90,7 +90,7 @@ def near(made: Any, wanted: Any) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str) -> None:
-    """At once, on plain values and on concrete arrays, and as a program, in float32 too."""
+    """Eagerly, on plain values and on concrete arrays, and as a program, in float32 too."""
     function, arguments, wanted = CASES[name]
     assert near(function(*arguments), wanted) and near(function(*map(tl.asarray, arguments)), wanted)
     assert near(tl.function(function)(*arguments), wanted)

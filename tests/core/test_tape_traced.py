@@ -30,11 +30,11 @@ def test_a_tape_in_a_trace_says_what_grad_says(name: str) -> None:
     function, arguments = HAND_MADE[name]
     by_grad = again(lambda x, y: tl.grad(function, (0, 1))(x, y))
     by_tape = again(lambda x, y: slopes(function, (x, y)))
-    eagerly = tuple(map(tl.asarray, arguments))
+    arrays = tuple(map(tl.asarray, arguments))
     for one, other in ((function, function), (by_tape, by_grad)):
         traced = _traced(one)
         wanted = tl.grad(other, (0, 1))(*arguments)
-        for mine, eager, theirs in zip(traced(*arguments), slopes(one, eagerly), wanted, strict=True):
+        for mine, eager, theirs in zip(traced(*arguments), slopes(one, arrays), wanted, strict=True):
             assert np.asarray(mine).dtype == np.asarray(theirs).dtype
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(mine, eager, rtol=1e-12, atol=1e-12)
@@ -211,12 +211,12 @@ def test_variables() -> None:
             y = doubled(x) * y
         return tape.gradient(y, {"w": w, "b": (b,)})
 
-    eagerly = step(tl.asarray(0.5))
+    eager = step(tl.asarray(0.5))
     w.assign(7.0)
     found = tl.function(step)(0.5)
     # w1 = 9x; w2 = w1 (1 + b); w3 = w2 x^2; y = 2 w3 x * w1 = 2 x^5 (1 + b) w^4 of w = 3
-    assert [float(each["w"]) for each in (eagerly, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
-    assert [float(each["b"][0]) for each in (eagerly, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
+    assert [float(each["w"]) for each in (eager, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
+    assert [float(each["b"][0]) for each in (eager, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
 
 
 def test_a_training_step() -> None:

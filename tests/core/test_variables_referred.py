@@ -22,7 +22,7 @@ def test_as_a_result_it_is_what_it_held_there() -> None:
     assert [float(f(v)["v"]) for _ in range(2)] == [2.0, 3.0] and float(f(v)["rest"][0]) == 4.0
 
 
-@pytest.mark.parametrize("run", [lambda function: function, tl.function], ids=["at once", "traced"])
+@pytest.mark.parametrize("run", [lambda function: function, tl.function], ids=["eager", "traced"])
 def test_out_of_a_region_it_is_what_it_held_there(run: Any) -> None:
     """Of branches, conditions, bodies, and steps of a scan."""
     kept, going = tl.Variable(1.0, name="kept"), tl.Variable(True, name="going")

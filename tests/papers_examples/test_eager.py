@@ -1,4 +1,4 @@
-"""The programs of papers_examples/eager do what their EXPECTED, their AT_ONCE and the tables of the README say."""
+"""The programs of papers_examples/eager do what their EXPECTED, their EAGER and the tables of the README say."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "result"), [pytest.param(*row, id=name) for name in FILES for row in load(name).AT_ONCE]
+    ("call", "result"), [pytest.param(*row, id=name) for name in FILES for row in load(name).EAGER]
 )
-def test_at_once(call: Any, result: Any) -> None:
-    """So does what runs at once."""
+def test_eagerly(call: Any, result: Any) -> None:
+    """So does what runs eagerly."""
     assert plain(call()) == result
 
 
@@ -110,7 +110,7 @@ def test_staging_changes_no_numbers() -> None:
     module = load("l2hmc")
     one, other = (module.Sampler(np.ones((6, 2)), seed=2) for _ in range(2))
     for _ in range(3):
-        assert float(one.at_once(1e-4)) == pytest.approx(float(other.staged(1e-4)), rel=1e-9)
+        assert float(one.eager(1e-4)) == pytest.approx(float(other.staged(1e-4)), rel=1e-9)
     assert np.asarray(one.samples) == pytest.approx(np.asarray(other.samples), rel=1e-9)
     for left, right in zip(one.variables, other.variables, strict=True):
         assert np.asarray(left) == pytest.approx(np.asarray(right), rel=1e-9, abs=1e-12)

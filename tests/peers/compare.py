@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from at_once import AtOnce, TooLong
+from eager_run import EagerRun, TooLong
 from generator import Case
 from gradient_cases import FLAT
 from gradient_programs import differentiated
@@ -116,7 +116,7 @@ def verdict(case: Case, peer: Peer, orders: int = 2) -> Verdict:
     told."""
     try:
         ours = [of_machine(case, order) for order in range(1, orders + 1)]
-        program = AtOnce(case.program, doing(peer), lambda literal: Both(literal.value))
+        program = EagerRun(case.program, doing(peer), lambda literal: Both(literal.value))
         theirs = by_peer(lambda given: program(*given), case.arguments, orders, peer)
     except Unable as error:
         return Verdict("left out", str(error))

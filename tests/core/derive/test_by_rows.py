@@ -255,7 +255,7 @@ def test_higher_orders(name: str) -> None:
 @settings(max_examples=25)
 @given(ids=IDS, norm=st.floats(0.1, 20.0))
 def test_clipped_as_the_dense_one(ids: Any, norm: float) -> None:
-    """Rows are as long as what they add up to, alone and among others; at once and in a program."""
+    """Rows are as long as what they add up to, alone and among others; eagerly and in a program."""
 
     def dense(gradient: Any) -> Any:
         return tl.scatter_add(tl.zeros_like(TABLE), gradient.values, gradient.indices)

@@ -160,7 +160,7 @@ class Nodes:
 
 @each_case
 def test_rules_make_nodes(case: Case) -> None:
-    """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives at once."""
+    """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives eagerly."""
     values, dice = case.values(np.random.default_rng(5)), np.random.default_rng(6)
     (result,) = run(of_case(case), values)
     given = [admit(each) for each in (dice.normal(size=np.shape(result)), result, *values)]

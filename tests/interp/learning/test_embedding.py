@@ -36,7 +36,7 @@ def whole(table: tl.Embedding) -> Any:
 @settings(max_examples=25)
 @given(ids=IDS, shards=SHARDS)
 def test_a_look_up(ids: Any, shards: int) -> None:
-    """Whatever the shards, the vectors are rows of the table, in the order of the ids, at once and in a program; the
+    """Whatever the shards, the vectors are rows of the table, in the order of the ids, eagerly and in a program; the
     gradient by the table is the sum over the ids."""
     table = tl.Embedding(VALUES, shards=shards)
     weights = np.arange(2.0 * len(ids)).reshape(-1, 2) - 3.0
@@ -80,7 +80,7 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
     assert np.array_equal(made[there], np.asarray(dense))
 
 
-@pytest.mark.parametrize("how", ["at once", "staged"])
+@pytest.mark.parametrize("how", ["eager", "staged"])
 @pytest.mark.parametrize("name", RULES)
 def test_steps_by_rows(name: str, how: str) -> None:
     """So it is with every optimizer, where rows come several times, where a shard has none, where there are none."""
@@ -108,7 +108,7 @@ class _Dense(of.Momentum):
 def test_broken_steps_are_caught() -> None:
     """Copies count, and rows that are not there do not move, though they have momentum."""
     with pytest.raises(AssertionError):
-        check_rows(lambda: _LastWins(0.5), np.array([4, 0, 4]), 2, "at once")
+        check_rows(lambda: _LastWins(0.5), np.array([4, 0, 4]), 2, "eager")
     for make, stays in ((of.Momentum, True), (_Dense, False)):
         optimizer, table = make(0.5, 0.5), tl.Embedding(VALUES)
         for row in (1, 2):

@@ -1,4 +1,4 @@
-"""L-BFGS finds minima, in about as many steps as others, alike at once and in programs."""
+"""L-BFGS finds minima, in about as many steps as others, alike eagerly and in programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:
     if how == "loop":
         all_steps()
     for _ in range(steps if how != "loop" else 0):
-        optimizer.step(loss, {"a": a, "b": b}) if how == "at once" else step.run(engine=how).value
+        optimizer.step(loss, {"a": a, "b": b}) if how == "eager" else step.run(engine=how).value
     return float(loss()), np.asarray(a).tobytes() + np.asarray(b).tobytes()
 
 
@@ -60,8 +60,8 @@ def test_down_the_valley() -> None:
 
 
 def test_at_once_and_staged() -> None:
-    """At once, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
-    wanted = valley(LBFGS, "at once", 12)
+    """Eagerly, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
+    wanted = valley(LBFGS, "eager", 12)
     for how in ("reference", "fast", "loop"):
         assert valley(LBFGS, how, 12) == wanted
 

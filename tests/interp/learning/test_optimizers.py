@@ -1,4 +1,4 @@
-"""Optimizers do what their formulas say, alike at once and in programs; those that are wrong in one way are caught."""
+"""Optimizers do what their formulas say, alike eagerly and in programs; those that are wrong in one way are caught."""
 
 from __future__ import annotations
 

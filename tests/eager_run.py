@@ -1,4 +1,4 @@
-"""Programs that run at once, op by op, as Python would: what tapes record, others' as well as ours."""
+"""Programs that run eagerly, op by op, as Python would: what tapes record, others' as well as ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TooLong(Exception):
     """More ops than a test waits for."""
 
 
-class AtOnce:
+class EagerRun:
     """Runs a program. `do` computes an op of values and attributes, and `lift` makes a value of a literal; of a
     predicate Python asks which way to go. Cells are a dict: what a tape records are the values that are in them."""
 
