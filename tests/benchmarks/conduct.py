@@ -24,6 +24,9 @@ from rows import Row, Size
 from systems import FAMILIES, RECURSIVE, TRAINED
 
 HERE = Path(__file__).resolve().parent
+REST = 0.15
+"""Seconds between two samples: the threads of OpenBLAS look for work for 0.11 s after a product, on cores that the next
+system wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,7 @@ def _flat(value: Any) -> Iterator[float]:
 
 
 def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effort: Effort) -> None:
-    """The systems take turns."""
+    """The systems take turns, and what one has left running comes to rest before the next one."""
     due: list[tuple[str, Rung, int, int]] = []
     for system, mine in found.items():
         for rung in mine.rungs:
@@ -244,6 +247,7 @@ def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effor
     for turn in range(effort.samples):
         for system, rung, times, samples in due:
             if turn < samples and owners[system].is_alive:
+                time.sleep(REST)
                 try:
                     owners[system].ask(sample=system, size=rung.size, times=times)
                     seconds = owners[system].read(60 + 100 * times * rung.median)["seconds"]

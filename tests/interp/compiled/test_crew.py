@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -108,6 +110,20 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_begun", {})
     monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
     assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
+
+
+@pytest.mark.skipif(not crew.helpers() or sys.platform != "linux", reason="nobody helps here, or stays off a core")
+def test_helpers_stay_off_the_core_that_calls_them() -> None:
+    """Of all cores that the process may use they are kept off one: that of the run that woke them up."""
+    assert crew.begun()
+    time.sleep(0.1)  # until they sleep
+    assert not list(differences(wave.program, wave.graph, arguments(3 * crew.LARGE)))
+    words, cores = crew._begun[os.getpid()], os.sched_getaffinity(0)
+    off = int(words[14]) - 1
+    assert off in cores
+    assert [os.sched_getaffinity(int(each)) for each in crew._known[os.getpid()][: words[10]]] == [
+        cores - {off}
+    ] * crew.helpers()
 
 
 @pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
