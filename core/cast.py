@@ -119,6 +119,16 @@ def filling(function: Callable[..., Any], casts: Sequence[Cast | None], wanted: 
         made.setflags(False)
         return made
 
+    def unary_wide(x: Any) -> Any:
+        """Of float32, which is widened, and rounded again."""
+        before = begin(IGNORED)
+        try:
+            made = function(x.astype(wide)).astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
     def binary(x: Any, y: Any) -> Any:
         before = begin(IGNORED)
         try:
@@ -130,4 +140,6 @@ def filling(function: Callable[..., Any], casts: Sequence[Cast | None], wanted: 
         made.setflags(False)
         return made
 
-    return unary if len(casts) == 1 else binary
+    if len(casts) == 2:
+        return binary
+    return unary_wide if widens and wanted == np.float32 else unary

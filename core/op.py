@@ -285,10 +285,10 @@ def _on_arrays(
         """One number of an array, written out: 0.2 us less."""
         before = begin(IGNORED)
         try:
-            if narrow:
-                return narrow(float(computed(x)))
             made = computed(x)
-            return number(made) if type(made) is not array else normal(made, result)
+            if type(made) is array:
+                return normal(made, result)
+            return narrow(float(made)) if narrow else number(made)
         finally:
             end(before)
 

@@ -14,10 +14,9 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.act import resource_of
 from ..core.errors import Usage
@@ -56,8 +55,7 @@ WARM = 50_000
 numba takes to begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """What is to run: a graph whose rules have been checked, and the program that it came from, if it is known."""
 
     graph: Graph
@@ -67,8 +65,7 @@ class Subject:
     """Whether the graph breaks rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """How it is to run. `account` says that more is wanted than a value: firings, measures, residue."""
 
     schedule: str | Script = "waves"
@@ -104,7 +101,7 @@ def run(subject: Subject, arguments: Sequence[object], options: Options, engine:
     """
     name, order = named(engine), resolved(options.schedule)
     if order is not options.schedule:
-        options = replace(options, schedule=order)
+        options = options._replace(schedule=order)
     check_until(options.until)
     check_seed(options.seed)
     schedule(options.schedule)

@@ -120,7 +120,7 @@ class Partial:
         values = _values(part, dict(zip(names, given, strict=True)) | feeds, fed=feeds)
         is_looking = any(map(is_tagged, part.fetches or ()))
         asked = Options(**{"until": "result" if is_looking else "quiet", **options})
-        asked = replace(asked, world=world_with(asked.world, whole.callbacks))
+        asked = asked._replace(world=world_with(asked.world, whole.callbacks))
         if is_looking or any(map(is_tagged, feeds)):
             outcome = self._under_tags(part, values, feeds, asked, engine)
         else:

@@ -20,23 +20,23 @@ class Lent:
     """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
     does not give so much. A class, since each run has one: by a generator it takes twice as long, 2 us."""
 
-    __slots__ = ("_memory", "_size", "_words")
+    __slots__ = ("_begin", "_memory", "_size", "_words")
 
     def __init__(self, words: Words, size: int) -> None:
         self._words, self._size = words, size
 
     def __enter__(self) -> None:
         memory = self._memory = _found(self._size)
-        begin = address(memory)
+        begin = self._begin = address(memory)
         state = self._words.state
         state[RECORD], state[NO_ROOM] = begin, begin + min(memory.nbytes, self._size)
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        words, memory = self._words, self._memory
+        words = self._words
         words.give_back_rows()
         highest = max(words.state[HIGHEST], words.state[RECORD])  # where the run ended by an exception
-        if highest - address(memory) <= _LARGE and len(_idle) < _KEPT:
-            _idle.append(memory)
+        if highest - self._begin <= _LARGE and len(_idle) < _KEPT:
+            _idle.append(self._memory)
 
 
 def _found(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

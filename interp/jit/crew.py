@@ -200,6 +200,8 @@ else:
     _core, _allow = inner(lambda: types.int32(-1)), inner(lambda thread, size, cores: types.int32(0))
 
 address: Any = _address
+_array: Any = array
+_keep: Any = keep
 call: Any = _call
 
 
@@ -244,7 +246,7 @@ def _keep_off(c, core):  # type: ignore[no-untyped-def]
         return
     write(c, 14, core + 1)
     count = read_i(c, 10)
-    known = array(read_i(c, 15), count + _MASK, np.int64)
+    known = _array(read_i(c, 15), count + _MASK, np.int64)
     cores, some = np.empty(_MASK, np.int64), False
     for at in range(_MASK):
         cores[at] = known[count + at]
@@ -254,7 +256,7 @@ def _keep_off(c, core):  # type: ignore[no-untyped-def]
     if some:
         for at in range(count):
             _allow(types.int32(known[at]), 8 * _MASK, address(cores))
-    keep(cores)
+    _keep(cores)
 
 
 @kernel
