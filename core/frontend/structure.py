@@ -285,9 +285,9 @@ def _together(structure: Structure, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if structure.fixed is not None:
         return structure.fixed.value
-    parts = {key: _together(part, leaves) for key, part in structure.parts}
     if kind is tuple:
-        return tuple(parts.values())
+        return tuple([_together(part, leaves) for _, part in structure.parts])
+    parts = {key: _together(part, leaves) for key, part in structure.parts}
     if kind is dict:
         return {key: parts[key] for key in structure.order}
     built = kind(**parts)

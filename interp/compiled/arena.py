@@ -34,7 +34,7 @@ class Lent:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         words = self._words
         words.give_back_rows()
-        highest = max(words.state[HIGHEST], words.state[RECORD])  # where the run ended by an exception
+        highest = max(words.state.item(HIGHEST), words.state.item(RECORD))  # where the run ended by an exception
         if highest - self._begin <= _LARGE and len(_idle) < _KEPT:
             _idle.append(self._memory)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import DType
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
@@ -64,6 +65,8 @@ class Ready:
     """Whether it has effects."""
     asks: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
+    given: tuple[DType | None, ...]
+    """Of each parameter that is a scalar, its dtype."""
     operands: int
     """How many operands a trap has at most."""
     brief: Brief | None
@@ -111,7 +114,9 @@ def _made(program: Program) -> Ready:
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.perform(" in line for line in text.lines)
     brief = None if asks else straight(program) or bounded(program)
-    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, text.operands, brief)
+    types = (parameter.type for parameter in program.main.body.parameters)
+    given = tuple(type_.dtype if type_.is_scalar else None for type_ in types)
+    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, given, text.operands, brief)
 
 
 def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
@@ -204,8 +209,8 @@ def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, w
 def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
     """The call of generated code on these arguments. It holds their words; the arrays are held as `borrowed`."""
     found = array("q")
-    for parameter, value in zip(ready.program.main.body.parameters, admitted, strict=True):
-        found.extend((word(value, parameter.type.dtype),) if parameter.type.is_scalar else lent(value))
+    for dtype, value in zip(ready.given, admitted, strict=True):
+        found.extend(lent(value) if dtype is None else (word(value, dtype),))
 
     def work() -> None:
         given, _ = found.buffer_info()
@@ -363,8 +368,12 @@ def _call_crew(ready: Ready, words: Words) -> None:
     be compiled."""
     if ready.is_of_scalars:
         return
-    is_large = any(each.size >= LARGE for each in words.borrowed)
-    words.allow_crew(_crew().begun() if is_large else _crew().at_hand())
+    crew = _crew()
+    for each in words.borrowed:
+        if each.size >= LARGE:
+            words.allow_crew(crew.begun())
+            return
+    words.allow_crew(crew.at_hand())
 
 
 def _no_memory(ready: Ready) -> Exhausted:
