@@ -54,28 +54,30 @@ class _Threads:
         self.reads: list[_Use] = []
         self.puts: defaultdict[Handle, list[_Use]] = defaultdict(list)
         """By the handle that they are given."""
-        self.made: list[Handle] = []
-        """The handles of new cells."""
+        self.making = having(activity.program, "cells")
+        self.made: dict[Handle, None] = {}
+        """The handles of new cells; of what a function makes, those of each call, too."""
         self.after: Steps = defaultdict(list)
         """By a handle, those that it becomes in the same call of a function."""
         self.down: Steps = defaultdict(list)
         """Those that it becomes in functions that are called."""
         self.up: Steps = defaultdict(list)
         """Those that it becomes where its function was called."""
-        self.calls: list[tuple[_Use, Area]] = []
+        self.calls: dict[int, tuple[Area, list[_Use]]] = {}
+        """The calls of each function, by the identity of its area."""
         self.around: dict[Handle, Handle] = {}
         """By the handle that a branch or a loop begins with, the one that it was given."""
         self.put_to = set[Handle]()
         """Those that a put gives, or a call that puts."""
         for area in activity.areas.values():
             self.area(area)
-        while any(self.hands_on(*call) for call in self.calls):
+        while self.come_back():
             pass
         self.empty: defaultdict[Handle, list[Set[Handle]]] = defaultdict(list)
         """By a handle, all handles of each array that it may be of to which nothing was put by then."""
         for made in self.made:
             thread, filled = self.thread(made)
-            for handle in thread:
+            for handle in _reached([made], self.after, self.down):  # where it is called, it is another one in each call
                 if handle not in filled:
                     self.empty[handle].append(thread)
 
@@ -84,7 +86,7 @@ class _Threads:
             made = id(area), node.name
             use = _Use(area, node, (id(area), str(next(iter(node.inputs), ""))))
             if node.op == "cells" and is_float(node.results[0]):
-                self.made.append(made)
+                self.made[made] = None
             elif node.op in ("get", "collect"):
                 self.reads.append(use)
             elif node.op == "put":
@@ -109,7 +111,7 @@ class _Threads:
         self.go(self.down if is_call else self.after, use.area, operands_of(use.node), inner, parameters)
         self.go(self.up if is_call else self.after, inner, results, use.area, use.node.results)
         if is_call:
-            self.calls.append((use, inner))
+            self.calls.setdefault(id(inner), (inner, []))[1].append(use)
         else:
             pairs = zip(operands_of(use.node), parameters, strict=True)
             self.around |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
@@ -131,29 +133,39 @@ class _Threads:
                     self.reads.append(use._replace(handle=handle))
         if callee in self.putting:
             self.put_to.update(made)
+        elif callee in self.making and not any(map(_is_cells, parameters)):
+            self.made |= dict.fromkeys(made)
 
     def go(self, steps: Steps, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
         for name, variable in zip(names, variables, strict=True):
             if isinstance(name, str) and _is_cells(variable):
                 steps[id(area), name].append((id(to), variable.name))
 
-    def hands_on(self, use: _Use, inner: Area) -> bool:
-        """Note which results of a call are handles that it was given, and which of them it put to: those of this call
-        alone, for what comes up from a function comes up to all that call it. Whether that is more than was known."""
-        known = len(self.put_to), sum(map(len, self.after.values()))
-        begun = inner.phases[0]
-        results = [(id(use.area), each.name) for each in use.node.results]
-        for name, parameter in zip(operands_of(use.node), begun.parameters, strict=True):
-            if isinstance(name, str) and _is_cells(parameter):
-                there = _reached([(id(inner), parameter.name)], self.after)
-                put_to = _reached((each for each in there if each in self.put_to), self.after)
-                after = self.after[id(use.area), name]
-                for given, result in zip(begun.results, results, strict=True):
-                    if (id(inner), given) in there and result not in after:
-                        after.append(result)
-                    if (id(inner), given) in put_to:
+    def come_back(self) -> bool:
+        """Note which results of calls are handles that they were given, or of new cells, and which of them were put to:
+        of each call by itself, since what goes up from a function goes to all that call it. Whether that is more than
+        was known."""
+        known, new = self.extent(), _reached(self.made, self.after)
+        for inner, uses in self.calls.values():
+            begun = inner.phases[0]
+            ends = [(id(inner), name) for name in begun.results]
+            given = [(at, each.name) for at, each in enumerate(begun.parameters) if _is_cells(each)]
+            there = {at: _reached([(id(inner), name)], self.after) for at, name in given}
+            for at, reached in (*there.items(), (None, new)):
+                put_to = _reached((each for each in reached if each in self.put_to), self.after)
+                for use, number in ((use, number) for use in uses for number, end in enumerate(ends) if end in reached):
+                    result = id(use.area), use.node.results[number].name
+                    if at is None:
+                        self.made[result] = None
+                    elif result not in self.after[id(use.area), str(operands_of(use.node)[at])]:
+                        self.after[id(use.area), str(operands_of(use.node)[at])].append(result)
+                    if ends[number] in put_to:
                         self.put_to.add(result)
-        return known != (len(self.put_to), sum(map(len, self.after.values())))
+        return known != self.extent()
+
+    def extent(self) -> tuple[int, int, int]:
+        """How much is known."""
+        return len(self.made), len(self.put_to), sum(map(len, self.after.values()))
 
     def thread(self, made: Handle) -> tuple[Set[Handle], Set[Handle]]:
         """The handles of a new array, and those of them to which something may have been put. An array goes up to where

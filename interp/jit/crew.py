@@ -20,7 +20,10 @@ The words of a crew:
 12  how many helpers sleep
 13  the address of these words; 0 where nobody helps
 14  the core that helpers keep off, and 1; 0 where there is none
-15  the address of the identities of their threads, and behind them the cores that this process may use; or 0
+15  1 where helpers can be kept off a core
+16  zeros, a byte for each helper that is called
+24  a bit for each core where helpers may be
+40  the identities of their threads
 
 A helper that has nothing to do looks for work for a while, since a program that has one such loop mostly has more; then
 it sleeps until there is a byte in a pipe. Machine code can do that without Python's lock, on all systems but one.
@@ -60,16 +63,18 @@ SHARE = 16_384
 """How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
 _LOOKS = 200_000
 """How often a helper looks for work before it sleeps: for some 0.1 ms."""
-_SHORT, _PAUSE = 5_000, 50
-"""How often who shared a loop looks whether its helpers are done, for some 30 us, before it sleeps for so many
-microseconds at a time: then a helper may come to this core that waits for another, where OpenBLAS's threads look for
-work for 0.1 s after each product."""
-_MASK = 16
+_SHORT, _LONG, _PAUSE = 1_000, 3_000, 50
+"""How often who shared a loop looks whether its helpers are done before it gives way to others, and, after half a
+millisecond, before it sleeps for so many microseconds at a time: then whoever else is on the core of a helper may come
+here. OpenBLAS's threads look for work for 0.1 s after each product."""
+_ZEROS, _CORES, _THREADS = 16, 24, 40
+_MASK = _THREADS - _CORES
 """How many words say which cores there are, 64 each."""
 look: Any = machine.look
 read_i: Any = machine.read_i
 write: Any = machine.write
-_WORDS = 16
+_MOST = 64
+"""How many helpers there are at most."""
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
@@ -189,19 +194,20 @@ def _c_function(name: str, signature: Any) -> Any:
 
 if sys.platform != "win32":
     _read, _write = (_c_function(name, int64(types.int32, int64, int64)) for name in ("read", "write"))
-    _sleep = _c_function("usleep", types.int32(types.uint32))
+    _give_way, _sleep = _c_function("sched_yield", types.int32()), _c_function("usleep", types.int32(types.uint32))
 else:
     _read = _write = inner(lambda file, address, count: int64(0))
-    _sleep = inner(lambda microseconds: types.int32(0))
+    _give_way, _sleep = inner(lambda: types.int32(0)), inner(lambda microseconds: types.int32(0))
 if sys.platform == "linux":
     _core = _c_function("sched_getcpu", types.int32())
-    _allow = _c_function("sched_setaffinity", types.int32(types.int32, int64, int64))
+    _allowed, _allow = (
+        _c_function(f"sched_{name}affinity", types.int32(types.int32, int64, int64)) for name in ("get", "set")
+    )
 else:
-    _core, _allow = inner(lambda: types.int32(-1)), inner(lambda thread, size, cores: types.int32(0))
+    _core = inner(lambda: types.int32(-1))
+    _allowed = _allow = inner(lambda thread, size, cores: types.int32(-1))
 
 address: Any = _address
-_array: Any = array
-_keep: Any = keep
 call: Any = _call
 
 
@@ -241,22 +247,21 @@ def serve(c):  # type: ignore[no-untyped-def]
 
 @kernel
 def _keep_off(c, core):  # type: ignore[no-untyped-def]
-    """Keep helpers off the core of who calls them, if there is another one."""
+    """Keep helpers off the core of who calls them, if that may be on another one, too. Nothing is allocated: whoever
+    has claimed the crew has its words."""
+    cores = c + 8 * _CORES
     if read_i(c, 15) == 0 or core < 0 or core >= 64 * _MASK or read_i(c, 14) == core + 1:
         return
-    write(c, 14, core + 1)
-    count = read_i(c, 10)
-    known = _array(read_i(c, 15), count + _MASK, np.int64)
-    cores, some = np.empty(_MASK, np.int64), False
+    if _allowed(types.int32(0), 8 * _MASK, cores) < 0:
+        return
+    write(cores, core // 64, read_i(cores, core // 64) & ~(int64(1) << (core % 64)))
+    some = int64(0)
     for at in range(_MASK):
-        cores[at] = known[count + at]
-        if at == core // 64:
-            cores[at] &= ~(int64(1) << (core % 64))
-        some |= cores[at] != 0
-    if some:
-        for at in range(count):
-            _allow(types.int32(known[at]), 8 * _MASK, address(cores))
-    _keep(cores)
+        some |= read_i(cores, at)
+    if some != 0:
+        write(c, 14, core + 1)
+        for at in range(read_i(c, 10)):
+            _allow(types.int32(read_i(c, _THREADS + at)), 8 * _MASK, cores)
 
 
 @kernel
@@ -278,15 +283,16 @@ def share(s, part, words, count, size):  # type: ignore[no-untyped-def]
     asleep = add(c, 12, 0)
     if asleep > 0:
         _keep_off(c, int64(_core()))
-        bytes_ = np.zeros(8, np.int64)
-        _write(types.int32(read_i(c, 9)), address(bytes_), asleep)
+        _write(types.int32(read_i(c, 9)), c + 8 * _ZEROS, asleep)
     _work(c)
     add(c, 1, -1)
     looks = 0
     while add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
         looks += 1
-        if looks > _SHORT:
+        if looks > _LONG:
             _sleep(types.uint32(_PAUSE))
+        elif looks > _SHORT:
+            _give_way()
     good = read_i(c, 7) == 0
     add(c, 0, -1)
     return good
@@ -307,15 +313,13 @@ def serve(c):
 """
 _begun: dict[int, Any] = {}
 """By process, the words of its crew: a child that was forked has none of the threads."""
-_known: dict[int, Any] = {}
-"""By process, the threads of its crew and the cores they may be on."""
 _lock = cache.unforked(threading.Lock())
 
 
 def helpers() -> int:
-    """How many threads help: one for each core but one, 64 at most; none where there are no pipes of this kind."""
+    """How many threads help: one for each core but one; none where there are no pipes of this kind."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores - 1, 64) if sys.platform != "win32" else 0
+    return min(cores - 1, _MOST) if sys.platform != "win32" else 0
 
 
 def begun() -> int:
@@ -341,7 +345,7 @@ def soon() -> int:
 
 
 def _crew(count: int) -> Any:
-    words = np.zeros(_WORDS, np.int64)
+    words = np.zeros(_THREADS + _MOST, np.int64)
     if not count:
         return words
     with suppress(OSError):  # too many files are open: nobody helps
@@ -349,26 +353,12 @@ def _crew(count: int) -> Any:
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
         serving = cache.load("crew", _TEXT).serve
-        threads = [
-            threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True)
-            for _ in range(count)
-        ]
-        for thread in threads:
-            thread.start()
-        _known[os.getpid()] = known = _cores_of(threads)
-        words[13], words[15] = words.ctypes.data, known.ctypes.data if known.size else 0
+        for at in range(count):
+            helper = threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True)
+            helper.start()
+            words[_THREADS + at] = helper.native_id or 0
+        words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
-
-
-def _cores_of(threads: list[threading.Thread]) -> Any:
-    """The identities of threads, and behind them a bit for each core that this process may use; nothing where threads
-    cannot be kept off a core."""
-    cores = os.sched_getaffinity(0) if sys.platform == "linux" else set()
-    bits = sum(1 << core for core in cores)
-    if not bits or bits >> 64 * _MASK:
-        return np.empty(0, np.int64)
-    mask = np.frombuffer(bits.to_bytes(8 * _MASK, "little"), np.int64)
-    return np.array([*(thread.native_id for thread in threads), *mask], np.int64)
 
 
 def _helper(serving: Any, words: Any) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from laws import cleanliness, firings, results
+from tagloom.core.phases import later_nodes
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
 VALUES = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])
@@ -211,6 +212,39 @@ def test_values_and_firings(name: str) -> None:
     for run in runs:
         assert list(cleanliness(run)) == []
         assert (results(run), firings(run)) == (results(runs[0]), firings(runs[0]))
+
+
+@tl.function
+def slow(x: tl.float64, n: tl.int64) -> tl.float64:
+    """A loop that counts faster than it computes."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, tl.tanh(tl.sin(tl.tanh(tl.sin(y)))) * x), 0, 1.0)[1]
+
+
+def simultaneous(run: tl.Outcome) -> int:
+    """The most iterations of a loop that fire, on the way forth, between the first firing and the last of another."""
+    later, spans = later_nodes(run.graph), dict[Any, list[int]]()
+    for number, event in enumerate(run.events):
+        if event.fired and event.token.tag.site.kind == "loop" and event.token.node not in later:
+            spans.setdefault(event.token.tag, []).append(number)
+    return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_bounds_hold_in_derivatives(order: int) -> None:
+    """S16: a bound holds the forward pass; without one more iterations run simultaneously."""
+    derivative = tl.grad(slow) if order == 1 else tl.grad(tl.grad(slow))
+    found = {k: simultaneous(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
+    assert found[1] == 1 and found[2] == 2 and found[None] > 2
+
+
+def test_six_times() -> None:
+    """D2: a function is differentiated six times, and no seventh time."""
+    derivative: Any = lambda x: x**7.0  # noqa: E731
+    for order in range(1, 7):
+        derivative = tl.grad(derivative)
+        assert derivative(2.0) == pytest.approx(math.perm(7, order) * 2.0 ** (7 - order))
+    with pytest.raises(tl.Invalid, match="D2"):
+        tl.grad(derivative)(2.0)
 
 
 def test_one_of_two_calls_is_split() -> None:

@@ -277,16 +277,31 @@ def handed_on(held: Any, x: Any) -> Any:
     return held, x * 1.0
 
 
+@tl.function
+def fresh() -> Any:
+    return tl.cells(1, FLOAT)
+
+
+@tl.function
+def fresh_beside(x: Any) -> Any:
+    return fresh(), x * 1.0
+
+
+NEW = {"made beside": lambda x: fresh_beside(x)[0], "made": lambda x: fresh()}
+"""How a function makes an array: one that is differentiated, and one that is not."""
+
+
 def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
-    """A put to each of two arrays and a read of each, in this order; one function reads both."""
+    """A put to each of two arrays and a read of each, in this order, which go to one function, or come from one."""
 
     def function(x: Any) -> Any:
-        held, total = {"a": tl.cells(1, FLOAT), "b": tl.cells(1, FLOAT)}, x
+        new = NEW.get(way, lambda x: tl.cells(1, FLOAT))
+        held, total = {"a": new(x), "b": new(x)}, x
         for kind, name in map(str.split, steps):
             if way == "handed on":
                 held[name], _ = handed_on(held[name], x)
             if kind == "read":
-                total = total + tl.sin((tl.get if way == "handed on" else read)(held[name], 0))
+                total = total + tl.sin((read if way.endswith("by a function") else tl.get)(held[name], 0))
             else:
                 put = filled if way == "put by a function" else tl.put
                 held[name] = put(held[name], 0, x * {"a": 2.0, "b": 3.0}[name])
@@ -295,8 +310,8 @@ def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
     return function
 
 
-@pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on"])
-@pytest.mark.parametrize("steps", itertools.permutations(["put a", "put b", "read a", "read b"]), ids=", ".join)
+@pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on", *NEW])
+@pytest.mark.parametrize("steps", [*itertools.permutations(["put a", "put b", "read a", "read b"])], ids=", ".join)
 def test_arrays_are_told_apart_that_go_to_one_function(steps: Sequence[str], way: str) -> None:
     """It is refused if one of the two is read before its put, whichever was made first, and is right else."""
     function = of_two_arrays(steps, way)

@@ -121,9 +121,8 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
     words, cores = crew._begun[os.getpid()], os.sched_getaffinity(0)
     off = int(words[14]) - 1
     assert off in cores
-    assert [os.sched_getaffinity(int(each)) for each in crew._known[os.getpid()][: words[10]]] == [
-        cores - {off}
-    ] * crew.helpers()
+    helpers = words[crew._THREADS :][: words[10]].tolist()
+    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * crew.helpers()
 
 
 @pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")

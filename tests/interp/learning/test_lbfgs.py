@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,46 @@ def test_down_the_valley() -> None:
     assert not valley(_Blind, "loop", 60)[0] < 1e-12
 
 
-def test_at_once_and_staged() -> None:
+class Descent:
+    """A training down that valley, and what it keeps."""
+
+    def __init__(self) -> None:
+        self.x, self.optimizer, self.done = tl.Variable([-1.2, 1.0], name="x"), LBFGS(history=3), tl.Variable(0)
+
+    def loss(self) -> Any:
+        x, y = self.x[0], self.x[1]
+        return 100.0 * (y - x * x) ** 2 + (1.0 - x) ** 2
+
+    @tl.function
+    def step(self) -> Any:
+        self.done.assign_add(1)
+        return self.optimizer.step(self.loss, {"x": self.x})
+
+
+def gone_down(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> bytes:
+    """Where eight steps end that were broken off after some, by objects that then knew nothing but the file."""
+    for end in (*breaks, 8):
+        descent = Descent()
+        checkpoint = tl.Checkpoint(**{name: part for name, part in vars(descent).items() if name != left_out})
+        if (folder / "kept").exists():
+            checkpoint.restore(folder / "kept")
+        while int(descent.done) < end:
+            descent.step.run(engine="reference")
+        checkpoint.save(folder / "kept")
+    return np.asarray(descent.x).tobytes()
+
+
+def test_broken_off_at_any_step(tmp_path: Path) -> None:
+    """It ends with the same bits; without the steps that it remembers, with others."""
+    folders = [tmp_path / str(at) for at in range(10)]
+    for folder in folders:
+        folder.mkdir()
+    whole = gone_down((), folders[8])
+    assert [gone_down((end,), folders[end]) == whole for end in range(8)] == [True] * 8
+    assert gone_down((5,), folders[9], left_out="optimizer") != whole
+
+
+def test_eager_and_staged() -> None:
     """Eagerly, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
     wanted = valley(LBFGS, "eager", 12)
     for how in ("reference", "fast", "loop"):
