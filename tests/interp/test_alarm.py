@@ -349,9 +349,8 @@ def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest
     assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
-def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy drops what is raised while it looks for methods, as it does where what indexes an array is of an Enum."""
+def swallowed(patch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come, and be dropped, where a machine with tokens begins."""
     right = State.__init__
 
     def made(self: State, *given: Any, **options: Any) -> None:
@@ -359,9 +358,35 @@ def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch
             signal.raise_signal(signal.SIGINT)
         right(self, *given, **options)
 
-    monkeypatch.setattr(State, "__init__", made)
+    patch.setattr(State, "__init__", made)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
+def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy drops what is raised while it looks for methods, as it does where what indexes an array is of an Enum."""
+    swallowed(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("name", "patched", "asked"),
+    [
+        ("run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
+        ("is_too_deep", lambda _: True, {"account": False}),
+    ],
+)
+def test_so_does_what_is_swallowed_where_compiled_gives_up(
+    name: str, patched: Any, asked: dict[str, Any], handled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends on `fast`."""
+    assert short.run(1, engine="compiled").engine == "compiled"
+    monkeypatch.setattr(f"tagloom.interp.compiled.run.{name}", patched)
+    assert short.run(1, **asked).engine == "fast"
+    swallowed(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, **asked)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
