@@ -7,10 +7,12 @@ from act_laws import violations as act_violations
 from acts_generator import act_cases
 from generator import Case, cases
 from gradient_programs import differentiated, inexact, performed, slope
-from hypothesis import assume, given, settings
-from laws import violations
+from hypothesis import Phase, assume, given, settings
+from hypothesis.strategies import SearchStrategy
+from laws import LIMITS, run_graph, violations
 from smooth_programs import smooth_cases
 from tagloom.core.errors import Invalid
+from tagloom.core.lower import lower
 from tagloom.core.validate import program_problems
 
 FEW = ("fifo", "lifo", "random:1", "random:2")
@@ -176,3 +178,22 @@ def test_smooth_programs_have_slopes(by_acts: bool) -> None:
     draw()
     assert sum(told) > 0.6 * len(told)
     assert sum(steep) > 0.6 * len(steep)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("programs", [smooth_cases(), smooth_cases(by_cells=True), cases(floats=True)])
+def test_most_derivatives_are_short_enough(programs: SearchStrategy[Case], order: int) -> None:
+    """The laws compare runs that end within their limits: those of three derivatives in four."""
+    ended: list[bool] = []
+
+    @settings(max_examples=40, phases=[Phase.generate], database=None, derandomize=True)
+    @given(programs)
+    def draw(case: Case) -> None:
+        derived = differentiated(case, order)
+        assert derived is not None
+        run = run_graph(lower(derived.program), derived.arguments, limits=LIMITS)
+        ended.append(run.status != "Exhausted")
+
+    draw()
+    assert sum(ended) >= 0.75 * len(ended)

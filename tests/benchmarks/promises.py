@@ -131,7 +131,7 @@ def _promises() -> Iterator[Promise]:
 
 
 def _training() -> Iterator[Promise]:
-    for row, batch in (("softmax", 10), ("softmax", 200), ("mlp", 100), ("lstm", 32)):
+    for row, batch in (("softmax", 10), ("softmax", 200), ("mlp", 100), ("lstm", 32), ("l2hmc", 10), ("l2hmc", 200)):
         text = f"a step, compiled by the best of JAX and tf.function: {row}, batch {batch}, at most 1"
         yield Promise(text, 1, _by_best(row, "compiled", ("JAX", "tf.function"), (batch,)))
     text = "a step, PyTorch by compiled: treelstm, batch 1, at least 10"
