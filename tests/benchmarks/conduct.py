@@ -24,15 +24,14 @@ from rows import Row, Size
 from systems import FAMILIES, RECURSIVE, TRAINED
 
 HERE = Path(__file__).resolve().parent
-REST = 0.15
-"""Seconds between two samples: the threads of OpenBLAS look for work for 0.11 s after a product, on cores that the next
-system wants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How much time goes into a row: seconds of a run, of a run of a size that the row shows, of compiling, of a
-    sample at least, and of all samples of one figure; how many samples; and how many elements arrays have at most."""
+    sample at least, and of all samples of one figure; how many samples; how many elements arrays have at most; and the
+    seconds of rest between two samples. The threads of OpenBLAS look for work for 0.11 s after a product, on cores that
+    the next system wants."""
 
     run: float
     shown: float
@@ -41,10 +40,11 @@ class Effort:
     figure: float
     samples: int
     elements: int
+    rest: float
 
 
-FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7, elements=10**7)
-QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, samples=3, elements=10**6)
+FULL = Effort(run=0.25, shown=6.0, compile=20.0, sample=0.02, figure=1.5, samples=7, elements=10**7, rest=0.15)
+QUICK = Effort(run=0.06, shown=0.8, compile=5.0, sample=0.01, figure=0.3, samples=3, elements=10**6, rest=0.0)
 
 
 @dataclass(slots=True)
@@ -247,7 +247,7 @@ def _sample(found: dict[str, Found], owners: dict[str, Process], row: Row, effor
     for turn in range(effort.samples):
         for system, rung, times, samples in due:
             if turn < samples and owners[system].is_alive:
-                time.sleep(REST)
+                time.sleep(effort.rest)
                 try:
                     owners[system].ask(sample=system, size=rung.size, times=times)
                     seconds = owners[system].read(60 + 100 * times * rung.median)["seconds"]
