@@ -50,9 +50,11 @@ TWINS = {
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong share shows; no twin reads or writes beyond an array."""
+    """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
+    run before: hardly for three sizes."""
     broken(monkeypatch, *TWINS[twin])
-    assert list(differences(wave.program, wave.graph, arguments(crew.LARGE + 1)))
+    sizes = crew.LARGE + 1, 7 * crew.SHARE + 3, crew.LARGE + 77
+    assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
 
 
 def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
