@@ -30,13 +30,10 @@ def word(value: Value, dtype: DType) -> int:
     return int(found)
 
 
-_word_at, _OBJECT = ctypes.c_ssize_t.from_address, object.__basicsize__
-
-
 def address(array: Any) -> int:
     """Where the elements of an array begin. NumPy's C interface has that first in an array, behind what every object
     begins with; `array.ctypes.data` takes ten times as long, 1 us."""
-    return _word_at(id(array) + _OBJECT).value
+    return ctypes.c_ssize_t.from_address(id(array) + object.__basicsize__).value
 
 
 _sample = np.zeros(3)
@@ -48,7 +45,7 @@ _KEPT, _LARGE = 4, 2**17
 
 def lent(array: Any) -> tuple[int, ...]:
     """A slot of an array in C order that nobody counts: who lends it holds it."""
-    return (0, _word_at(id(array) + _OBJECT).value, *array.shape)
+    return (0, address(array), *array.shape)
 
 
 def taken(words: Any, at: int, type_: Type) -> Value:

@@ -356,7 +356,7 @@ def _crew(count: int) -> Any:
         for at in range(count):
             helper = threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True)
             helper.start()
-            words[_THREADS + at] = helper.native_id or 0
+            words[_THREADS + at] = helper.native_id or -1  # which no thread has
         words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
 
