@@ -49,6 +49,10 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
 
 
+_LIES_SO = 0x0101
+"""NumPy's flags of arrays whose elements lie row after row, and where the processor wants them."""
+
+
 def borrow(value: object, wanted: Type) -> Value:
     """As `admit`, but an array that has the form of a value already is not copied: that of who gives it is taken. Who
     borrows must neither write to it nor give anything away that shares its elements.
@@ -57,9 +61,10 @@ def borrow(value: object, wanted: Type) -> Value:
     >>> borrow(array, Type(dtypes.float64, (3,))) is array
     True
     """
-    if type(value) is np.ndarray and value.ndim and value.dtype == wanted.dtype.numpy:
-        fits = value.shape == wanted.shape or wanted.admits(type_of(value))
-        if fits and value.flags.c_contiguous and value.flags.aligned:
+    if type(value) is np.ndarray and value.dtype == wanted.dtype.numpy:
+        shape = value.shape
+        fits = shape and (shape == wanted.shape or wanted.admits(type_of(value)))
+        if fits and value.flags.num & _LIES_SO == _LIES_SO:
             return value
     return admit(value, wanted)
 

@@ -358,7 +358,7 @@ def _short(arguments: Sequence[Any]) -> object:
     """What arguments are told apart by that are all arrays; None of any others."""
     if {*map(type, arguments)} != {np.ndarray}:
         return None
-    return tuple((each.dtype, each.shape) for each in arguments)
+    return tuple([(each.dtype, each.shape) for each in arguments])
 
 
 @overload

@@ -93,7 +93,8 @@ class Outcome(Drawn, Played):
         if self.missing:
             assert self.error is not None
             raise self.error
-        return unflatten(self.structure, self.results[: self.structure.size])
+        behind = len(self.structure.behind)
+        return unflatten(self.structure, self.results[:-behind] if behind else self.results)
 
     @property
     def variables(self) -> dict[str, Value | None]:

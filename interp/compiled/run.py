@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import threading
 import time
-from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.dtypes import DType
 from ...core.errors import Crash, Exhausted, TagloomError, Usage
 from ...core.frontend.structure import Structure
 from ...core.graph import Graph
@@ -44,7 +43,7 @@ from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
 from .thread import NEAR, SPARE, STACK, Runner, near_stack, running
-from .words import Words, address, lent, word
+from .words import Words, given
 
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
@@ -65,8 +64,8 @@ class Ready:
     """Whether it has effects."""
     asks: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
-    given: tuple[DType | None, ...]
-    """Of each parameter that is a scalar, its dtype."""
+    given: Struct
+    """How its arguments lie."""
     operands: int
     """How many operands a trap has at most."""
     brief: Brief | None
@@ -114,9 +113,8 @@ def _made(program: Program) -> Ready:
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.perform(" in line for line in text.lines)
     brief = None if asks else straight(program) or bounded(program)
-    types = (parameter.type for parameter in program.main.body.parameters)
-    given = tuple(type_.dtype if type_.is_scalar else None for type_ in types)
-    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, given, text.operands, brief)
+    form = given([parameter.type for parameter in program.main.body.parameters])
+    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, form, text.operands, brief)
 
 
 def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
@@ -168,7 +166,7 @@ def run_compiled(
     elif words.why:
         stopped = _inside(ready, words, limits)
     else:
-        results = tuple(words.result(at, type_) for at, type_ in enumerate(program.main.results))
+        results = tuple([words.result(at, type_) for at, type_ in enumerate(program.main.results)])
     structure = structure_of(graph) if structure is None else structure
     outcome = outcome_of(ready.text, graph, words, results, stopped, structure, trap)
     words.rest()
@@ -186,16 +184,15 @@ class _Ended(NamedTuple):
 def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, world: World | None) -> _Ended:
     """Run to the end: on this thread if it seems to be a quick run; again, if it was not."""
     deepest = min(limits.depth, DEEPEST)
-    borrowed = [each for each in admitted if isinstance(each, np.ndarray)]
     steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
     for hurry in (True, False) if _may_hurry(ready, limits) else (False,):
-        words = Words(ready.operands, len(ready.program.main.results), steps, seed, borrowed)
-        work = _work(ready, words, admitted, deepest)
+        words = Words(admitted, ready.given, ready.operands, len(ready.program.main.results), steps, seed)
+        work = _work(ready, words, deepest)
         waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
         with arena.Lent(words, limits.bytes) if ready.text.has_records else nullcontext():
             if hurry:
                 stopped = _hurried(ready, words, work, limits)
-            elif _is_brief(ready, borrowed, limits):
+            elif _is_brief(ready, words.borrowed, limits):
                 words.allow_stack(STACK)  # it is bounded
                 stopped = _here(ready, words, work, limits)
             else:
@@ -206,15 +203,11 @@ def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, w
     return _Ended(words, stopped, waiter.trap)
 
 
-def _work(ready: Ready, words: Words, admitted: Sequence[Value], deepest: int) -> Callable[[], None]:
-    """The call of generated code on these arguments. It holds their words; the arrays are held as `borrowed`."""
-    found = array("q")
-    for dtype, value in zip(ready.given, admitted, strict=True):
-        found.extend(lent(value) if dtype is None else (word(value, dtype),))
+def _work(ready: Ready, words: Words, deepest: int) -> Callable[[], None]:
+    """The call of generated code, which holds its words."""
 
     def work() -> None:
-        given, _ = found.buffer_info()
-        ready.entry(words.address, given, address(words.results), deepest, _ROOT)
+        ready.entry(words.address, words.given, words.results, deepest, _ROOT)
 
     return work
 

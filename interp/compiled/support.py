@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,7 +24,6 @@ _SHORT = 2**22
 """How many elements are moved, or multiplications made, in some milliseconds."""
 _OF_CELLS = ("cells", "put", "get", "collect", "cell_zeros")
 _ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
-_DEFAULTS: Mapping[str, Any] = {"schedule": "waves", "until": "quiet", "keep": None}
 _ASKED = {
     "schedule": "it has no tokens, and so no schedule",
     "until": "it computes one node after another, and stops at the first trap",
@@ -33,14 +31,12 @@ _ASKED = {
 }
 
 
-def refused(options: Mapping[str, Any]) -> str | None:
+def refused(schedule: object, until: str, keep: object) -> str | None:
     """Why the compiled engine does not do what is asked of it by these options of a run; None where it does."""
-    if options == _DEFAULTS:
+    if schedule == "waves" and until == "quiet" and keep is None:
         return None
-    for name, value in options.items():
-        if name in _DEFAULTS and value != _DEFAULTS[name]:
-            return f"{name}={value!r}: {_ASKED[name]}"
-    return None
+    asked = {"schedule": (schedule, "waves"), "until": (until, "quiet"), "keep": (keep, None)}
+    return next(f"{name}={given!r}: {_ASKED[name]}" for name, (given, default) in asked.items() if given != default)
 
 
 def supports(program: Program) -> str | None:

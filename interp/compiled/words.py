@@ -1,4 +1,4 @@
-"""The words that a run shares with generated code, as arrays: the state, the steps of a tag, the results."""
+"""The words that a run shares with generated code: the state, the arguments, the results, the steps of a tag."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from struct import pack, unpack
+from struct import Struct, pack_into, unpack_from
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,16 @@ from ...core.value import Value, admit
 from ..jit.kernels import lane
 from ..jit.state import LAST_ROW, LOWEST, OPERANDS, SLOT, WANTED
 
-_LANES: dict[str, Any] = {"b": np.int64, "i": np.int64, "u": np.uint64, "f": np.float64}
 _CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
-
-
-def word(value: Value, dtype: DType) -> int:
-    """A scalar as a word, as in its lane."""
-    number = value.item() if isinstance(value, np.generic) else value
-    (found,) = unpack("q", pack(_CODES[lane(dtype)], number))
-    return int(found)
+"""How a scalar of a lane lies in a word."""
+_NAMES = {each: each.numpy.str for each in dtypes.ALL}
+_HEAD, _word_at = object.__basicsize__, ctypes.c_ssize_t.from_address
 
 
 def address(array: Any) -> int:
     """Where the elements of an array begin. NumPy's C interface has that first in an array, behind what every object
     begins with; `array.ctypes.data` takes ten times as long, 1 us."""
-    return ctypes.c_ssize_t.from_address(id(array) + object.__basicsize__).value
+    return _word_at(id(array) + _HEAD).value
 
 
 _sample = np.zeros(3)
@@ -41,23 +36,21 @@ assert address(_sample[1:]) == _sample.ctypes.data + 8
 _rested = list[Any]()
 """Memory for the steps of tags that no run uses."""
 _KEPT, _LARGE = 4, 2**17
-
-
-def lent(array: Any) -> tuple[int, ...]:
-    """A slot of an array in C order that nobody counts: who lends it holds it."""
-    return (0, address(array), *array.shape)
+_FEW = 2**10
+"""How many words of steps lie behind the state: to set these to zero takes no time."""
 
 
 def taken(words: Any, at: int, type_: Type) -> Value:
     """The value in a slot that begins at a word; the slot no longer owns it. An array that nobody counts lies in one
     that was lent."""
-    if type_.is_scalar:
-        return read(words, at, type_.dtype)
-    counter, address, *sizes = words[at : at + 2 + len(type_.shape or ())].tolist()
-    memory, dtype = _counted()(counter) if counter else None, type_.dtype.numpy
+    shape, dtype = type_.shape, type_.dtype
+    if not shape:
+        return read(words, at, dtype)
+    counter, address, *sizes = words[at : at + 2 + len(shape)].tolist()
+    memory = _counted()(counter) if counter else None
     if 0 not in sizes:
         return np.asarray(_Elements(memory, address, tuple(sizes), dtype))
-    nothing: npt.NDArray[Any] = np.empty(sizes, dtype)
+    nothing: npt.NDArray[Any] = np.empty(sizes, dtype.numpy)
     nothing.setflags(write=False)
     return nothing
 
@@ -68,9 +61,9 @@ class _Elements:
 
     __slots__ = ("__array_interface__", "memory")
 
-    def __init__(self, memory: Any, address: int, sizes: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, memory: Any, address: int, sizes: tuple[int, ...], dtype: DType) -> None:
         self.memory = memory
-        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": dtype.str, "data": (address, True)}
+        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": _NAMES[dtype], "data": (address, True)}
 
 
 @cache
@@ -94,7 +87,7 @@ def _owned(array: Any) -> list[int]:
 
 def read(words: Any, at: int, dtype: DType) -> Value:
     """The scalar of this dtype in a word."""
-    number = words.view(_LANES[lane(dtype)]).item(at)
+    (number,) = unpack_from(_CODES[lane(dtype)], words, 8 * at)
     if dtype is dtypes.bool:
         return bool(number)
     made: Value = number if dtype in dtypes.NATIVE else dtype.numpy.type(number)
@@ -110,30 +103,50 @@ def _memory(count: int) -> Any:
     return np.empty(count, np.int64)
 
 
+def given(types: Sequence[Type]) -> Struct:
+    """How arguments of these types lie, one behind the other."""
+    codes = (f"{2 + len(each.shape)}q" if each.shape else _CODES[lane(each.dtype)] for each in types)
+    return Struct("".join(codes))
+
+
 class Words:
     """The state of one run; what its words are, jit.state says. They are read as `item`s, which takes half of the time
-    that an index does."""
+    that an index does. Behind it lie the results, the arguments, and the steps of a tag, where these are few: a short
+    run asks for memory once."""
 
     def __init__(
-        self, operands: int, results: int, deepest: int, seed: int, borrowed: Sequence[npt.NDArray[Any]] = ()
+        self, arguments: Sequence[Value], form: Struct, operands: int, results: int, deepest: int, seed: int
     ) -> None:
-        self.borrowed = borrowed
-        """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
         self._stack = 0
         self.is_stopped = False
         """Whether somebody said that all is to be left. What comes of a run after that means nothing: loops over
         elements are left before they are done, and what uses these may trap."""
-        self.state = np.zeros(OPERANDS + SLOT * max(1, operands), np.int64)
-        self.steps = _memory(2 * (deepest + 2))
-        self.results = np.zeros(SLOT * max(1, results), np.int64)
-        self.state[5] = address(self.steps)
-        self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
+        self._result = OPERANDS + SLOT * max(1, operands)
+        begin = self._result + SLOT * results
+        self._step = begin + form.size // 8
+        steps = 2 * (deepest + 2)
+        self._steps = _memory(steps) if steps > _FEW else None
+        self.state = np.zeros(self._step + (steps if self._steps is None else 0), np.int64)
         self.address = address(self.state)
+        self.results, self.given = self.address + 8 * self._result, self.address + 8 * begin
+        self.state[5] = self.address + 8 * self._step if self._steps is None else address(self._steps)
+        self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
+        self.borrowed = list[npt.NDArray[Any]]()
+        """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
+        found = list[Any]()
+        for each in arguments:
+            if isinstance(each, np.ndarray):  # nobody counts it
+                self.borrowed.append(each)
+                found += (0, address(each), *each.shape)
+            else:
+                found.append(each.item() if isinstance(each, np.generic) else each)
+        form.pack_into(self.state, 8 * begin, *found)
 
     def rest(self) -> None:
         """The run is over, and all is said of it."""
-        if self.steps.size >= _LARGE and not self.state.item(4) and len(_rested) < _KEPT:
-            _rested.append(self.steps)
+        steps = self._steps
+        if steps is not None and steps.size >= _LARGE and not self.state.item(4) and len(_rested) < _KEPT:
+            _rested.append(steps)
 
     def perform_by(self, function: Any) -> None:
         """What is left to Python is done by a function of its number, which lives as long as the run does."""
@@ -142,7 +155,8 @@ class Words:
     def answer(self, value: Value, type_: Type) -> None:
         """What was done gave this."""
         if type_.is_scalar:
-            self.state[OPERANDS] = word(value, type_.dtype)
+            number = value.item() if isinstance(value, np.generic) else value
+            pack_into(_CODES[lane(type_.dtype)], self.state, 8 * OPERANDS, number)
         else:
             owned = _owned(np.asarray(value))
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
@@ -192,7 +206,8 @@ class Words:
 
     def path(self) -> list[tuple[int, int]]:
         """The steps of a trap's tag from the root: the number of a site, and an iteration."""
-        noted = self.steps[: 2 * int(self.state[4])].reshape(-1, 2)
+        steps = self.state[self._step :] if self._steps is None else self._steps
+        noted = steps[: 2 * int(self.state[4])].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in noted[::-1]]
 
     def operand(self, at: int, type_: Type) -> Value:
@@ -205,16 +220,15 @@ class Words:
 
     def result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""
-        return self._own(taken(self.results, SLOT * at, type_))
+        return self._own(taken(self.state, self._result + SLOT * at, type_))
 
     def drop(self, types: Sequence[Type]) -> None:
         """Let go of the results, if there are any."""
         for at, type_ in enumerate(types):
-            if not type_.is_scalar and self.results[SLOT * at]:
-                taken(self.results, SLOT * at, type_)
+            if not type_.is_scalar and self.state.item(self._result + SLOT * at):
+                taken(self.state, self._result + SLOT * at, type_)
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
-        if isinstance(value, np.ndarray) and isinstance(value.base, _Elements) and value.base.memory is None:
-            return admit(value)
-        return value
+        is_lent = type(value) is np.ndarray and type(value.base) is _Elements and value.base.memory is None
+        return admit(value) if is_lent else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
     monkeypatch.setattr(arena, "_idle", [])
     for size, kept in ((arena._LARGE + 8, 0), (8, 1)):
-        words = Words(0, 0, 1, 0)
+        words = Words([], Struct(""), 0, 0, 1, 0)
         with pytest.raises(MemoryError), arena.Lent(words, 2 * arena._LARGE):
             words.state[RECORD] += size
             raise MemoryError
