@@ -1,9 +1,9 @@
 """Dispatch: what is found out once of an op on operands of some types, so that it need not be asked again.
 
-Owns the table of that, which is bounded, and the short way of concrete arrays through it. What is not there, or might
-be an error, goes the long way, `Operators.apply`, which checks all and says what is wrong: the table decides how long
-an op takes, and nothing else. A key has the op, the types of arrays by identity, the classes of Python's numbers, and
-the attributes.
+Owns the tables of that, one for each op, bounded together, and the short way of concrete arrays through them. What is
+not there, or might be an error, goes the long way, `Operators.apply`, which checks all and says what is wrong: the
+tables decide how long an op takes, and nothing else. A key has the types of arrays by identity, the classes of Python's
+numbers, and the attributes; of one array alone it is that identity.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from .tracing import current
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Key: TypeAlias = tuple[Any, ...]
+Key: TypeAlias = Any
+Table: TypeAlias = "dict[Key, Known]"
 MOST = 4096
-"""How many keys are kept; after that the table begins anew."""
+"""How many keys are kept; after that the tables begin anew."""
 
 
 class Doubt(Exception):
@@ -56,15 +57,23 @@ class Known:
     """Whether the value can have an adjoint."""
 
 
-TABLE: dict[Key, Known] = {}
+TABLES: dict[object, Table] = {}
+"""By op, or by function that turns out to be one op; they are emptied, and stay the same dicts."""
 _APPLIED: ContextVar[list[tuple[Known, tuple[Any, ...], Concrete]] | None] = ContextVar("applied", default=None)
 """The ops that a function under `one_op` has applied, if it is found out what it does."""
 
 
-def key_of(op: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Key:
+def table_of(what: object) -> Table:
+    """What is known of an op, or of a function."""
+    return TABLES.setdefault(what, {})
+
+
+def key_of(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Key:
     """Under which key it stands what an op does; raises Doubt for attributes that nothing is known by."""
     kinds = [id(each._type) if type(each) is Concrete else type(each) for each in operands]
-    return (op, *kinds, *attributes, *map(_strict, attributes.values())) if attributes else (op, *kinds)
+    if attributes:
+        return (*kinds, *attributes, *map(_strict, attributes.values()))
+    return kinds[0] if len(kinds) == 1 else tuple(kinds)
 
 
 _PLAIN = frozenset({int, str, type(None), EllipsisType})
@@ -88,11 +97,17 @@ def _strict(value: Any) -> Any:
     raise Doubt
 
 
-def keep(key: Key, known: Known) -> None:
+def forget() -> None:
+    """Empty the tables."""
+    for table in list(TABLES.values()):  # other threads may use a new one
+        table.clear()
+
+
+def keep(table: Table, key: Key, known: Known) -> None:
     """Have it known under a key."""
-    if len(TABLE) >= MOST:
-        TABLE.clear()
-    TABLE[key] = known
+    if sum(map(len, TABLES.values())) >= MOST:
+        forget()
+    table[key] = known
 
 
 def learned(
@@ -112,7 +127,7 @@ def learned(
     try:
         makers = [_maker(*pair) for pair in zip(operands, types, strict=True)]
         known.run = _guarded(row, makers, known)
-        keep(key_of(row.name, operands, attributes), known)
+        keep(table_of(row.name), key_of(operands, attributes), known)
     except Doubt:
         pass
     return known
@@ -183,7 +198,7 @@ def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
 def eagerly(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
     """What an op gives that is known, on operands of these types; None where it has to go the long way."""
     try:
-        known = TABLE.get(key_of(op, operands, attributes))
+        known = table_of(op).get(key_of(operands, attributes))
         if known is None or current() is not None:
             return None
         value = known.run(*[each._value if type(each) is Concrete else each for each in operands])
@@ -210,10 +225,11 @@ def _of_several(op: str) -> Callable[..., Any]:
 
 def _of_one(op: str) -> Callable[..., Any]:
     """Written out, as the next one is: by way of `eagerly` an op takes 0.6 us longer."""
+    find = table_of(op).get
 
     def call(x: Any = NOTHING, *more: Any) -> Any:
         if type(x) is Concrete and not more:
-            known = TABLE.get((op, id(x._type)))
+            known = find(id(x._type))
             if known is not None and current() is None:
                 try:
                     value = known.run(x._value)
@@ -230,13 +246,15 @@ def _of_one(op: str) -> Callable[..., Any]:
 
 
 def _of_two(op: str) -> Callable[..., Any]:
+    find = table_of(op).get
+
     def call(x: Any = NOTHING, y: Any = NOTHING, *more: Any) -> Any:
         if not more:
             first, second = type(x), type(y)
             if first is Concrete:
-                known = TABLE.get((op, id(x._type), id(y._type) if second is Concrete else second))
+                known = find((id(x._type), id(y._type) if second is Concrete else second))
             else:
-                known = TABLE.get((op, first, id(y._type))) if second is Concrete else None
+                known = find((first, id(y._type))) if second is Concrete else None
             if known is not None and current() is None:
                 try:
                     value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
@@ -280,6 +298,8 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
     to be one op of the array, it is known from then on which."""
 
     long: Callable[..., Any] = function
+    table = table_of(function)
+    find = table.get
 
     @functools.wraps(function)
     def call(x: Any = NOTHING, /, *given: Any, **named: Any) -> Any:
@@ -288,19 +308,19 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
         try:
             key: Key
             if named:
-                key = (function, id(x._type), *map(_strict, given), tuple(named), *map(_strict, named.values()))
+                key = (id(x._type), *map(_strict, given), tuple(named), *map(_strict, named.values()))
             elif not given:  # the usual ones are written out: 0.2 us less
-                key = function, id(x._type)
+                key = id(x._type)
             elif len(given) == 1:
-                key = function, id(x._type), _strict(given[0])
+                key = id(x._type), _strict(given[0])
             else:
-                key = (function, id(x._type), *map(_strict, given))
-            known = TABLE.get(key)
+                key = (id(x._type), *map(_strict, given))
+            known = find(key)
             value: Any = known and known.run(x._value)
         except (Doubt, MemoryError):
             return long(x, *given, **named)
         if known is None:
-            return _watched(function, key, (x, *given), named)
+            return _watched(function, table, key, (x, *given), named)
         made = _new(Concrete)
         made._value, made._type = value, known.result or interned(type_of(value))
         if known.is_float and _recorders():
@@ -310,7 +330,9 @@ def one_op(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _watched(function: Callable[..., Any], key: Key, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+def _watched(
+    function: Callable[..., Any], table: Table, key: Key, given: tuple[Any, ...], named: Mapping[str, Any]
+) -> Any:
     """What a function gives; it is kept which op that is."""
     applied: list[tuple[Known, tuple[Any, ...], Concrete]] = []
     before = _APPLIED.set(applied)
@@ -320,5 +342,5 @@ def _watched(function: Callable[..., Any], key: Key, given: tuple[Any, ...], nam
         _APPLIED.reset(before)
     for known, operands, result in applied:
         if result is made and len(operands) == 1 and operands[0] is given[0]:
-            keep(key, known)
+            keep(table, key, known)
     return made

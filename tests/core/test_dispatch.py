@@ -35,10 +35,10 @@ each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name
 
 
 class Nothing(dict[Any, Any]):
-    """A table that keeps nothing: every op goes the long way."""
+    """Tables that keep nothing: every op goes the long way."""
 
-    def __setitem__(self, key: Any, known: Any) -> None:
-        pass
+    def setdefault(self, what: Any, table: Any = None) -> Any:
+        return {}
 
 
 def ending(compute: Callable[[], Any]) -> Any:
@@ -80,14 +80,14 @@ def machine(case: Case) -> Any:
     return outcome.traps[0].message.partition(" at node")[0] if outcome.traps else fingerprint(outcome.results[0])
 
 
-def violations(found: Sequence[Case], table: dict[Any, Any]) -> Iterator[str]:
+def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
     """Where an op differs from what it gives without a table: the first time, and the second."""
     for compute in (eagerly, with_numbers):
         those = [case for case in found if compute is eagerly or len(case[1]) == 2]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "TABLE", Nothing())
+            patch.setattr(dispatch, "TABLES", Nothing())
             wanted = [compute(case) for case in those]
-            patch.setattr(dispatch, "TABLE", table)
+            patch.setattr(dispatch, "TABLES", tables)
             for time in ("first", "second"):
                 for case, right in zip(those, wanted, strict=True):
                     try:
@@ -118,21 +118,34 @@ def test_as_the_reference_machine(row: Op) -> None:
 
 
 class Forgetful(dict[Any, Any]):
-    """A table whose keys leave something out."""
+    """Tables whose keys, with the op, leave something out."""
 
     def __init__(self, leave_out: Callable[[Any], Any]) -> None:
         super().__init__()
         self.leave_out = leave_out
+        self.known: dict[Any, Any] = {}
+
+    def setdefault(self, what: Any, table: Any = None) -> Any:
+        return super().setdefault(what, Short(self, what))
+
+
+class Short(dict[Any, Any]):
+    """One of these tables."""
+
+    def __init__(self, tables: Forgetful, what: Any) -> None:
+        super().__init__()
+        self.tables, self.what = tables, what
 
     def _short(self, key: Any) -> Any:
         known = {id(each): each for each in types._INTERNED}
-        return tuple(self.leave_out(known.get(part, part) if type(part) is int else part) for part in key)
+        parts = (self.what, *key) if type(key) is tuple else (self.what, key)
+        return tuple(self.tables.leave_out(known.get(part, part) if type(part) is int else part) for part in parts)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return super().get(self._short(key), default)
+        return self.tables.known.get(self._short(key), default)
 
     def __setitem__(self, key: Any, known: Any) -> None:
-        super().__setitem__(self._short(key), known)
+        self.tables.known[self._short(key)] = known
 
 
 def _without(kind: type) -> Callable[[Any], Any]:
@@ -195,8 +208,8 @@ def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyP
     asked: list[str] = []
     computed = api._computed
     monkeypatch.setattr(api, "_computed", lambda op, *rest: asked.append(op) or computed(op, *rest))
-    monkeypatch.setattr(dispatch, "TABLE", {})
     arrays = list(shapes())
+    dispatch.forget()
     asked.clear()
     first = [FUNCTIONS[name](x) for x in arrays]
     assert asked
@@ -207,7 +220,7 @@ def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyP
 
 def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of however many shapes there are, no more than so many keys and types are kept."""
-    monkeypatch.setattr(dispatch, "TABLE", {})
+    dispatch.forget()
     monkeypatch.setattr(dispatch, "MOST", 16)
     monkeypatch.setattr(types, "_INTERNED", {})
     monkeypatch.setattr(types, "MOST_INTERNED", 8)
@@ -216,7 +229,7 @@ def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         x = tl.asarray(np.ones(size))
         assert np.array_equal(x + x, np.full(size, 2.0)) and float(tl.sum(x)) == size
         assert np.array_equal(kept * 2.0, [2.0, 4.0])
-        assert len(dispatch.TABLE) <= 16 and len(types._INTERNED) <= 8
+        assert sum(map(len, dispatch.TABLES.values())) <= 16 and len(types._INTERNED) <= 8
 
 
 def test_what_is_equal_may_be_another_key() -> None:
