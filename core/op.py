@@ -20,7 +20,7 @@ from .cast import ERRORS, IGNORED, after, as_typed, as_wide, filling, rounded, u
 from .dtypes import DType
 from .errors import Invalid, Usage
 from .types import Shape, Type, join_shapes, type_of
-from .value import Value, normal
+from .value import MOST_SAID, Value, normal, show
 
 TypeRule: TypeAlias = Callable[..., Type]
 Kernel: TypeAlias = Callable[..., Value]
@@ -343,6 +343,19 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
         return None
     return undefined.message if np.any(undefined.when(*operands, **dict(attributes))) else None
+
+
+def culprit(row: Op, operands: Sequence[Value], attributes: Attributes = ()) -> str | None:
+    """Which element of the last operand an op has no value for, where it is an element, of an array that messages do
+    not write out."""
+    undefined, last = row.undefined, operands[-1]
+    if undefined is None or not isinstance(last, np.ndarray) or last.size <= MOST_SAID:
+        return None
+    those = np.asarray(undefined.when(*operands, **dict(attributes)))
+    if those.shape != last.shape or not those.any():
+        return None
+    index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
+    return f"  the last operand is {show(last[tuple(index)])} at {index}"
 
 
 def _shape_made(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:

@@ -46,7 +46,7 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     found = type_of(value)
     if wanted is None or wanted.admits(found):
         return normal(value, found)
-    raise Usage("a value of the wrong type", required=wanted, got=f"{show(value)} of type {found}")
+    raise Usage("a value of the wrong type", required=wanted, got=f"{shortly(value)} of type {found}")
 
 
 _LIES_SO = 0x0101
@@ -149,6 +149,22 @@ def show(value: object) -> str:
     if not array.size:
         return f"{Type(dtype, array.shape)}([])"
     return numbers if dtype in dtypes.NATIVE else f"{dtype!r}({numbers})"
+
+
+MOST_SAID = 32
+"""Of how many elements an array is written out in a message."""
+
+
+def shortly(value: object) -> str:
+    """A value in a message: as a literal, or of an array of many elements the type, the first three and the last.
+
+    >>> shortly(3), shortly(np.arange(3)), shortly(np.arange(3000).reshape(3, 1000))
+    ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
+    """
+    if isinstance(value, Handle) or np.size(value) <= MOST_SAID:  # type: ignore[arg-type]
+        return show(value)
+    elements = np.asarray(value).ravel()
+    return f"{type_of(value)}({', '.join(map(_numbers, elements[:3]))}, ..., {_numbers(elements[-1])})"
 
 
 def _numbers(array: npt.NDArray[Any]) -> str:

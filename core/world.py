@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import TagloomError, Usage
 from .types import Type
-from .value import Value, admit, show
+from .value import Value, admit, shortly
 
 
 class Failed(Exception):
@@ -97,7 +97,7 @@ def again(given: Sequence[Value]) -> Recorded:
 
 def _shown(result: object) -> str:
     try:
-        return show(admit(result))
+        return shortly(admit(result))
     except Usage:
         return _written(result)
 

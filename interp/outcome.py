@@ -21,15 +21,16 @@ from ..core.display import Drawn, Played
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
+from ..core.op import OPS, culprit
 from ..core.ops import cells
 from ..core.tag import Site, Tag
-from ..core.value import Value, show
+from ..core.value import Value, shortly
 from .cells import Put
 from .critical import Firing, critical_path, time_on
 from .event import Cell, Event, Token
 from .measure import Stats
 from .order import program_order
-from .saying import bound_said, cell_said, shown
+from .saying import bound_said, briefly, cell_said
 from .shares import activations
 from .state import State
 
@@ -281,7 +282,7 @@ def _traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
         ranks = program_order(state.graph, ((put.tag, put.node) for put in puts))
         for put in sorted(puts, key=lambda put: ranks[put.tag, put.node])[:_PUTS]:
             node = state.graph.nodes[put.node]
-            error.add_note(f"  {show(put.inputs[2])} put by {node} ({node.where}) under {put.tag}")
+            error.add_note(f"  {shortly(put.inputs[2])} put by {node} ({node.where}) under {put.tag}")
         if len(puts) > _PUTS:
             error.add_note(f"  and {len(puts) - _PUTS:,} more")
         found.append(error)
@@ -303,8 +304,11 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         rule="S5",
         where=node.where,
         tag=event.token.tag,
-        got=f"{node.op} {', '.join(shown(graph, operand) for operand in operands)}",
+        got=f"{node.op} {', '.join(briefly(graph, operand) for operand in operands)}",
     )
+    which = culprit(OPS[node.op], operands, node.attributes) if node.op in OPS else None
+    if which is not None:
+        error.add_note(which)
     for line in _call_stack(graph, event.token.tag, callers):
         error.add_note(line)
     return error

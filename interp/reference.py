@@ -15,7 +15,7 @@ from ..core.frontend.structure import LEAF, Structure, flat
 from ..core.graph import Graph, Node
 from ..core.types import type_of
 from ..core.validate_graph import graph_problems
-from ..core.value import Value, admit, show
+from ..core.value import Value, admit, shortly
 from ..core.world import Recorded, World
 from .alarm import OFTEN, Alarm, Interrupt, interruptible, machine_memory
 from .event import Event
@@ -344,7 +344,9 @@ def with_first_token(error: TagloomError | None, kept: Iterable[Event]) -> Taglo
     if isinstance(error, SecondToken):
         for event in kept:
             if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
-                error.add_note(f"  it fired before on {show(event.token.value)}, which came on port {event.token.port}")
+                error.add_note(
+                    f"  it fired before on {shortly(event.token.value)}, which came on port {event.token.port}"
+                )
     return error
 
 

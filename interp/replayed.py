@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..core.types import Type, type_of
-from ..core.value import Value, show
+from ..core.value import Value, shortly
 from ..core.world import Failed, Recorded
 from .event import Event
 
@@ -45,5 +45,5 @@ class Told(Recorded):
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         value = super().call(function, operands, returns)
         if not returns.admits(type_of(value)):
-            raise Failed(f"callback {function} returned {show(value)}, which is no {returns}")
+            raise Failed(f"callback {function} returned {shortly(value)}, which is no {returns}")
         return value

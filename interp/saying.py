@@ -5,13 +5,18 @@ from __future__ import annotations
 from ..core.cells import Handle
 from ..core.graph import Graph
 from ..core.tag import Tag
-from ..core.value import Value, show
+from ..core.value import Value, shortly, show
 from .event import Cell
 
 
 def shown(graph: Graph, value: Value) -> str:
     """A value as a literal; a handle by the node that made the cells."""
     return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else show(value)
+
+
+def briefly(graph: Graph, value: Value) -> str:
+    """The same in a message, where an array of many elements is not written out."""
+    return shown(graph, value) if isinstance(value, Handle) else shortly(value)
 
 
 def cell_said(graph: Graph, cell: Cell) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.errors import Broken
 from ..core.graph import Edge
 from ..core.tag import Tag
-from ..core.value import Value, show
+from ..core.value import Value, shortly
 from .activation import Record
 from .acts import Outputs
 from .bounds import is_held, released
@@ -133,11 +133,11 @@ def second_token(state: State, token: Token, held: Value | None) -> SecondToken:
         f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
         for source in sources
     ]
-    got = f"{show(token.value)} on port {token.port}, from {' or '.join(makers)}"
+    got = f"{shortly(token.value)} on port {token.port}, from {' or '.join(makers)}"
     if held is None:
         required = "one firing under a tag; it has fired already"
     else:
-        required = f"one token on port {token.port}, which holds {show(held)}"
+        required = f"one token on port {token.port}, which holds {shortly(held)}"
     hint = "two edges end on this port; a merge is missing before it" if len(sources) > 1 else None
     return SecondToken(
         f"node {node} got a second token",

@@ -12,10 +12,10 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import Kernel, Op, kernel, lookup, trap_message
+from ..op import Kernel, Op, culprit, kernel, lookup, trap_message
 from ..program import BOUND
 from ..types import Type, type_of
-from ..value import Literal, Value, admit
+from ..value import Literal, Value, admit, shortly
 from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
 from .concrete import Concrete, like
 from .dispatch import applied, eagerly, learned
@@ -122,7 +122,11 @@ def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> t
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None
-    raise Trap(message, where=here(), got=", ".join(map(str, operands)))
+    error = Trap(message, where=here(), got=", ".join(map(shortly, values)))
+    which = culprit(row, values, tuple(attributes.items()))
+    if which is not None:
+        error.add_note(which)
+    raise error
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

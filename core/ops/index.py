@@ -112,15 +112,17 @@ def _masked(x: Type, mask: Type) -> Type:
     return Type(x.dtype, (None, *have[len(over) :]))
 
 
-def _outside(indices: Any, size: int) -> bool:
-    return bool(np.any((indices < -size) | (indices >= size)))
+def _outside(indices: Any, size: int) -> Any:
+    return (indices < -size) | (indices >= size)
 
 
-def _any_outside(x: Any, *indices: Any) -> bool:
-    return any(_outside(each, size) for each, size in zip(indices, np.shape(x), strict=False))
+def _any_outside(x: Any, *indices: Any) -> Any:
+    """Of indices along one axis, which; of others, whether any."""
+    those = [_outside(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
+    return those[0] if len(those) == 1 else any(map(np.any, those))
 
 
-def _put_outside(x: Any, values: Any, *indices: Any) -> bool:
+def _put_outside(x: Any, values: Any, *indices: Any) -> Any:
     return _any_outside(x, *indices)
 
 

@@ -1,0 +1,77 @@
+"""Messages about large arrays: they say the type, some elements and which one it is, in a line that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.value import MOST_SAID, shortly, show
+
+MANY = np.arange(3000)
+
+
+@tl.function
+def divided(x: tl.Array[tl.int64, None], y: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
+    return x // y
+
+
+@tl.function
+def taken(x: tl.Array[tl.int64, None], at: tl.Array[tl.int64, None]) -> tl.Array[tl.int64, None]:
+    return tl.take(x, at)
+
+
+def raised(call: Callable[[], Any]) -> list[str]:
+    """The lines of the error, of which none is long."""
+    with pytest.raises(tl.TagloomError) as caught:
+        call()
+    lines = [*str(caught.value).splitlines(), *getattr(caught.value, "__notes__", [])]
+    assert all(len(line) < 160 for line in lines)
+    return lines
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_a_trap_says_which_element(engine: str) -> None:
+    """S5: beside the operands, that of the last one for which the op has no value."""
+    lines = raised(lambda: divided.run(MANY, MANY - 5, engine=engine).value)
+    assert "  got: floor_divide int64[3000](0, 1, 2, ..., 2999), int64[3000](-5, -4, -3, ..., 2994)" in lines
+    assert "  the last operand is 0 at [5]" in lines
+    assert "  the last operand is 3000 at [75]" in raised(lambda: taken.run(MANY, MANY[:100] * 40, engine=engine).value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda x: x // (x - 5), "  the last operand is 0 at [5]"),
+        (lambda x: tl.reshape(x, (30, 100)) // tl.reshape(x - 105, (30, 100)), "  the last operand is 0 at [1, 5]"),
+        (lambda x: x // 0, "  got: int64[3000](0, 1, 2, ..., 2999), 0"),
+        (lambda x: tl.take(x, x[:40] - 3001), "  the last operand is -3001 at [0]"),
+        (lambda x: tl.take(x, [1, 3000]), "  got: int64[3000](0, 1, 2, ..., 2999), [1, 3000]"),
+        (lambda x: tl.scatter(x, 0, x + 1), "  the last operand is 3000 at [2999]"),
+    ],
+)
+def test_eagerly(call: Callable[[Any], Any], said: str) -> None:
+    """So does one outside of functions."""
+    assert said in raised(lambda: call(tl.asarray(MANY)))
+
+
+def test_several_operands() -> None:
+    """Where several operands together say which element, or another one does, nobody guesses."""
+    x = tl.reshape(tl.asarray(MANY), (30, 100))
+    lines = raised(lambda: tl.gather(x, MANY[:40], MANY[:40]))
+    assert not any("the last operand" in line for line in lines)
+
+
+def test_an_argument() -> None:
+    """Neither is an argument of the wrong type written out."""
+    lines = raised(lambda: divided.run(MANY * 0.5, MANY))
+    assert "  got: float64[3000](0.0, 0.5, 1.0, ..., 1499.5) of type float64[3000]" in lines
+
+
+@pytest.mark.parametrize("size", [0, 1, MOST_SAID, MOST_SAID + 1])
+def test_what_is_short_is_a_literal(size: int) -> None:
+    """Of few elements nothing is left out."""
+    value = np.arange(size)
+    assert (shortly(value) == show(value)) is (size <= MOST_SAID)
