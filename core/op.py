@@ -7,7 +7,7 @@ Results are cast to the row's dtype here, never by a kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType, MethodDescriptorType
@@ -345,17 +345,16 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     return undefined.message if np.any(undefined.when(*operands, **dict(attributes))) else None
 
 
-def culprit(row: Op, operands: Sequence[Value], attributes: Attributes = ()) -> str | None:
-    """Which element of the last operand an op has no value for, where it is an element, of an array that messages do
-    not write out."""
-    undefined, last = row.undefined, operands[-1]
-    if undefined is None or not isinstance(last, np.ndarray) or last.size <= MOST_SAID:
-        return None
+def culprit(op: str, operands: Sequence[Value], attributes: Attributes = ()) -> Iterator[str]:
+    """A note on a trap: which element of the last operand the op has no value for, where it is an element, of an array
+    that messages do not write out."""
+    undefined = OPS[op].undefined if op in OPS else None
+    if undefined is None or not isinstance(last := operands[-1], np.ndarray) or last.size <= MOST_SAID:
+        return
     those = np.asarray(undefined.when(*operands, **dict(attributes)))
-    if those.shape != last.shape or not those.any():
-        return None
-    index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
-    return f"  the last operand is {show(last[tuple(index)])} at {index}"
+    if those.shape == last.shape and those.any():
+        index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
+        yield f"  the last operand is {show(last[tuple(index)])} at {index}"
 
 
 def _shape_made(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:

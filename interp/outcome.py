@@ -21,7 +21,7 @@ from ..core.display import Drawn, Played
 from ..core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, counted
 from ..core.frontend.structure import LEAF, Structure, unflatten
 from ..core.graph import Edge, Graph
-from ..core.op import OPS, culprit
+from ..core.op import culprit
 from ..core.ops import cells
 from ..core.tag import Site, Tag
 from ..core.value import Value, shortly
@@ -306,10 +306,7 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         tag=event.token.tag,
         got=f"{node.op} {', '.join(briefly(graph, operand) for operand in operands)}",
     )
-    which = culprit(OPS[node.op], operands, node.attributes) if node.op in OPS else None
-    if which is not None:
-        error.add_note(which)
-    for line in _call_stack(graph, event.token.tag, callers):
+    for line in (*culprit(node.op, operands, node.attributes), *_call_stack(graph, event.token.tag, callers)):
         error.add_note(line)
     return error
 

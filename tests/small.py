@@ -1,4 +1,4 @@
-"""Small programs: a dozen firings at most, so that every schedule of them can be run."""
+"""Small programs: a dozen firings at most, so that every schedule of them can be run; and a machine with a race."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tagloom.core.frontend.symbol import Symbol
 from tagloom.core.graph import Graph
 from tagloom.core.lower import lower
 from tagloom.core.types import Type
+from tagloom.interp.event import Event
 from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.state import State
+from tagloom.interp.step import step
 
 FIRINGS = 12
 INT = Type(tl.int64)
@@ -65,3 +68,12 @@ def statement(draw: Any, scope: list[Any]) -> Any:
         case "loop":
             return tl.while_loop(lambda i: i < one, lambda i: i + 1, draw(st.integers(0, 1)))[0]
     return draw(st.sampled_from([tl.add, tl.multiply, tl.floor_divide]))(one, other)
+
+
+def hoarding(at: State, position: int) -> Event:
+    """A machine on which the sum is what came last."""
+    event = step(at, position)
+    if event.fired and at.graph.nodes[event.token.node].op == "add":
+        sent = tuple(token._replace(value=event.token.value) for token in event.sent)
+        return event._replace(outputs=((0, event.token.value),), sent=sent)
+    return event

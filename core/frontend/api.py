@@ -122,11 +122,10 @@ def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> t
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None
-    error = Trap(message, where=here(), got=", ".join(map(shortly, values)))
-    which = culprit(row, values, tuple(attributes.items()))
-    if which is not None:
-        error.add_note(which)
-    raise error
+    trap = Trap(message, where=here(), got=", ".join(map(shortly, values)))
+    for line in culprit(op, values, tuple(attributes.items())):
+        trap.add_note(line)
+    raise trap
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

@@ -126,8 +126,9 @@ class Words:
         self._step = begin + form.size // 8
         steps = 2 * (deepest + 2)
         self._steps = _memory(steps) if steps > _FEW else None
-        self.state = np.zeros(self._step + (steps if self._steps is None else 0), np.int64)
-        self.address = address(self.state)
+        memory: Any = np.zeros(self._step + (steps if self._steps is None else 0), np.int64)
+        self.state: npt.NDArray[np.int64] = memory
+        self.address = address(memory)
         self.results, self.given = self.address + 8 * self._result, self.address + 8 * begin
         self.state[5] = self.address + 8 * self._step if self._steps is None else address(self._steps)
         self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
@@ -140,7 +141,7 @@ class Words:
                 found += (0, address(each), *each.shape)
             else:
                 found.append(each.item() if isinstance(each, np.generic) else each)
-        form.pack_into(self.state, 8 * begin, *found)
+        form.pack_into(memory, 8 * begin, *found)
 
     def rest(self) -> None:
         """The run is over, and all is said of it."""
@@ -155,8 +156,9 @@ class Words:
     def answer(self, value: Value, type_: Type) -> None:
         """What was done gave this."""
         if type_.is_scalar:
+            memory: Any = self.state
             number = value.item() if isinstance(value, np.generic) else value
-            pack_into(_CODES[lane(type_.dtype)], self.state, 8 * OPERANDS, number)
+            pack_into(_CODES[lane(type_.dtype)], memory, 8 * OPERANDS, number)
         else:
             owned = _owned(np.asarray(value))
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
@@ -230,5 +232,5 @@ class Words:
 
     def _own(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
-        is_lent = type(value) is np.ndarray and type(value.base) is _Elements and value.base.memory is None
-        return admit(value) if is_lent else value
+        base: Any = value.base if isinstance(value, np.ndarray) else None
+        return admit(value) if type(base) is _Elements and base.memory is None else value

@@ -14,7 +14,7 @@ from handmade import counting_loop, race, stuck, sum_graph, untyped
 from hypothesis import HealthCheck, assume, given, settings
 from pytest import MonkeyPatch
 from said import told
-from small import small_runs
+from small import hoarding, small_runs
 from tagloom.core.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint
@@ -347,15 +347,6 @@ def test_the_key_of_a_state_is_complete() -> None:
                     assert (key(changed) == key(snapshot)) == same, f"{part} or {made}"
             assert counts[-1] == state.ahead, "what is left out is the clock"
             state.apply(step(state, pick(state)))
-
-
-def hoarding(at: State, position: int) -> Event:
-    """A machine on which the sum is what came last."""
-    event = step(at, position)
-    if event.fired and at.graph.nodes[event.token.node].op == "add":
-        sent = tuple(token._replace(value=event.token.value) for token in event.sent)
-        return event._replace(outputs=((0, event.token.value),), sent=sent)
-    return event
 
 
 def sink() -> Graph:

@@ -14,8 +14,8 @@ from handmade import race
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.value import show
 from tagloom.interp.event import Token
-from tagloom.interp.outcome import shown
 from tagloom.interp.questions.why import could_fire
+from tagloom.interp.saying import shown
 from tagloom.interp.travel.history import History
 from tagloom.viz import moment
 from tagloom.viz.dot import dot
