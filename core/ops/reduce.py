@@ -68,24 +68,34 @@ def _reduced(ufunc: np.ufunc) -> Any:
 
 _AT_ONCE = np.getbufsize()
 """How many elements NumPy casts at a time; the sums of more would be added up otherwise than those of float64."""
+_WIDE, _ONES = dtypes.float64.numpy, np.ones(1024)
 
 
-def _reducing(ufunc: np.ufunc) -> Any:
-    """The same, of its attributes: NumPy takes 0.1 us less for what has no name, and 0.2 where it widens floats."""
-    reduce: Any = ufunc.reduce
+def _total(x: Any, ones: Any) -> Any:
+    """The sum of few elements of float32, in float64: a product with ones takes half of the time of NumPy's sum."""
+    made = x.ravel().astype(_WIDE).dot(ones)
+    return made if made else np.add.reduce(x, None, _WIDE)  # which begins with 0.0
 
-    def static(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
-        elements = count(x, None)
-        if keepdims or not elements:
-            return None
-        if x.dtype is not dtypes.float32:
-            return lambda x: reduce(x, axis)
-        wide = dtypes.float64.numpy
-        if axis is None and elements <= _AT_ONCE:
-            return lambda x: reduce(x, None, wide)
-        return lambda x: reduce(x.astype(wide), axis)
 
-    return static
+def _total_of_any(x: Any) -> Any:
+    """The same, of any number of elements: of few, to the bit."""
+    count = x.size
+    if 0 < count <= _ONES.size:
+        return _total(x, _ONES[:count])
+    return np.add.reduce(x, None, _WIDE) if count <= _AT_ONCE else np.add.reduce(x.astype(_WIDE), None)
+
+
+def _adding(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
+    """What adds up arrays of a type: NumPy takes 0.1 us less for what has no name, and 0.2 where it widens floats."""
+    reduce, elements, is_narrow = np.add.reduce, count(x, None), x.dtype is dtypes.float32
+    if keepdims or x.shape is None:
+        return None
+    if axis is None and is_narrow:
+        ones = _ONES[:elements]
+        return (lambda x: _total(x, ones)) if elements and elements <= _ONES.size else _total_of_any
+    if not elements:
+        return None
+    return (lambda x: reduce(x.astype(_WIDE), axis)) if is_narrow else (lambda x: reduce(x, axis))
 
 
 def _found(function: Any) -> Any:
@@ -157,7 +167,7 @@ sum = op(
     arity=1,
     types=_wide,
     numpy=_reduced(np.add),
-    static=_reducing(np.add),
+    static=_adding,
     widens=True,
     alone=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
     attributes=("axis", "keepdims"),

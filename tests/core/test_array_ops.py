@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -124,6 +125,30 @@ def test_sums(dtype: dtypes.DType) -> None:
         wanted = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
         assert type_of(made) == result and result.shape == wanted.shape
         assert same(made, admit(wanted.astype(result.dtype.numpy)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 4), (32, 32), (1025,), (0,)])
+def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) -> None:
+    """What adds up few elements gives the same bits whether their number is known before or not; and no -0.0, which
+    a sum that begins with 0 never is."""
+    open_, closed = (tl.Type(tl.float32, each) for each in ((None,) * len(shape), shape))
+    rng, number = np.random.default_rng(len(shape)), tl.Type(tl.float32)
+    found = [rng.standard_normal(shape), np.full(shape, -0.0), np.full(shape, 3e38), np.full(shape, np.inf)]
+    if shape != (0,):
+        found += [np.resize([1e30, -1e30, 1.0], shape), np.resize([np.inf, -np.inf], shape)]
+        close = np.resize([1.0, 2.0**-24, *[2.0**-55] * 4094], shape)  # in which order decides how the sum is rounded
+        found += [rng.permutation(close.ravel()).reshape(shape) for _ in range(20)]
+    for each in found:
+        x = each.astype(np.float32)
+        one, other = (kernel(SUM, [type_], number, (("axis", None),))(x) for type_ in (open_, closed))
+        assert same(one, other) and not (one == 0 and np.signbit(one))
+        if np.isfinite(x).all():
+            wide, most = x.astype(np.float64), float(np.finfo(np.float32).max)
+            exact = math.fsum(wide.ravel().tolist())
+            bound = x.size * 2.0**-53 * float(np.abs(wide).sum()) + abs(exact) * 2.0**-24
+            assert abs(float(one) - exact) <= bound or (np.isinf(one) and abs(exact) > most)
+        else:
+            assert str(one) == ("inf" if (x > 0).all() else "nan")
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
