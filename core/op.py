@@ -345,16 +345,18 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     return undefined.message if np.any(undefined.when(*operands, **dict(attributes))) else None
 
 
-def culprit(op: str, operands: Sequence[Value], attributes: Attributes = ()) -> Iterator[str]:
-    """A note on a trap: which element of the last operand the op has no value for, where it is an element, of an array
-    that messages do not write out."""
+def culprit(op: str, operands: Sequence[Value], attributes: Attributes, message: str) -> Iterator[str]:
+    """A note on a trap with this message: which element of the last operand the op has no value for, where it is an
+    element that it has none for, of an array that messages do not write out."""
     undefined = OPS[op].undefined if op in OPS else None
-    if undefined is None or not isinstance(last := operands[-1], np.ndarray) or last.size <= MOST_SAID:
+    if undefined is None or message != undefined.message:
         return
-    those = np.asarray(undefined.when(*operands, **dict(attributes)))
-    if those.shape == last.shape and those.any():
-        index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
-        yield f"  the last operand is {show(last[tuple(index)])} at {index}"
+    last = operands[-1]
+    if isinstance(last, np.ndarray) and last.size > MOST_SAID:
+        those = np.asarray(undefined.when(*operands, **dict(attributes)))
+        if those.shape == last.shape:
+            index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
+            yield f"  the last operand is {show(last[tuple(index)])} at {index}"
 
 
 def _shape_made(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:

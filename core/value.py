@@ -46,7 +46,8 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     found = type_of(value)
     if wanted is None or wanted.admits(found):
         return normal(value, found)
-    raise Usage("a value of the wrong type", required=wanted, got=f"{shortly(value)} of type {found}")
+    got = shortly(value) if np.size(value) > MOST_SAID else f"{show(value)} of type {found}"  # type: ignore[arg-type]
+    raise Usage("a value of the wrong type", required=wanted, got=got)
 
 
 _LIES_SO = 0x0101
@@ -163,7 +164,7 @@ def shortly(value: object) -> str:
     """
     if isinstance(value, Handle) or np.size(value) <= MOST_SAID:  # type: ignore[arg-type]
         return show(value)
-    elements = np.asarray(value).ravel()
+    elements = np.asarray(value).flat  # of which no copy is made
     return f"{type_of(value)}({', '.join(map(_numbers, elements[:3]))}, ..., {_numbers(elements[-1])})"
 
 

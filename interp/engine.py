@@ -168,10 +168,8 @@ def _no_compiled(subject: Subject, options: Options) -> str | None:
         return "it needs the program that a graph came from"
     if options.k is not None:
         return "it runs one iteration after another, and knows no bounds on them"
-    why = refused(options.schedule, options.until, options.keep)
-    if why is not None or _is_ready(subject.program):
-        return why
-    return _no_numba() or supports(subject.program)
+    why = refused(options.schedule, options.until, options.keep) or _no_numba()
+    return why or (None if _is_ready(subject.program) else supports(subject.program))
 
 
 def _no_cuda(subject: Subject, options: Options) -> str | None:

@@ -94,8 +94,7 @@ class Outcome(Drawn, Played):
         if self.missing:
             assert self.error is not None
             raise self.error
-        behind = len(self.structure.behind)
-        return unflatten(self.structure, self.results[:-behind] if behind else self.results)
+        return unflatten(self.structure, self.results[: -len(self.structure.behind) or None])
 
     @property
     def variables(self) -> dict[str, Value | None]:
@@ -306,7 +305,8 @@ def _trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         tag=event.token.tag,
         got=f"{node.op} {', '.join(briefly(graph, operand) for operand in operands)}",
     )
-    for line in (*culprit(node.op, operands, node.attributes), *_call_stack(graph, event.token.tag, callers)):
+    which = culprit(node.op, operands, node.attributes, event.trap or "")
+    for line in (*which, *_call_stack(graph, event.token.tag, callers)):
         error.add_note(line)
     return error
 

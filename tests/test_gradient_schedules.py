@@ -58,9 +58,12 @@ def as_function(slope: tl.Function) -> tl.Function:
     return differentiated
 
 
-def endings(function: tl.Function, x: float, choices: Choices) -> list[Outcome]:
+def endings(function: tl.Function, x: float, choices: Choices, least: int = 1) -> list[Outcome]:
+    """How the schedules of a run end, of which there are so many at least."""
     traced = function.trace(x)
-    return [each.outcome for each in explore(traced.graph, traced.given([x]), choices=choices).endings]
+    found = explore(traced.graph, traced.given([x]), choices=choices)
+    assert found.schedules >= least
+    return [each.outcome for each in found.endings]
 
 
 both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tokens", "firings"])
@@ -82,15 +85,16 @@ both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tok
     ],
 )
 def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: float, choices: Choices) -> None:
-    """Determinacy of the reverse pass without a gap, of up to 10^14 schedules: one ending, without residue."""
-    (only,) = endings(orders(function, 1), x, choices)
+    """Determinacy of the reverse pass without a gap, of up to 10^16 orders of deliveries: one ending, no residue."""
+    most = function is loop and x == 3.0 and choices is every_token
+    (only,) = endings(orders(function, 1), x, choices, 10**16 if most else 100)
     assert only.status == "Returned" and only.residue == () and only.value == pytest.approx(slope, rel=1e-14)
 
 
 @pytest.mark.parametrize(("function", "x"), [(exponential, 1.0), (recursion, 20.0), (branch, -4.0)])
 def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) -> None:
-    """The same, of what is differentiated twice, where tokens that wait go first."""
-    (only,) = endings(orders(function, 2), x, every_firing)
+    """The same, of what is differentiated twice, where tokens that wait go first: of some 10^19 orders of firings."""
+    (only,) = endings(orders(function, 2), x, every_firing, 10**17)
     assert only.status == "Returned" and only.residue == ()
     assert only.value == pytest.approx(math.e if function is exponential else 0.0)
 

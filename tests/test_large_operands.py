@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
+from tagloom.core.frontend.api import apply
+from tagloom.core.types import Type, type_of
 from tagloom.core.value import MOST_SAID, shortly, show
 
 MANY = np.arange(3000)
@@ -64,10 +66,43 @@ def test_several_operands() -> None:
     assert not any("the last operand" in line for line in lines)
 
 
+def misfit(op: str, *operands: Any, **attributes: Any) -> tl.Function:
+    """An op of arrays whose sizes are open."""
+    types = [Type(type_of(each).dtype, (None,) * np.ndim(each)) for each in operands]
+    return tl.function(input_signature=types)(
+        {
+            1: lambda x: apply(op, x, **attributes),
+            2: lambda x, y: apply(op, x, y, **attributes),
+            3: lambda x, y, z: apply(op, x, y, z, **attributes),
+        }[len(operands)]
+    )
+
+
+MISFITS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("floor_divide", (MANY[:40], MANY[:50]), {}),
+    ("floor_divide", (np.ones(40), np.zeros(50)), {}),
+    ("remainder", (MANY[:40], MANY[:50]), {}),
+    ("solve", (np.eye(40), np.ones((50, 1))), {}),
+    ("gather", (np.ones((40, 40)), MANY[:40], MANY[:50]), {}),
+    ("take_along_axis", (np.ones((4, 40)), MANY[:50].reshape(5, 10)), {"axis": 0}),
+    ("repeat", (np.ones(40), MANY[:50] - 3), {"axis": 0}),
+]
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+@pytest.mark.parametrize(("op", "operands", "attributes"), MISFITS, ids=lambda each: each if type(each) is str else "")
+def test_shapes_that_do_not_fit(op: str, operands: Any, attributes: Any, engine: str) -> None:
+    """Of a trap that is about shapes no element is to blame, nor is a float that is 0."""
+    lines = raised(lambda: misfit(op, *operands, **attributes).run(*operands, engine=engine).value)
+    assert lines[0].startswith("S5: ") and not any("the last operand" in line for line in lines)
+
+
 def test_an_argument() -> None:
-    """Neither is an argument of the wrong type written out."""
+    """Neither is an argument of the wrong type written out, nor copied."""
     lines = raised(lambda: divided.run(MANY * 0.5, MANY))
-    assert "  got: float64[3000](0.0, 0.5, 1.0, ..., 1499.5) of type float64[3000]" in lines
+    assert "  got: float64[3000](0.0, 0.5, 1.0, ..., 1499.5)" in lines
+    lines = raised(lambda: divided.run(np.broadcast_to(0.5, (10**6, 10**6)), MANY))
+    assert "  got: float64[1000000, 1000000](0.5, 0.5, 0.5, ..., 0.5)" in lines
 
 
 @pytest.mark.parametrize("size", [0, 1, MOST_SAID, MOST_SAID + 1])

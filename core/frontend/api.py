@@ -123,7 +123,7 @@ def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> t
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None
     trap = Trap(message, where=here(), got=", ".join(map(shortly, values)))
-    for line in culprit(op, values, tuple(attributes.items())):
+    for line in culprit(op, values, tuple(attributes.items()), message):
         trap.add_note(line)
     raise trap
 

@@ -31,7 +31,7 @@ from .tracing import current
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Key: TypeAlias = Any
+Key: TypeAlias = "int | type | tuple[Any, ...]"
 Table: TypeAlias = "dict[Key, Known]"
 MOST = 4096
 """How many keys are kept; after that the tables begin anew."""
@@ -97,15 +97,20 @@ def _strict(value: Any) -> Any:
     raise Doubt
 
 
+def _tables() -> list[Table]:
+    """Those that there are now: other threads may use a new one."""
+    return list(TABLES.values())
+
+
 def forget() -> None:
     """Empty the tables."""
-    for table in list(TABLES.values()):  # other threads may use a new one
+    for table in _tables():
         table.clear()
 
 
 def keep(table: Table, key: Key, known: Known) -> None:
     """Have it known under a key."""
-    if sum(map(len, TABLES.values())) >= MOST:
+    if sum(map(len, _tables())) >= MOST:
         forget()
     table[key] = known
 
@@ -198,7 +203,8 @@ def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
 def eagerly(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
     """What an op gives that is known, on operands of these types; None where it has to go the long way."""
     try:
-        known = table_of(op).get(key_of(operands, attributes))
+        table = TABLES.get(op)
+        known = None if table is None else table.get(key_of(operands, attributes))
         if known is None or current() is not None:
             return None
         value = known.run(*[each._value if type(each) is Concrete else each for each in operands])

@@ -43,7 +43,7 @@ from .performing import Performer, Waiter
 from .support import has_effects, is_of_scalars, supports
 from .text import Text
 from .thread import NEAR, SPARE, STACK, Runner, near_stack, running
-from .words import Words, given
+from .words import Words, form_of
 
 DEEPEST = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
@@ -64,7 +64,7 @@ class Ready:
     """Whether it has effects."""
     asks: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
-    given: Struct
+    form: Struct
     """How its arguments lie."""
     operands: int
     """How many operands a trap has at most."""
@@ -113,7 +113,7 @@ def _made(program: Program) -> Ready:
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.perform(" in line for line in text.lines)
     brief = None if asks else straight(program) or bounded(program)
-    form = given([parameter.type for parameter in program.main.body.parameters])
+    form = form_of([parameter.type for parameter in program.main.body.parameters])
     return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, form, text.operands, brief)
 
 
@@ -186,7 +186,7 @@ def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, w
     deepest = min(limits.depth, DEEPEST)
     steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
     for hurry in (True, False) if _may_hurry(ready, limits) else (False,):
-        words = Words(admitted, ready.given, ready.operands, len(ready.program.main.results), steps, seed)
+        words = Words(admitted, ready.form, ready.operands, len(ready.program.main.results), steps, seed)
         work = _work(ready, words, deepest)
         waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
         with arena.Lent(words, limits.bytes) if ready.text.has_records else nullcontext():
@@ -207,7 +207,7 @@ def _work(ready: Ready, words: Words, deepest: int) -> Callable[[], None]:
     """The call of generated code, which holds its words."""
 
     def work() -> None:
-        ready.entry(words.address, words.given, words.results, deepest, _ROOT)
+        ready.entry(words.address, words.arguments_address, words.results_address, deepest, _ROOT)
 
     return work
 

@@ -25,18 +25,19 @@ _SHORT = 2**22
 _OF_CELLS = ("cells", "put", "get", "collect", "cell_zeros")
 _ACTS = (*_OF_CELLS, "print", "callback", "breakpoint")
 _ASKED = {
-    "schedule": "it has no tokens, and so no schedule",
-    "until": "it computes one node after another, and stops at the first trap",
-    "keep": "it has no events",
+    "schedule": ("waves", "it has no tokens, and so no schedule"),
+    "until": ("quiet", "it computes one node after another, and stops at the first trap"),
+    "keep": (None, "it has no events"),
 }
+"""What may be asked for by options, unless it is this, and why it is refused."""
 
 
 def refused(schedule: object, until: str, keep: object) -> str | None:
     """Why the compiled engine does not do what is asked of it by these options of a run; None where it does."""
     if schedule == "waves" and until == "quiet" and keep is None:
         return None
-    asked = {"schedule": (schedule, "waves"), "until": (until, "quiet"), "keep": (keep, None)}
-    return next(f"{name}={given!r}: {_ASKED[name]}" for name, (given, default) in asked.items() if given != default)
+    pairs = zip(_ASKED.items(), (schedule, until, keep), strict=True)
+    return next(f"{name}={asked!r}: {why}" for (name, (default, why)), asked in pairs if asked != default)
 
 
 def supports(program: Program) -> str | None:

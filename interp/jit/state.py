@@ -18,6 +18,8 @@ It is a block of 64-bit words, passed on as its address: an array would be seven
 13  how low the stack may go, whatever a run may take of it
 14+ the operands of the trapping node, or of what is to be done, SLOT words each; the first, what that gave
 
+Generated code is given the addresses of the results and of the arguments, which lie behind these.
+
 A value takes a slot: a scalar the first word of one, in its lane; an array the address of what counts its references,
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
 """

@@ -127,11 +127,12 @@ def test_sums(dtype: dtypes.DType) -> None:
         assert same(made, admit(wanted.astype(result.dtype.numpy)))
 
 
-@pytest.mark.parametrize("shape", [(1,), (3, 4), (32, 32), (1025,), (0,)])
+@pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (32, 32), (1025,), (0,)])
 def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) -> None:
-    """What adds up few elements gives the same bits whether their number is known before or not; and no -0.0, which
-    a sum that begins with 0 never is."""
+    """What adds up all elements gives the same bits, also before they are rounded, whether sizes are known before, or
+    how many there are, or the axes are said; and no -0.0, which a sum that begins with 0 never is."""
     open_, closed = (tl.Type(tl.float32, each) for each in ((None,) * len(shape), shape))
+    ways = [(tl.Type(tl.float32, None), None), (open_, None), (closed, None), (closed, tuple(range(len(shape))))]
     rng, number = np.random.default_rng(len(shape)), tl.Type(tl.float32)
     found = [rng.standard_normal(shape), np.full(shape, -0.0), np.full(shape, 3e38), np.full(shape, np.inf)]
     if shape != (0,):
@@ -140,8 +141,11 @@ def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) ->
         found += [rng.permutation(close.ravel()).reshape(shape) for _ in range(20)]
     for each in found:
         x = each.astype(np.float32)
-        one, other = (kernel(SUM, [type_], number, (("axis", None),))(x) for type_ in (open_, closed))
-        assert same(one, other) and not (one == 0 and np.signbit(one))
+        one, *others = (kernel(SUM, [type_], number, (("axis", axis),))(x) for type_, axis in ways)
+        assert all(same(one, other) for other in others) and not (one == 0 and np.signbit(one))
+        with np.errstate(all="ignore"):
+            first, *more = (float(SUM.static(type_, axis=axis)(x)) for type_, axis in ways)  # type: ignore[misc]
+        assert all(same(first, each) for each in more)
         if np.isfinite(x).all():
             wide, most = x.astype(np.float64), float(np.finfo(np.float32).max)
             exact = math.fsum(wide.ravel().tolist())
