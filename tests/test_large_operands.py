@@ -71,7 +71,6 @@ def misfit(op: str, *operands: Any, **attributes: Any) -> tl.Function:
     types = [Type(type_of(each).dtype, (None,) * np.ndim(each)) for each in operands]
     return tl.function(input_signature=types)(
         {
-            1: lambda x: apply(op, x, **attributes),
             2: lambda x, y: apply(op, x, y, **attributes),
             3: lambda x, y, z: apply(op, x, y, z, **attributes),
         }[len(operands)]

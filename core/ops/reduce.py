@@ -68,8 +68,9 @@ def _reduced(ufunc: np.ufunc) -> Any:
 
 _AT_ONCE = np.getbufsize()
 """How many elements NumPy casts at a time; the sums of more would be added up otherwise than those of float64."""
-_WIDE, _ONES = dtypes.float64.numpy, np.ones(1024)
-"""Of how many elements sums of float32 are products: with 4 ones one takes 0.7 us, and NumPy's sum 1.2; with 1,024 they
+_WIDE = dtypes.float64.numpy
+_ONES = np.ones(1024)
+"""With these a sum of as many float32, or fewer, is a product: of 4 it takes 0.7 us, and NumPy's sum 1.2; of 1,024 they
 take 1.1 and 1.7."""
 
 

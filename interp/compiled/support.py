@@ -30,13 +30,15 @@ _ASKED = {
     "keep": (None, "it has no events"),
 }
 """What may be asked for by options, unless it is this, and why it is refused."""
+_DEFAULTS = tuple(default for default, _ in _ASKED.values())
 
 
 def refused(schedule: object, until: str, keep: object) -> str | None:
     """Why the compiled engine does not do what is asked of it by these options of a run; None where it does."""
-    if schedule == "waves" and until == "quiet" and keep is None:
+    given = schedule, until, keep
+    if given == _DEFAULTS:
         return None
-    pairs = zip(_ASKED.items(), (schedule, until, keep), strict=True)
+    pairs = zip(_ASKED.items(), given, strict=True)
     return next(f"{name}={asked!r}: {why}" for (name, (default, why)), asked in pairs if asked != default)
 
 

@@ -22,6 +22,7 @@ from ..jit.state import LAST_ROW, LOWEST, OPERANDS, SLOT, WANTED
 _CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 """How a scalar of a lane lies in a word."""
 _NAMES = {each: each.numpy.str for each in dtypes.ALL}
+"""What NumPy's interface of arrays calls dtypes: to ask one takes 0.1 us."""
 _HEAD, _word_at = object.__basicsize__, ctypes.c_ssize_t.from_address
 
 
