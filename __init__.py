@@ -15,21 +15,118 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from .core import display as _display
-from .core.derive.rows import Rows
+from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
-from .core.errors import (
-    Broken,
-    Crash,
-    Deadlock,
-    Disagreement,
-    Exhausted,
-    Invalid,
-    Malformed,
-    TagloomError,
-    Trap,
-    Usage,
+from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
+from .core.frontend.api import cond, while_loop
+from .core.frontend.array_api import linalg
+from .core.frontend.array_api.clipping import clip_by_global_norm, clip_by_norm
+from .core.frontend.array_api.creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
 )
-from .core.frontend.acts import (
+from .core.frontend.array_api.datatypes import (
+    __array_namespace_info__,
+    astype,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    result_type,
+)
+from .core.frontend.array_api.elementwise import clip, positive, reciprocal, square
+from .core.frontend.array_api.indexing import (
+    boolean_mask,
+    broadcast_like,
+    gather,
+    index,
+    reshape_like,
+    scatter,
+    scatter_add,
+    scatter_index,
+    size,
+    sum_like,
+    take,
+    take_along_axis,
+)
+from .core.frontend.array_api.linalg import tensordot, vecdot
+from .core.frontend.array_api.manipulation import (
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    repeat,
+    reshape,
+    roll,
+    squeeze,
+    stack,
+    tile,
+    unstack,
+)
+from .core.frontend.array_api.networks import (
+    conv,
+    log_softmax,
+    max_pool,
+    mean_pool,
+    one_hot,
+    pad,
+    segment_sum,
+    softmax,
+    windows,
+)
+from .core.frontend.array_api.searching import (
+    argsort,
+    inverse_indices,
+    nonzero,
+    searchsorted,
+    sort,
+    unique_all,
+    unique_counts,
+    unique_indices,
+    unique_inverse,
+    unique_values,
+    value_counts,
+)
+from .core.frontend.array_api.statistics import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)
+from .core.frontend.custom_gradient import custom_gradient
+from .core.frontend.eager.tape import Tape
+from .core.frontend.eager.variable import Variable, init_scope
+from .core.frontend.effects import (
     breakpoint,
     callback,
     cells,
@@ -42,9 +139,6 @@ from .core.frontend.acts import (
     put,
     uniform,
 )
-from .core.frontend.api import cond, while_loop
-from .core.frontend.custom import custom_gradient
-from .core.frontend.fixed import Static
 from .core.frontend.functions import (
     abs,
     acos,
@@ -114,141 +208,36 @@ from .core.frontend.functions import (
 )
 from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
-from .core.frontend.operators import Operators as _Operators
-from .core.frontend.standard import linalg
-from .core.frontend.standard.clipping import clip_by_global_norm, clip_by_norm
-from .core.frontend.standard.creation import (
-    arange,
-    asarray,
-    empty,
-    empty_like,
-    eye,
-    from_dlpack,
-    full,
-    full_like,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    tril,
-    triu,
-    zeros,
-    zeros_like,
-)
-from .core.frontend.standard.datatypes import (
-    __array_namespace_info__,
-    astype,
-    can_cast,
-    finfo,
-    iinfo,
-    isdtype,
-    result_type,
-)
-from .core.frontend.standard.elementwise import clip, positive, reciprocal, square
-from .core.frontend.standard.indexing import (
-    boolean_mask,
-    broadcast_like,
-    gather,
-    index,
-    reshape_like,
-    scatter,
-    scatter_add,
-    scatter_index,
-    size,
-    sum_like,
-    take,
-    take_along_axis,
-)
-from .core.frontend.standard.linalg import tensordot, vecdot
-from .core.frontend.standard.manipulation import (
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-    concat,
-    expand_dims,
-    flip,
-    matrix_transpose,
-    moveaxis,
-    permute_dims,
-    repeat,
-    reshape,
-    roll,
-    squeeze,
-    stack,
-    tile,
-    unstack,
-)
-from .core.frontend.standard.networks import (
-    conv,
-    log_softmax,
-    max_pool,
-    mean_pool,
-    one_hot,
-    pad,
-    segment_sum,
-    softmax,
-    windows,
-)
-from .core.frontend.standard.searching import (
-    argsort,
-    inverse_indices,
-    nonzero,
-    searchsorted,
-    sort,
-    unique_all,
-    unique_counts,
-    unique_indices,
-    unique_inverse,
-    unique_values,
-    value_counts,
-)
-from .core.frontend.standard.statistics import (
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
-)
-from .core.frontend.tape import Tape
-from .core.frontend.variable import Variable, init_scope
-from .core.graph import Builder, Graph
-from .core.lower import lower
-from .core.program import Program
+from .core.frontend.trace.operators import Operators as _Operators
+from .core.frontend.trace.pytree import Static
+from .core.graph.graph import Builder, Graph
+from .core.graph.lower import lower
+from .core.program.program import Program
 from .core.text import Document, parse, parse_graph, parse_program, print_document, print_graph, print_program
 from .core.types import Array, Cells, Type
 from .core.world import World
 from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.checkpoint.checkpoint import Checkpoint
 from .interp.checkpoint.manager import CheckpointManager
-from .interp.documents import from_json, read_json, to_json, write_json
-from .interp.function import Function, function
-from .interp.gradient import grad, jvp, value_and_grad, vjp
-from .interp.learning import optimizers
-from .interp.learning.embedding import Embedding
-from .interp.learning.sampling import Candidates, log_uniform_candidates, sampled_softmax
-from .interp.metrics import read_metrics
-from .interp.outcome import Outcome
+from .interp.engines.reference import Limits, run_graph
+from .interp.function.function import Function, function
+from .interp.function.gradient import grad, jvp, value_and_grad, vjp
+from .interp.history.history import History
+from .interp.history.replay import EventLog, read_events
+from .interp.machine.script import Script, read_script, write_script
+from .interp.outcome.outcome import Outcome
 from .interp.queues.feeding import feeding
 from .interp.queues.queue import FIFOQueue, ShuffleQueue
 from .interp.queues.waiting import QueueClosed, QueueTimeout
-from .interp.record import OutcomeRecord
-from .interp.reference import Limits, run_graph
-from .interp.replay import EventLog, read_events
-from .interp.script import Script, read_script, write_script
-from .interp.travel.history import History
-from .tui.begin import load_run
-from .tui.here import debug_run as _debug_run
-from .tui.progress import progress
+from .interp.records.documents import from_json, read_json, to_json, write_json
+from .interp.records.outcome_json import OutcomeRecord
+from .interp.training import optimizers
+from .interp.training.embedding import Embedding
+from .interp.training.metrics import read_metrics
+from .interp.training.sampling import Candidates, log_uniform_candidates, sampled_softmax
+from .tui.cli.debug_here import debug_run as _debug_run
+from .tui.cli.progress import progress
+from .tui.run_start import load_run
 from .viz import notebook as _notebook
 from .viz.curves import curve
 from .viz.notebook import picture

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from . import dtypes
-from .cells import Handle
 from .dtypes import DType
 from .errors import Invalid, Usage
+from .handle import Handle
 
 MOST_AXES = 64
 """How many axes an array has at most: NumPy's limit."""

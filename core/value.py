@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import dtypes
-from .cells import Handle
 from .dtypes import DType
 from .errors import Usage
+from .handle import Handle
 from .types import Type, kinds_in, no_array, size, type_of
 
 Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle

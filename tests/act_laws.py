@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 from acts_generator import Witness, unbounded
 from generator import Case
 from laws import cleanliness, firings
-from tagloom.core.evaluate import evaluate
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import Tag
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import fingerprint, same
 from tagloom.core.world import Recorded
-from tagloom.interp.event import Event
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, run_graph
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
 
 LIMITS = Limits(firings=1_500)
 SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(8)))

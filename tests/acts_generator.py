@@ -15,14 +15,14 @@ import numpy as np
 import tagloom as tl
 from generator import BOOL, FLOAT, INT, OPEN, SCALARS, VECTOR, Case, Writer, _sampled, _type, values
 from hypothesis import strategies as st
-from tagloom.core.frontend import tracing
-from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.calling import call
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf, several
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.program import BOUND, Program, Region
+from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.trace import trace as tracing
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.program.program import BOUND, Program, Region
 from tagloom.core.types import HandleType, Type, element_type, handle_type
 from tagloom.core.world import World
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import tagloom as tl
 from array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
 from generator import ARRAYS, signatures
-from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.op import OPS, Attributes, Op
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.ops.op import OPS, Attributes, Op
 from tagloom.core.types import Type
-from tagloom.interp.compiled.chains import Chain, by_numpy, planned
-from tagloom.interp.compiled.source import text_of
-from tagloom.interp.cuda.run import lacking as cuda_lacks
-from tagloom.interp.image import NODE
-from tagloom.interp.imaging import image
-from tagloom.interp.opcode import Code
+from tagloom.interp.engines.compiled.chains import Chain, by_numpy, planned
+from tagloom.interp.engines.compiled.source import text_of
+from tagloom.interp.engines.cuda.run import lacking as cuda_lacks
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE
+from tagloom.interp.image.opcodes import Code
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
 BY_ELEMENTS = [row.name for row in OPS.values() if row.scalar is not None]

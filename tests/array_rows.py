@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.op import Op
+from tagloom.core.ops.op import Op
 from tagloom.core.value import Value, admit
 
 Attributes: TypeAlias = tuple[tuple[str, Any], ...]

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tagloom.viz.cells.box_rows import ENDS
 from tagloom.viz.cells.drawing import Drawing
-from tagloom.viz.cells.plates import ENDS
 from tagloom.viz.style import LOOKS
 from tagloom.viz.view import Link, View
 

@@ -12,8 +12,8 @@ CHILD = """
 import os, signal, sys, threading, time
 sys.path[:0] = {paths!r}
 import pytest, tagloom as tl
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import Limits
 from compiled_programs import *
 from test_ending import run, DEEP
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
@@ -21,7 +21,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in t
 """
 
 PRESSED = """\
-from tagloom.interp.compiled import run as engine
+from tagloom.interp.engines.compiled import run as engine
 right = engine._work
 def pressed(*given):
     work = right(*given)

@@ -8,17 +8,17 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 from acts_generator import Witness
-from tagloom.core.evaluate import Evaluation, evaluate
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import Evaluation, evaluate
+from tagloom.core.program.program import Program
 from tagloom.core.value import fingerprint, same
-from tagloom.interp.compiled import run
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.function import Function
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.record import record, words
-from tagloom.interp.reference import Limits, admit_arguments, run_graph
+from tagloom.interp.engines.compiled import run
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import Limits, admit_arguments, run_graph
+from tagloom.interp.function.function import Function
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.records.outcome_json import record, words
 
 LIMITS = Limits(firings=50_000)
 SHORT = Limits(seconds=20.0)

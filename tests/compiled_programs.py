@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import tagloom as tl
 from acts_generator import half, weigh
-from tagloom.core.op import OPS
-from tagloom.interp.jit.clib import NUMPY_S
+from tagloom.core.ops.op import OPS
+from tagloom.interp.engines.jit.clib import NUMPY_S
 
 
 @tl.function

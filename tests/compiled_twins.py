@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from tagloom.core.program import Program
-from tagloom.interp.compiled import run as engine
-from tagloom.interp.compiled import source
-from tagloom.interp.compiled.text import Text
+from tagloom.core.program.program import Program
+from tagloom.interp.engines.compiled import run as engine
+from tagloom.interp.engines.compiled import source
+from tagloom.interp.engines.compiled.text import Text
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 from acts_generator import Witness
 from fast_laws import LIMITS, told
 from pytest import MonkeyPatch
-from tagloom.core.frontend.structure import flat
-from tagloom.core.graph import Graph
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value
-from tagloom.interp.fast import several
-from tagloom.interp.fast.registers import R
-from tagloom.interp.fast.several import Several, run_on_cores
-from tagloom.interp.fast.shared import ALL, ONE
-from tagloom.interp.image import LINE
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, drive, first_state, run_graph
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
+from tagloom.interp.engines.fast.parallel import run as several
+from tagloom.interp.engines.fast.parallel.run import Several, run_on_cores
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.shared import ALL, ONE
+from tagloom.interp.engines.reference import Limits, drive, first_state, run_graph
+from tagloom.interp.image.image import LINE
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.outcome import Outcome
 
 ROUNDS = 200_000
 """After how many turns of cores a run that does not end is broken."""

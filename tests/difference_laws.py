@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from question_laws import Links
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint, literal
-from tagloom.interp.questions import difference
-from tagloom.interp.questions.index import Index
+from tagloom.interp.queries import difference
+from tagloom.interp.queries.index import Index
 
 
 def edited(graph: Graph, dice: random.Random) -> Graph:

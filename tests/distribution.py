@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
-from tagloom.core.lower import lower
-from tagloom.core.program import Program, Region
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program, Region
+from tagloom.interp.engines.reference import Limits, run_graph
 
 
 def recursive(program: Program) -> set[str]:

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from hypothesis import strategies as st
 from pygraphviz import AGraph
-from tagloom.core.control import CONTROL
-from tagloom.core.graph import Graph, Source
-from tagloom.core.program import PHASE, Program
+from tagloom.core.graph.graph import Graph, Source
+from tagloom.core.ops.routing import CONTROL
+from tagloom.core.program.program import PHASE, Program
 from tagloom.core.tag import Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
 from tagloom.viz.dot import dot
-from tagloom.viz.flat import graph_view
-from tagloom.viz.structured import program_view
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.program_view import program_view
 
 
 def graph_dot(graph: Graph) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.concrete import Concrete
-from tagloom.core.program import Program, Region
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.program.program import Program, Region
 from tagloom.core.value import Literal
 
 MOST_STEPS = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tagloom.core.value import fingerprint
-from tagloom.interp.event import Event, Token
+from tagloom.interp.machine.event import Event, Token
 
 
 def bits(event: Event) -> Any:

@@ -17,22 +17,22 @@ from event_bits import bits
 from fast_laws import LIMITS, SCHEDULES
 from generator import Case
 from tagloom.core.errors import Exhausted
-from tagloom.core.frontend.structure import flat
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.interp.event import Event
-from tagloom.interp.fast import store
-from tagloom.interp.fast.keeping import Keeper, Last, everything
-from tagloom.interp.fast.run import Fast, run_fast
-from tagloom.interp.fast.scribe import keeper_of
-from tagloom.interp.imaging import image
-from tagloom.interp.keep import Kept
-from tagloom.interp.log import Log
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits, drive, first_state
-from tagloom.interp.reference import run_graph as run_on_reference
-from tagloom.interp.replay import read_events
-from tagloom.interp.schedule import schedule
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.fast import store
+from tagloom.interp.engines.fast.event_keepers import Keeper, Last, everything
+from tagloom.interp.engines.fast.run import Fast, run_fast
+from tagloom.interp.engines.fast.scribe import keeper_of
+from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.engines.reference import run_graph as run_on_reference
+from tagloom.interp.history.replay import read_events
+from tagloom.interp.image.build import image
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.records.event_log import Log
+from tagloom.interp.records.keep import Kept
+from tagloom.interp.records.outcome_json import record
 
 
 def violations(

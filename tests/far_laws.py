@@ -10,18 +10,18 @@ from event_bits import bits
 from history_laws import seen
 from pytest import MonkeyPatch
 from tagloom.core.errors import Usage
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
-from tagloom.interp.questions.causes import Elsewhere
-from tagloom.interp.questions.origin import Firing
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel import far as travel_far
-from tagloom.interp.travel.ahead import stops_of
-from tagloom.interp.travel.history import History
-from tagloom.tui.begin import Options
-from tagloom.tui.session import far as session_far
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history import fast_forward as travel_far
+from tagloom.interp.history.history import History
+from tagloom.interp.history.stop_conditions import stops_of
+from tagloom.interp.queries.causes import Elsewhere
+from tagloom.interp.queries.origin import Firing
+from tagloom.interp.records.outcome_json import record
+from tagloom.tui.run_start import Options
+from tagloom.tui.session import fast_forward as session_far
 from tagloom.tui.session import run as session_run
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session

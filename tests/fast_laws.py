@@ -11,17 +11,17 @@ import numpy as np
 from acts_generator import Witness
 from generator import Case
 from tagloom.core.errors import Exhausted
-from tagloom.core.frontend.structure import flat
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.value import Value, fingerprint
-from tagloom.interp.event import Token
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.image import PORT
-from tagloom.interp.measure import Meter, Stats
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import UNTIL, Limits, Until, drive, first_state, run_graph
-from tagloom.interp.schedule import schedule
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import UNTIL, Limits, Until, drive, first_state, run_graph
+from tagloom.interp.image.image import PORT
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.statistics import Meter, Stats
 
 LIMITS = Limits(firings=1_500)
 SCHEDULES = ("waves", "fifo", "lifo", "random:7")

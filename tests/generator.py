@@ -18,15 +18,15 @@ import tagloom as tl
 from array_rows import arities, attributes
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.frontend import tracing
-from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.calling import call
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf, several
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.op import OPS
-from tagloom.core.program import Program
+from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.trace import trace as tracing
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit, literal
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.op import OPS
+from tagloom.core.ops.op import OPS
 
 Random = np.random.Generator
 

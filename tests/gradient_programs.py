@@ -11,13 +11,13 @@ from acts_generator import Witness
 from generator import Case
 from smooth_programs import SEEN
 from tagloom.core import dtypes
-from tagloom.core.derive.resolve import resolve
-from tagloom.core.evaluate import evaluate
-from tagloom.core.lower import lower
-from tagloom.core.program import PULLED, Function, Node, Operand, Program, Region, Var
+from tagloom.core.autodiff.resolve import resolve
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import PULLED, Function, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.engines.reference import Limits, run_graph
 
 Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]
 """What a program gives of arguments; None where it does not return."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from tagloom.core import dtypes
-from tagloom.core.control import CONTROL
-from tagloom.core.graph import Edge, Graph, Node, Output, Source
-from tagloom.core.op import OPS
+from tagloom.core.graph.graph import Edge, Graph, Node, Output, Source
+from tagloom.core.ops.op import OPS
+from tagloom.core.ops.routing import CONTROL
 from tagloom.core.tag import ENVIRONMENT, Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal

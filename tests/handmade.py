@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tagloom as tl
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import tagloom as tl
 from event_bits import bits
-from tagloom.core.cells import Handle
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
+from tagloom.core.handle import Handle
 from tagloom.core.world import World
-from tagloom.interp.event import Token
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits, run_graph
-from tagloom.interp.state import State
-from tagloom.interp.step import step
-from tagloom.interp.travel.edit import Edit, Injection, Place, Slot
-from tagloom.interp.travel.history import History
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.history.edit import Edit, Injection, Place, Slot
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.records.outcome_json import record
 
 NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import tagloom as tl
-from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.concrete import Concrete
-from tagloom.core.frontend.structure import leaf, several
-from tagloom.core.program import Function, Node, Program, Region
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.program.program import Function, Node, Program, Region
 from tagloom.core.types import Type
 from tagloom.core.value import Literal
 

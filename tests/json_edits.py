@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tagloom as tl
 from handmade import counting_loop, race, stuck, sum_graph
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 
 STRANGE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**200,

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.jit import kernels
+from tagloom.interp.engines.jit import kernels
 
 LANES = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 """How a lane lies in an array."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import tagloom as tl
 from handmade import counting_loop, stuck
-from tagloom.core.graph import Graph
-from tagloom.interp.event import Event
-from tagloom.interp.reference import run_graph
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event
 
 
 @tl.function

@@ -20,7 +20,7 @@ from rich.style import Style
 from tagloom.tui.app.app import Debugger
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import Lines
-from tagloom.tui.begin import Options, Start
+from tagloom.tui.run_start import Options, Start
 from tagloom.tui.session.commands import new_session
 from textual import _wait
 from textual.pilot import Pilot

@@ -12,19 +12,19 @@ from generator import Case
 from hypothesis import strategies as st
 from partial_programs import endless, fib, model
 from tagloom.core import dtypes
-from tagloom.core.cells import Handle
 from tagloom.core.errors import Usage
-from tagloom.core.lower import lower
-from tagloom.core.partial import pruned
-from tagloom.core.program import PULLED, Node, Program, Var
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.handle import Handle
+from tagloom.core.program.program import PULLED, Node, Program, Var
+from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ENVIRONMENT, ROOT
+from tagloom.core.transform.prune import pruned
 from tagloom.core.types import HandleType, Type
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import Literal, fingerprint, literal
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, run_graph
-from tagloom.interp.tagged import made_under, path_of
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.function.tagged_values import made_under, path_of
+from tagloom.interp.outcome.outcome import Outcome
 
 LIMITS = Limits(firings=2_000)
 

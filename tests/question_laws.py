@@ -9,13 +9,19 @@ from typing import Any
 
 from acts_generator import Witness
 from tagloom.core.errors import Usage
-from tagloom.core.graph import Edge, Graph
+from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.event import Cell, Token
-from tagloom.interp.questions import difference, queries, why
-from tagloom.interp.questions.causes import (
+from tagloom.interp.engines.reference import Limits, admit_arguments, drive
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Cell, Token
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.queries import difference, why
+from tagloom.interp.queries import provenance as queries
+from tagloom.interp.queries.causes import (
     Answer,
     Elsewhere,
     EndOfWave,
@@ -28,14 +34,9 @@ from tagloom.interp.questions.causes import (
     Unfired,
     Unopened,
 )
-from tagloom.interp.questions.contexts import check_place
-from tagloom.interp.questions.index import Index
-from tagloom.interp.questions.origin import Argument, Arrival, Firing, Injected
-from tagloom.interp.reference import Limits, admit_arguments, drive
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
-from tagloom.interp.step import step
-from tagloom.interp.travel.history import History
+from tagloom.interp.queries.contexts import check_place
+from tagloom.interp.queries.index import Index
+from tagloom.interp.queries.origin import Argument, Arrival, Firing, Injected
 
 Place = tuple[int, Tag]
 HOPES = InFlight | EndOfWave | Unfilled

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 
 from tagloom.core.errors import Invalid
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.value import show
-from tagloom.interp.event import Event, Token
-from tagloom.interp.outcome import Outcome
+from tagloom.interp.machine.event import Event, Token
+from tagloom.interp.outcome.outcome import Outcome
 
 
 def check_words(problems: Iterable[Invalid]) -> None:

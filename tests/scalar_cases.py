@@ -8,9 +8,9 @@ import generator
 from generator import PALETTES, Case, Writer, signatures, values
 from hypothesis import strategies as st
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 

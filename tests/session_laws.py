@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from history_laws import other_value, replayed, seen
-from tagloom.core.cells import Handle
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
+from tagloom.core.handle import Handle
 from tagloom.core.value import show
-from tagloom.interp.event import Event
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel.history import History
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Event
 from tagloom.tui.session.activation import Activation
-from tagloom.tui.session.activations import Frame, frame, standing
+from tagloom.tui.session.breakpoints import Stops
+from tagloom.tui.session.call_commands import Frame, frame, standing
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.known import Known
+from tagloom.tui.session.run_index import Known
 from tagloom.tui.session.session import Session
-from tagloom.tui.session.stops import Stops
 
 KINDS: dict[str, Callable[[Event], bool]] = {
     "step": lambda event: event.inputs is not None,

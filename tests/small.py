@@ -7,17 +7,17 @@ from typing import Any
 import tagloom as tl
 from hypothesis import assume
 from hypothesis import strategies as st
-from tagloom.core.frontend.annotation import Source
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf, several
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type
-from tagloom.interp.event import Event
-from tagloom.interp.reference import Limits, run_graph
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
 
 FIRINGS = 12
 INT = Type(tl.int64)

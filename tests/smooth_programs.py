@@ -14,9 +14,9 @@ import numpy as np
 import tagloom as tl
 from generator import FLOAT, VECTOR, Case, Writer, _type, values
 from hypothesis import strategies as st
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
 from tagloom.core.types import Type
 
 WEIGHTS = np.array([0.5, -1.25, 2.0])

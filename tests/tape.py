@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit
 

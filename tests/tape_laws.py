@@ -15,9 +15,9 @@ from eager_run import MOST_STEPS, EagerRun, TooLong
 from generator import Case
 from gradient_programs import differentiated
 from in_trace import InTrace, as_function
-from tagloom.core.evaluate import evaluate
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.program.evaluate import evaluate
 from tagloom.core.types import Type
 from tagloom.core.value import literal, same
 

@@ -9,9 +9,9 @@ from act_laws import bound_violations, run, twice_violations, unbounded, violati
 from acts_generator import Witness, act_cases
 from generator import Case
 from hypothesis import HealthCheck, Phase, given, settings
-from tagloom.core.evaluate import evaluate
-from tagloom.core.lower import lower
-from tagloom.core.program import BOUND
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import BOUND
 
 FEW = ("lifo", "random:1", "random:2")
 

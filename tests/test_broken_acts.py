@@ -15,16 +15,19 @@ from generator import Case
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
-from tagloom.core import lower
+from tagloom.core.graph.graph import lower
 from tagloom.core.mix import word_key
 from tagloom.core.ops.effect import formatted
 from tagloom.core.ops.random import draw_key
-from tagloom.core.program import Region
+from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT, Tag, child_key
-from tagloom.interp import acts, bounds, cells, fire, outcome, state, step
-from tagloom.interp.activation import Record
-from tagloom.interp.event import Event, Token
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.machine import cells, fire, state, step
+from tagloom.interp.machine import effects as acts
+from tagloom.interp.machine import k_bounds as bounds
+from tagloom.interp.machine.activation import Record
+from tagloom.interp.machine.event import Event, Token
+from tagloom.interp.outcome.outcome import outcome
 from twins import broken, caught
 
 SMALL = Limits(firings=300)

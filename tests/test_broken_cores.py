@@ -12,10 +12,12 @@ import pytest
 from cores_laws import wrong
 from cores_programs import fib, relayed, sums, tak, twice
 from pytest import MonkeyPatch
-from tagloom.interp.fast import load, several, stamped
-from tagloom.interp.fast.rows import ROW
-from tagloom.interp.image import Image, Words
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines.fast import load
+from tagloom.interp.engines.fast.parallel import run as several
+from tagloom.interp.engines.fast.parallel import store as stamped
+from tagloom.interp.engines.fast.rows import ROW
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.image.image import Image, Words
 from twins import Break, broken
 
 _machines: dict[str, Any] = {}

@@ -15,9 +15,10 @@ from event_laws import violations
 from generator import Case, cases
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
-from tagloom.interp.fast import events, ink, keeping, load, registers, run, scribe, store
-from tagloom.interp.fast.load import Variant
-from tagloom.interp.jit.native import native
+from tagloom.interp.engines.fast import event_keepers as keeping
+from tagloom.interp.engines.fast import events, ink, load, registers, run, scribe, store
+from tagloom.interp.engines.fast.load import Variant
+from tagloom.interp.engines.jit.native import native
 from twins import Break, broken, caught
 
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()

@@ -18,11 +18,11 @@ from generator import Case, cases
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from tagloom.core.tag import Tag
-from tagloom.interp.fast import load, run
-from tagloom.interp.fast.store import Store
-from tagloom.interp.image import NODE, PORT, Image
-from tagloom.interp.imaging import image
-from tagloom.interp.opcode import FIRST, arms
+from tagloom.interp.engines.fast import load, run
+from tagloom.interp.engines.fast.store import Store
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE, PORT, Image
+from tagloom.interp.image.opcodes import FIRST, arms
 from twins import Break, broken, caught
 
 PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)

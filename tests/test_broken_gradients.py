@@ -11,16 +11,16 @@ import tagloom as tl
 from generator import Case
 from gradient_programs import differentiated, inexact, performed
 from smooth_programs import is_seen
-from tagloom.core import evaluate, op
-from tagloom.core.derive import activity
-from tagloom.core.derive.activity import Activity, Area
-from tagloom.core.derive.reverse import Reversal, Reverser, Writer
-from tagloom.core.derive.ruled import parts_of
-from tagloom.core.frontend import custom
-from tagloom.core.graph import Builder
-from tagloom.core.program import BOUND, Function, Node, Operand, Region, Var
+from tagloom.core.autodiff import activity
+from tagloom.core.autodiff.activity import Activity, Area
+from tagloom.core.autodiff.custom_rules import parts_of
+from tagloom.core.autodiff.reverse import Reversal, Reverser, Writer
+from tagloom.core.frontend import custom_gradient as custom
+from tagloom.core.graph.graph import Builder
+from tagloom.core.ops import op
+from tagloom.core.program.program import BOUND, Function, Node, Operand, Region, Var, evaluate
 from tagloom.core.value import literal
-from tagloom.interp import fire
+from tagloom.interp.machine import fire
 from test_gradient_laws import wrong
 
 Broken = Callable[[pytest.MonkeyPatch], None]

@@ -12,11 +12,11 @@ from generator import Case, cases
 from hypothesis import Phase
 from laws import violations
 from pytest import MonkeyPatch
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site, Tag
-from tagloom.interp import fire, state, step
-from tagloom.interp.event import Event, Token
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.machine import fire, state, step
+from tagloom.interp.machine.event import Event, Token
 from twins import Break, broken, caught
 
 SCHEDULES = ("lifo", "random:1")
@@ -87,7 +87,7 @@ def _change_sent(patch: MonkeyPatch, change: Callable[[tuple[Token, ...]], tuple
 
 
 def _use_step(patch: MonkeyPatch, changed: Callable[[state.State, int], Event]) -> None:
-    for module in ("tagloom.interp.reference", "laws"):
+    for module in ("tagloom.interp.engines.reference", "laws"):
         patch.setattr(f"{module}.step", changed)
 
 

@@ -10,16 +10,18 @@ import pytest
 import tagloom as tl
 from partial_laws import everything, under_tags
 from partial_programs import ALL
-from tagloom.core import fewer_calls, fewer_results, partial
-from tagloom.core.act import resource_of
-from tagloom.core.fewer_phases import FewerPhases, renamed
-from tagloom.core.fewer_results import FewerResults
-from tagloom.core.partial import Pruned, pruned
-from tagloom.core.program import Function, Node, Program, Region
+from tagloom.core.ops.effect_op import resource_of
+from tagloom.core.program.program import Function, Node, Program, Region
 from tagloom.core.tag import Tag
+from tagloom.core.transform import prune as partial
+from tagloom.core.transform import prune_calls as fewer_calls
+from tagloom.core.transform import prune_results as fewer_results
+from tagloom.core.transform.prune import Pruned, pruned
+from tagloom.core.transform.prune_phases import FewerPhases, renamed
+from tagloom.core.transform.prune_results import FewerResults
 from tagloom.core.value import Value
-from tagloom.interp import tagged
-from tagloom.interp.event import Event
+from tagloom.interp.function.function import tagged_values as tagged
+from tagloom.interp.machine.event import Event
 
 Broken = Callable[[pytest.MonkeyPatch], None]
 
@@ -204,7 +206,7 @@ def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
     """What is fed under one tag is fed under all."""
     right = tagged.place
     everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
-    patch.setattr("tagloom.interp.partial.place", everywhere)
+    patch.setattr("tagloom.interp.function.fetch_feed.place", everywhere)
 
 
 def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:

@@ -24,25 +24,25 @@ from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Usage
-from tagloom.core.frontend.structure import flat
-from tagloom.core.graph import Graph
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.validate_graph import graph_problems
+from tagloom.core.text.literals import read
 from tagloom.core.value import Value
-from tagloom.interp.alarm import resident
-from tagloom.interp.event import Token
-from tagloom.interp.fast import several as module
-from tagloom.interp.fast.load import Variant
-from tagloom.interp.fast.registers import R, Why
-from tagloom.interp.fast.several import Several
-from tagloom.interp.fast.shared import shared
-from tagloom.interp.fast.stamped import LONG_REST, REST, Stamped, is_shareable
-from tagloom.interp.image import LINE
-from tagloom.interp.imaging import image
-from tagloom.interp.reference import Limits, first_state
+from tagloom.interp.engines.fast.load import Variant
+from tagloom.interp.engines.fast.parallel import run as module
+from tagloom.interp.engines.fast.parallel.run import Several
+from tagloom.interp.engines.fast.parallel.store import LONG_REST, REST, Stamped, is_shareable
+from tagloom.interp.engines.fast.registers import R, Why
+from tagloom.interp.engines.fast.shared import shared
+from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.reference import Limits, first_state
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import LINE
+from tagloom.interp.machine.event import Token
 
 DICE = st.integers(0, 2**32 - 1).map(Random)
 CORPUS = Path(__file__).parent / "corpus"

@@ -16,20 +16,20 @@ import pytest
 from corpus.independent import LINES, PROGRAMS, Stuck, Trap, fibonacci_number
 from said import check_words
 from tagloom.core import dtypes
-from tagloom.core.act import ACTS, stands_in
-from tagloom.core.control import CONTROL
-from tagloom.core.graph import Graph
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.op import OPS
-from tagloom.core.program import STRUCTURED, Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.ops.effect_op import ACTS, stands_in
+from tagloom.core.ops.op import OPS
+from tagloom.core.ops.routing import CONTROL
+from tagloom.core.program.program import STRUCTURED, Program
+from tagloom.core.program.validate import program_problems
 from tagloom.core.text import Case, Document, parse, print_document
+from tagloom.core.text.literals import read
 from tagloom.core.types import Type
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.world import World
-from tagloom.interp.corpus import try_cases, unclaimed
-from tagloom.interp.reference import run_graph
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.oracle.corpus import try_cases, unclaimed
 
 FOLDER = Path(__file__).parent / "corpus"
 INDEPENDENT = FOLDER / "independent.py"

@@ -8,7 +8,7 @@ import pkgutil
 
 import pytest
 import tagloom as tl
-from tagloom.core.op import OPS, Op
+from tagloom.core.ops.op import OPS, Op
 
 PACKAGES = ("tagloom.core", "tagloom.interp", "tagloom.viz", "tagloom.tui")
 MODULES = sorted(

@@ -16,11 +16,11 @@ import pytest
 import tagloom as tl
 from event_bits import bits
 from json_edits import EVERY, PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
-from tagloom.core.validate import program_problems
-from tagloom.interp.replay import EventLog
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
+from tagloom.interp.history.replay import EventLog
 
 ON_PURPOSE = (tl.Malformed, tl.Invalid, tl.Usage, tl.Disagreement, tl.Exhausted)
 LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from moments import chain, fib, mixed
 from pytest import MonkeyPatch
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
-from tagloom.interp.fast import handover, run
-from tagloom.interp.questions import late
-from tagloom.interp.state import State
-from tagloom.interp.travel import ahead, far
+from tagloom.interp.engines.fast import export_state as handover
+from tagloom.interp.engines.fast import run
+from tagloom.interp.history import fast_forward as far
+from tagloom.interp.history import stop_conditions as ahead
+from tagloom.interp.machine.state import State
+from tagloom.interp.queries import partial_index as late
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
 SEEDS = st.integers(0, 2**20)

@@ -12,12 +12,12 @@ from fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
 from generator import Case, cases
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tagloom.core.act import ACTS
 from tagloom.core.errors import Exhausted
-from tagloom.core.lower import lower
-from tagloom.interp.fast.store import Store
-from tagloom.interp.reference import drive, first_state
-from tagloom.interp.schedule import schedule
+from tagloom.core.graph.lower import lower
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.interp.engines.fast.store import Store
+from tagloom.interp.engines.reference import drive, first_state
+from tagloom.interp.machine.schedule import schedule
 
 DICE = st.integers(0, 2**32 - 1).map(Random)
 HANDOVERS = (0, 40)

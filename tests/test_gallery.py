@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from gallery import PAGE, ROOT, commands
-from tagloom.tui.cli import app
+from tagloom.tui.cli.main import app
 
 PICTURES = PAGE.parent / "pictures"
 

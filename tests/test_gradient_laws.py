@@ -12,8 +12,8 @@ from hypothesis.strategies import SearchStrategy
 from laws import LIMITS, run_graph, violations
 from smooth_programs import smooth_cases
 from tagloom.core.errors import Invalid
-from tagloom.core.lower import lower
-from tagloom.core.validate import program_problems
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.validate import program_problems
 
 FEW = ("fifo", "lifo", "random:1", "random:2")
 

@@ -7,9 +7,9 @@ import math
 import pytest
 import tagloom as tl
 from small import hoarding
-from tagloom.interp import explore as explored
-from tagloom.interp.explore import Choices, every_firing, every_token, explore
-from tagloom.interp.outcome import Outcome
+from tagloom.interp.oracle.all_schedules import Choices, every_firing, every_token, explore
+from tagloom.interp.oracle.check import all_schedules as explored
+from tagloom.interp.outcome.outcome import Outcome
 
 
 @tl.function

@@ -11,12 +11,13 @@ from history_laws import outcome_violations, walk_violations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
-from tagloom.core.lower import lower
-from tagloom.interp.event import Event
-from tagloom.interp.measure import Meter
-from tagloom.interp.reference import Limits
-from tagloom.interp.state import State
-from tagloom.interp.travel import edit, history, stretch
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history import edit, history
+from tagloom.interp.history import segment as stretch
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.statistics import Meter
 from twins import Break, broken, caught
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1", "random:2")

@@ -7,8 +7,8 @@ import pytest
 from generator import ARRAYS, Case, cases, signatures
 from hypothesis import given, settings
 from laws import violations
-from tagloom.core.op import OPS
-from tagloom.core.program import STRUCTURED
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import STRUCTURED
 
 
 @settings(max_examples=20)

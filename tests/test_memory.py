@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core import dtypes, op
-from tagloom.core.evaluate import evaluate
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.tracing import current
-from tagloom.core.op import MOST_ELEMENTS, lookup, trap_message
-from tagloom.interp.record import record
+from tagloom.core import dtypes
+from tagloom.core.frontend.trace.trace import Trace, current
+from tagloom.core.ops import op
+from tagloom.core.ops.op import MOST_ELEMENTS, lookup, trap_message
+from tagloom.core.program.evaluate import evaluate
+from tagloom.interp.records.outcome_json import record
 
 N = 200_000
 COLUMN, ROW = np.zeros((N, 1)), np.zeros((1, N))

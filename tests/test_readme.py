@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from tagloom.interp.corpus import try_cases
-from tagloom.tui.cli import app
+from tagloom.interp.oracle.corpus import try_cases
+from tagloom.tui.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

@@ -17,7 +17,7 @@ from json_edits import EVERY, documents, mutated
 from laws import LIMITS
 from referencing import Registry, Resource
 from tagloom.core import dtypes
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "schemas"
 SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}

@@ -22,17 +22,17 @@ from generator import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from second_machine import run as run_second
-from tagloom.core.act import ACTS
-from tagloom.core.document.value import value_form
-from tagloom.core.graph import Graph, Node
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.op import OPS
-from tagloom.core.program import BOUND, PHASE
+from tagloom.core.graph.graph import Graph, Node
+from tagloom.core.graph.lower import lower
+from tagloom.core.json.value import value_form
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import BOUND, PHASE
 from tagloom.core.text import Case, Document, parse
+from tagloom.core.text.literals import read
 from tagloom.core.value import admit
-from tagloom.interp.record import OutcomeRecord, outcome_differences, record
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differences, record
 
 MACHINE = Path(__file__).with_name("second_machine.py")
 FILES = sorted((Path(__file__).parent / "corpus").glob("*.tl"))

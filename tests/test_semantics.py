@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 from tagloom.core import dtypes
-from tagloom.core.op import OPS
+from tagloom.core.ops.op import OPS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "semantics.md").read_text()
 SOURCES = (
     "core/tag.py",
-    "core/validate.py",
-    "core/validate_graph.py",
-    "core/place.py",
-    "core/lower.py",
-    "interp/step.py",
-    "interp/fire.py",
-    "interp/state.py",
-    "interp/outcome.py",
-    "interp/cells.py",
-    "interp/acts.py",
-    "interp/bounds.py",
+    "core/program/validate.py",
+    "core/graph/validate.py",
+    "core/graph/contexts.py",
+    "core/graph/lower.py",
+    "interp/machine/step.py",
+    "interp/machine/fire.py",
+    "interp/machine/state.py",
+    "interp/outcome/outcome.py",
+    "interp/machine/cells.py",
+    "interp/machine/effects.py",
+    "interp/machine/k_bounds.py",
     "core/frontend/__init__.py",
     "core/derive/__init__.py",
-    "core/partial.py",
+    "core/transform/prune.py",
 )
 RULE = r"([TVLSFDP]\d+)"
 

@@ -10,8 +10,8 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stateful import Statement, built, contents, programs, variables
-from tagloom.core.frontend import looping
-from tagloom.core.frontend.tracing import RegionTrace
+from tagloom.core.frontend.trace import control_flow as looping
+from tagloom.core.frontend.trace.trace import RegionTrace
 
 ENGINES = ("reference", "fast")
 X = 0.75

@@ -10,10 +10,10 @@ from generator import PALETTES, Case, Writer, cases, values
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from smooth_programs import smooth_cases
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.recording import RECORDERS, Noted, OpRecord, Step
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
+from tagloom.core.frontend.eager.recording import RECORDERS, Noted, OpRecord, Step
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
 from tagloom.core.value import fingerprint
 from tape_laws import Way, eagerly, in_trace, is_straight, violations
 

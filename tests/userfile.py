@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from types import ModuleType
 
-from tagloom.core.program import Location
+from tagloom.core.program.program import Location
 
 HEADER = "import math\nimport numpy as np\nimport tagloom as tl\n"
 HERE = "# here"

@@ -9,9 +9,9 @@ from typing import Any
 from acts_generator import Witness, act_cases
 from generator import Case, cases
 from hypothesis import strategies as st
-from tagloom.core.lower import lower
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel.history import History
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
 from tagloom.viz.view import Mark, View
 
 LIMITS = Limits(firings=300)

@@ -23,21 +23,21 @@ import numpy as np
 from ..core import dtypes
 from ..core.errors import Malformed, TagloomError, Usage
 from ..core.files import read_file
-from ..core.graph import Graph
-from ..core.literals import parse_literal, read
-from ..core.lower import lower
-from ..core.program import Location, Program
+from ..core.graph.graph import Graph
+from ..core.graph.lower import lower
+from ..core.graph.validate import graph_problems
+from ..core.program.program import Location, Program
+from ..core.program.validate import program_problems
 from ..core.text import Document, excerpt, parse
+from ..core.text.literals import parse_literal, read
 from ..core.types import Type
-from ..core.validate import program_problems
-from ..core.validate_graph import graph_problems
 from ..core.value import Value, admit
-from ..interp.corpus import arguments as read_arguments
-from ..interp.documents import read_json
-from ..interp.function import Function
-from ..interp.log import SUFFIX
-from ..interp.reference import refusal
-from ..viz.sources import line_on_screen
+from ..interp.engines.reference import refusal
+from ..interp.function.function import Function
+from ..interp.oracle.corpus import arguments as read_arguments
+from ..interp.records.documents import read_json
+from ..interp.records.event_log import SUFFIX
+from ..viz.source_lines import line_on_screen
 
 Runnable: TypeAlias = Function | Program | Graph
 UNCHECKED = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..core.errors import counted
-from ..core.frontend.structure import LEAF, labelled
+from ..core.frontend.trace.pytree import LEAF, labelled
 from ..core.value import show
-from ..interp.critical import time_by_waves
-from ..interp.outcome import Outcome
-from ..interp.shares import by_function, by_op, by_site, site_names
+from ..interp.outcome.critical_path import time_by_waves
+from ..interp.outcome.outcome import Outcome
+from ..interp.outcome.shares import by_function, by_op, by_site, site_names
 from ..viz.profile import draw_profile
 
 

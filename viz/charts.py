@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..core.errors import Usage, counted
-from ..core.graph import Graph
-from ..interp.critical import dependences
-from ..interp.event import Event
+from ..core.graph.graph import Graph
+from ..interp.machine.event import Event
+from ..interp.outcome.critical_path import dependences
 from .profile import binned
 from .style import GREY, LIGHT, LOOKS, ORANGE, SKY, Theme, kind_of
 from .svg import Sheet

@@ -11,8 +11,8 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from itertools import chain
 
-from ..core import hints
 from ..core.errors import Usage, counted
+from ..core.program import hints
 from .view import Arrow, Badge, Cluster, Kind, Mark, View
 
 LARGEST = 400

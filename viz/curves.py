@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.errors import Usage, counted
 from ..core.files import write_file
-from ..interp.metrics import Series, read_metrics
+from ..interp.training.metrics import Series, read_metrics
 from .style import BLUE, DARK, GREY, LIGHT, SKY, Theme
 from .svg import Sheet
 

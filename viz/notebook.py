@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import TagloomError, Usage
 from ..core.files import write_file
-from ..core.graph import Graph
-from ..core.program import Program
-from ..interp.function import Function
-from ..interp.outcome import Outcome
-from ..interp.travel.history import History
+from ..core.graph.graph import Graph
+from ..core.program.program import Program
+from ..interp.function.function import Function
+from ..interp.history.history import History
+from ..interp.outcome.outcome import Outcome
 from .collapse import LARGEST
 from .pictures import Picture, drawn, moment, profile, static
 from .pictures import picture as of_run

@@ -9,20 +9,20 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ..core.errors import Usage, counted
-from ..core.graph import Graph
-from ..core.program import Program
+from ..core.graph.graph import Graph
+from ..core.program.program import Program
 from ..core.value import show
-from ..interp.measure import Stats
-from ..interp.travel.history import History
+from ..interp.history.history import History
+from ..interp.outcome.statistics import Stats
+from .activation_tree import tags_view
 from .charts import profile_svg, spacetime_svg
 from .collapse import LARGEST, collapsed, fitted, named, part
 from .dot import dot
-from .flat import graph_view
-from .moment import at_moment
+from .graph_view import graph_view
+from .program_view import program_view
 from .render import FORMATS, Progress, render
-from .structured import program_view
+from .state_view import at_moment
 from .style import LIGHT, Theme
-from .tags import tags_view
 from .unfolded import beside, critical_view, unfolded_view
 from .view import View
 

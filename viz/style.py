@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.act import ACTS
-from ..core.op import OPS
+from ..core.ops.effect_op import ACTS
+from ..core.ops.op import OPS
 from .view import Enclosure, Kind, Link, Mark
 
 BLACK = "#000000"

@@ -10,19 +10,19 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..core.act import resource_of
 from ..core.errors import counted
-from ..core.graph import Graph
+from ..core.graph.graph import Graph
+from ..core.ops.effect_op import resource_of
 from ..core.tag import ROOT, Tag
 from ..core.value import Value
-from ..interp.critical import critical_path
-from ..interp.event import Event
-from ..interp.questions.index import Index
+from ..interp.machine.event import Event
+from ..interp.outcome.critical_path import critical_path
+from ..interp.queries.index import Index
 from .collapse import LARGEST
-from .moment import brief
+from .labels import Words
+from .state_view import brief
 from .style import kind_of
 from .view import Arrow, Box, Cluster, Enclosure, Link, View
-from .words import Words
 
 
 def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:

@@ -12,25 +12,34 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..op import Kernel, Op, culprit, kernel, lookup, trap_message
-from ..program import BOUND
+from ..ops.op import Kernel, Op, culprit, kernel, lookup, trap_message
+from ..program.program import BOUND
 from ..types import Type, type_of
 from ..value import Literal, Value, admit, shortly
-from .branch import Returned, both_weak, captured_by, foreseen_cond, nothing, predicate, subregion, traced_branch
-from .concrete import Concrete, like
-from .dispatch import applied, eagerly, learned
-from .gradients import called_once
-from .known import at
-from .looping import following_of, traced_loop
-from .operators import Operators
-from .recording import RECORDERS, hearing, record_node
-from .resource import Held, in_order, read
-from .source import here
-from .structure import Structure, compared, flatten, settled, unflatten
-from .symbol import Symbol
-from .tracing import Value as Traced
-from .tracing import apply as apply_traced
-from .tracing import current, number_of, to_operand, weak_number, weakly, weakness
+from .eager.array import Concrete, like
+from .eager.dispatch import applied, eagerly, learned
+from .eager.gradients import called_once
+from .eager.recording import RECORDERS, hearing, record_node
+from .trace.captures import Held, in_order, read
+from .trace.control_flow import (
+    Returned,
+    both_weak,
+    captured_by,
+    following_of,
+    foreseen_cond,
+    nothing,
+    predicate,
+    subregion,
+    traced_branch,
+    traced_loop,
+)
+from .trace.operators import Operators
+from .trace.pytree import Structure, compared, flatten, settled, unflatten
+from .trace.source_location import here
+from .trace.symbol import Symbol
+from .trace.trace import Value as Traced
+from .trace.trace import apply as apply_traced
+from .trace.trace import at, current, number_of, to_operand, weak_number, weakly, weakness
 
 _BOOL = Type(dtypes.bool)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ops
-from ..op import OPS, lookup
-from .dispatch import door
-from .standard import creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics
+from ..ops.op import OPS, lookup
+from .array_api import creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics
+from .eager.dispatch import door
 
 _OPERANDS = ("x", "y", "z")
 assert ops.__all__, "importing the families declares the ops"

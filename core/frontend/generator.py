@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import Usage
-from ..op import OPS
+from ..ops.op import OPS
 from .api import apply
-from .source import here
-from .variable import Variable
+from .eager.variable import Variable
+from .trace.source_location import here
 
 
 def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..errors import Invalid, Usage
-from .acts import cells, collect, put
 from .api import apply, while_loop
-from .branch import subregion
-from .gradients import called_once
-from .recording import hearing
-from .source import here
-from .standard.common import elements, shape_of, type_of
-from .standard.manipulation import stack
-from .structure import Structure, flatten, unflatten
-from .tracing import current, entered
+from .array_api.common import elements, shape_of, type_of
+from .array_api.manipulation import stack
+from .eager.gradients import called_once
+from .eager.recording import hearing
+from .effects import cells, collect, put
+from .trace.control_flow import subregion
+from .trace.pytree import Structure, flatten, unflatten
+from .trace.source_location import here
+from .trace.trace import current, entered
 
 Step: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
 """A function of what is carried and of an element of each array: what is carried on, and something of the element."""

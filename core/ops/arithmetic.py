@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..mix import MASK
-from ..op import Undefined, op
 from . import guarded
 from .gradients.elementwise import RULES
+from .op import Undefined, op
 from .rules import elementwise, integers_by
 
 _NUMBERS = elementwise("if")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..attribute import said
 from ..errors import Invalid
 from ..types import MOST_AXES, HandleType, Shape, Type
+from .attribute import said
 
 Sizes = tuple[int | None, ...]
 BEYOND = 2**53

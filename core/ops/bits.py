@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op import Undefined, op
 from . import guarded
+from .op import Undefined, op
 from .rules import elementwise, integers_by
 
 

@@ -12,13 +12,13 @@ from typing import Any, cast
 import numpy as np
 
 from .. import dtypes
-from ..act import act
-from ..attribute import said
-from ..cells import Handle
 from ..errors import Invalid, Usage
-from ..op import MOST_ELEMENTS
+from ..handle import Handle
 from ..types import MOST_AXES, Type, admit_element, element_type, handle_type
 from ..value import Value, normal
+from .attribute import said
+from .effect_op import act
+from .op import MOST_ELEMENTS
 
 _INT = Type(dtypes.int64)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..op import op
+from .op import op
 from .rules import elementwise
 
 _ORDER = elementwise("if", dtypes.bool)

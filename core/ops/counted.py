@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import dtypes
-from ..act import Act
 from ..errors import Invalid
 from ..mix import MASK, splitmix64
-from ..op import Undefined, op
 from ..types import Type
 from ..value import Value
 from . import random
+from .effect_op import Act
+from .op import Undefined, op
 
 _INT = Type(dtypes.int64)
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..act import act
-from ..attribute import said
 from ..errors import Invalid, counted
 from ..types import HandleType, Type
 from ..value import show
+from .attribute import said
+from .effect_op import act
 
 _BOOL = Type(dtypes.bool)
 _PIECES = re.compile(r"\{\{|\}\}|\{\}")

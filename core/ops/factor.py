@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..attribute import said
 from ..errors import Invalid
-from ..op import Undefined, op
 from ..types import Type, join_shapes
+from .attribute import said
 from .axes import BEYOND, Sizes, numbers, sizes, truth, words
 from .gradients.factor import RULES
+from .op import Undefined, op
 from .rules import promoted
 
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from .. import dtypes
 from ..errors import Invalid
-from ..op import Undefined, op
 from ..types import Type, join_shapes
 from .axes import axis_of, check_rank, numbers, sizes, words
 from .gradients.index import RULES
 from .key import indexed, read_key
+from .op import Undefined, op
 from .rules import promoted
 
 

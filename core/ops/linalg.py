@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import Invalid
-from ..op import op
 from ..types import Shape, Type, join_shapes
 from .gradients.linalg import RULES
+from .op import op
 from .rules import elementwise, promoted
 
 _numbers = elementwise("if")

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..op import op
 from . import guarded
 from .gradients.elementwise import RULES
+from .op import op
 from .rules import elementwise, word
 
 

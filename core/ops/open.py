@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import Invalid
-from ..op import MOST_ELEMENTS, Undefined, op
 from ..types import Type
 from .axes import axis_of, numbers, sizes, words
 from .gradients.open import RULES
+from .op import MOST_ELEMENTS, Undefined, op
 from .rules import elementwise, promoted
 
 _NUMBERS = elementwise("if")

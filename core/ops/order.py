@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..attribute import said
 from ..errors import Invalid
-from ..op import op
 from ..types import Type
+from .attribute import said
 from .axes import axis_of, numbers, sizes, truth, words
 from .gradients.order import RULES
+from .op import op
 from .reduce import widened
 from .rules import promoted
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..op import op
 from . import guarded
 from .gradients.elementwise import RULES
+from .op import op
 from .rules import elementwise, integers_by, word
 
 _NUMBERS = elementwise("if")

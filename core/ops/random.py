@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..act import act
-from ..attribute import said
 from ..errors import Invalid
 from ..mix import splitmix64
-from ..op import MOST_ELEMENTS
 from ..types import MOST_AXES, Shape, Type
 from ..value import Value, normal
+from .attribute import said
+from .effect_op import act
+from .op import MOST_ELEMENTS
 
 _INT = Type(dtypes.int64)
 

@@ -11,10 +11,10 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
-from ..op import TypeRule, op
 from ..types import Type
 from .axes import axes_of, axis_of, count, numbers, reduced, stretches, words
 from .gradients.reduce import RULES
+from .op import TypeRule, op
 from .rules import elementwise, rounding
 
 _numbers = elementwise("if")

@@ -11,8 +11,8 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
-from ..op import Choice, Scalar, TypeRule
 from ..types import Type, join_shapes
+from .op import Choice, Scalar, TypeRule
 
 _KINDS = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
 

@@ -9,10 +9,10 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
-from ..op import Choice, Scalar, op
 from ..types import HandleType, Type, join_shapes
 from . import guarded
 from .gradients.elementwise import RULES
+from .op import Choice, Scalar, op
 from .rules import promoted
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..attribute import said
 from ..errors import Invalid
-from ..op import op
 from ..types import Type, join_shapes
+from .attribute import said
 from .axes import BEYOND, Sizes, axes_of, axis_of, check_rank, count, numbers, sizes, static_sizes, stretches, words
 from .gradients.shape import RULES
+from .op import op
 from .rules import promoted
 
 

@@ -10,10 +10,10 @@ page, print_program, print_graph, print_document   the way back
 from .cases import Case
 from .document import Document, parse, parse_graph, parse_program
 from .fault import excerpt
-from .page import quoted
 from .print_document import print_case, print_document, print_ending
 from .print_graph import print_graph
 from .print_program import print_program
+from .printer import quoted
 
 __all__ = [
     "Case",

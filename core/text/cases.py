@@ -1,4 +1,4 @@
-"""Cases: what a run of a function or a graph gives, as data. They are tried in `interp/corpus.py`."""
+"""Cases: what a run of a function or a graph gives, as data. They are tried in `interp/oracle/corpus.py`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..errors import Malformed
-from ..literals import is_literal
-from ..program import Location
+from ..program.program import Location
 from . import syntax
+from .atoms import Lines, name, text
 from .fault import Fault
-from .names import Lines, name, text
+from .literals import is_literal
 
 Kind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadlocks", "refused"]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import Malformed, Usage
-from ..graph import Graph
-from ..infer import fill
-from ..infer_graph import fill_graph
-from ..program import Function, Program
-from . import graphs, programs, syntax
+from ..graph.graph import Graph
+from ..graph.infer import fill_graph
+from ..program.infer import fill
+from ..program.program import Function, Program
+from . import build_graph as graphs
+from . import build_program as programs
+from . import syntax
+from .atoms import Lines, name
 from .cases import Case, case
 from .fault import Fault, malformed
-from .names import Lines, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def parse_graph(text: str, file: str | None = None) -> Graph:
 
 
 def _read(text: str, file: str | None) -> Document:
-    from .reader import read_syntax  # the parser library takes its time, and most users read no text
+    from .parser import read_syntax  # the parser library takes its time, and most users read no text
 
     lines = Lines(file)
     entry: str | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .cases import Case
 from .document import Document
-from .page import named, quoted
 from .print_graph import print_graph
 from .print_program import print_program
+from .printer import named, quoted
 
 
 def print_document(document: Document, *, locations: bool = True) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..control import CONTROL
-from ..graph import Edge, Graph, Node, Source
-from ..infer_graph import needing_types
+from ..graph.graph import Edge, Graph, Node, Source
+from ..graph.infer import needing_types
+from ..ops.routing import CONTROL
 from ..tag import ENVIRONMENT, Site
-from .graphs import TRIGGER, fresh_return
-from .page import Page, arrow, attributes, named, typed, unwritable, written
+from .build_graph import TRIGGER, fresh_return
+from .printer import Page, arrow, attributes, named, typed, unwritable, written
 
 
 def print_graph(graph: Graph, *, locations: bool = True) -> str:

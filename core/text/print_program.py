@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 
-from ..infer import made
-from ..program import MOST_NESTED, PULLED, Function, Node, Operand, Program, Region, Var
+from ..program.infer import made
+from ..program.program import MOST_NESTED, PULLED, Function, Node, Operand, Program, Region, Var
 from ..types import Type
-from .page import Page, arrow, attributes, named, typed, unwritable
-from .programs import REGIONS
+from .build_program import REGIONS
+from .printer import Page, arrow, attributes, named, typed, unwritable
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:

@@ -14,9 +14,9 @@ from math import inf
 from typing import NamedTuple
 
 from ...core.errors import Usage, counted
-from ...core.graph import Graph
-from ..event import Event
-from ..state import State
+from ...core.graph.graph import Graph
+from ..machine.event import Event
+from ..machine.state import State
 from .expression import Expression, compile_condition
 from .template import Template, compile_template
 

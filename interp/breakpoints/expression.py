@@ -12,28 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import Usage
-from ...core.graph import Graph
-from ..event import Event
-from ..state import State
+from ...core.graph.graph import Graph
+from ..machine.event import Event
+from ..machine.state import State
 from .fault import Fault, brief, complaint, unknown
 from .names import NAMES, Kind, Read, Row, item, most_items
 from .reader import read
 from .tag_pattern import tag_pattern
-from .tree import (
-    Chain,
-    Comparison,
-    Either,
-    Every,
-    Item,
-    Minus,
-    Name,
-    Not,
-    Number,
-    Text,
-    Tree,
-    Truth,
-    write,
-)
+from .tree import Chain, Comparison, Either, Every, Item, Minus, Name, Not, Number, Text, Tree, Truth, write
 from .values import comparing, computing, is_true, negative, shown
 
 Test: TypeAlias = Callable[[State, Event], bool]
@@ -98,7 +84,7 @@ class Expression:
 def compile_expression(text: str, graph: Graph) -> Expression:
     """The expression that a text is, over events of runs of this graph; raises Malformed and Usage.
 
-    >>> from tagloom.core.graph import Builder
+    >>> from tagloom.core.graph.graph import Builder
     >>> print(compile_expression("(tag.depth)>3", Builder("empty").build()))
     tag.depth > 3
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...core.errors import Malformed, TagloomError, Usage
-from ...core.hints import meant
+from ...core.program.hints import meant
 from ...core.text import excerpt
 
 _MOST_NAMED = 30

@@ -12,9 +12,9 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 from typing import Literal as Word
 
-from ...core.graph import Graph, Node
-from ..event import Event
-from ..state import State
+from ...core.graph.graph import Graph, Node
+from ..machine.event import Event
+from ..machine.state import State
 from .tag_pattern import names_of, sites_of
 
 Kind: TypeAlias = Word["number", "truth", "text", "name", "tag", "value", "values"]

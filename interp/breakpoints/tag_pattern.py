@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from ...core.errors import Usage
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, Site, Tag
 from .fault import Fault, brief, unknown
 

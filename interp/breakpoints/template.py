@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...core.graph import Graph
-from ..event import Event
-from ..state import State
+from ...core.graph.graph import Graph
+from ..machine.event import Event
+from ..machine.state import State
 from .expression import Expression, compile_part
 from .fault import Fault, complaint
 from .reader import LONGEST

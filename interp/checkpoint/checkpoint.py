@@ -10,11 +10,11 @@ from weakref import WeakSet
 import numpy as np
 
 from ...core.errors import Usage
-from ...core.frontend.resource import Resource
-from ...core.frontend.source import here
-from ...core.frontend.tracing import current
-from ...core.frontend.variable import Variable
-from ..methods import Methods
+from ...core.frontend.eager.variable import Variable
+from ...core.frontend.trace.captures import Resource
+from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.trace import current
+from ..function.bound_methods import Methods
 from .edges import may_hold
 from .file import Node, read, write
 from .objects import check_named, found, leading_to, name_of, tensors

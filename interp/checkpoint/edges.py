@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.frontend.concrete import Concrete
-from ...core.frontend.structure import is_named_tuple
-from ...core.frontend.variable import Variable
-from ..function import Function
-from ..methods import Methods
+from ...core.frontend.eager.array import Concrete
+from ...core.frontend.eager.variable import Variable
+from ...core.frontend.trace.pytree import is_named_tuple
+from ..function.bound_methods import Methods
+from ..function.function import Function
 
 _CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function, Methods)
 _VALUES = (NoneType, bool, int, float, complex, str, bytes, bytearray, range, EllipsisType, np.generic, np.ndarray)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...core.document.cursor import Cursor, form_of, head, parse, said
 from ...core.errors import Malformed, Usage
-from ...core.frontend.source import here
+from ...core.frontend.trace.source_location import here
+from ...core.json.cursor import Cursor, form_of, head, parse, said
 from ...core.types import MOST_AXES
 from ...core.value import Literal, literal
 from .whole import write_whole

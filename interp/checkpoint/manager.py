@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from ...core.errors import Usage
-from ...core.frontend.source import here
+from ...core.frontend.trace.source_location import here
 from .checkpoint import Checkpoint
 from .restore import Report
 

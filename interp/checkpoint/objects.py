@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import Usage
-from ...core.frontend.source import here
-from ...core.frontend.variable import Variable
+from ...core.frontend.eager.variable import Variable
+from ...core.frontend.trace.source_location import here
 from .edges import Left, edges
 
 

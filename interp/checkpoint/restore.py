@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...core.errors import Usage, counted
-from ...core.frontend.concrete import Concrete
-from ...core.frontend.source import here
-from ...core.frontend.variable import Variable
+from ...core.frontend.eager.array import Concrete
+from ...core.frontend.eager.variable import Variable
+from ...core.frontend.trace.source_location import here
 from ...core.types import Type
 from .edges import Left, edges
 from .file import Saved

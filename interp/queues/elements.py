@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...core.errors import TagloomError, Usage
-from ...core.frontend.annotation import form_of
-from ...core.frontend.source import here
-from ...core.frontend.structure import Form
-from ...core.frontend.symbol import Symbol
+from ...core.frontend.trace.annotation import form_of
+from ...core.frontend.trace.pytree import Form
+from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.symbol import Symbol
 from ...core.types import HandleType, Type, type_of
 from ...core.value import Literal, Value, admit, normal
 

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ...core.errors import Usage
-from ...core.frontend.source import here
-from ...core.frontend.tracing import current
+from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.trace import current
 from .elements import whole
 from .queue import Queue
 from .waiting import QueueClosed

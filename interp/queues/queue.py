@@ -20,12 +20,12 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import Usage, counted
-from ...core.frontend.acts import callback
-from ...core.frontend.concrete import Concrete
-from ...core.frontend.resource import read
-from ...core.frontend.source import here
-from ...core.frontend.structure import Form, compared, flatten, leaf_names, unflatten
-from ...core.frontend.tracing import current, number_of
+from ...core.frontend.eager.array import Concrete
+from ...core.frontend.effects import callback
+from ...core.frontend.trace.captures import read
+from ...core.frontend.trace.pytree import Form, compared, flatten, leaf_names, unflatten
+from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.trace import current, number_of
 from ...core.mix import splitmix64
 from ...core.ops.random import bounded
 from ...core.types import Type

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from ...core.errors import Exhausted, Trap, Usage
-from ...core.frontend.source import here
-from ..alarm import is_interrupted
+from ...core.frontend.trace.source_location import here
+from ..engines.interrupt import is_interrupted
 
 SLICE = 0.05
 """For how many seconds at most a thread waits before it looks whether Ctrl-C ended its run."""

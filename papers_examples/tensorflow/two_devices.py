@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import replace
 
 import tagloom as tl
-from tagloom.core.graph import Edge, Node, Output
+from tagloom.core.graph.graph import Edge, Node, Output
 
 
 @tl.function

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tagloom as tl
 from numba import int64, njit
-from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.engines.compiled.run import run_compiled
 
 
 @tl.function

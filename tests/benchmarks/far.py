@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from tagloom.interp.alarm import resident
-from tagloom.interp.fast.load import machine
-from tagloom.tui.begin import Options, Start
+from tagloom.interp.engines.fast.load import machine
+from tagloom.interp.engines.interrupt import resident
+from tagloom.tui.run_start import Options, Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 

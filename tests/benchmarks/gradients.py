@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from firings import processor
 from table import markdown
-from tagloom.interp.alarm import resident
+from tagloom.interp.engines.interrupt import resident
 
 
 @tl.function

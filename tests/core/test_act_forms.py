@@ -16,19 +16,19 @@ from generator import Case
 from hypothesis import given, settings
 from json_edits import FILL, PROGRAMS, TWICE
 from said import check_words
-from tagloom.core.act import ACTS
-from tagloom.core.attribute import TYPED
-from tagloom.core.cells import Handle
-from tagloom.core.document.cursor import Cursor
-from tagloom.core.document.value import read_carried, read_literal, read_type, type_form, value_form, value_text
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.handle import Handle
+from tagloom.core.json.cursor import Cursor
+from tagloom.core.json.value import read_carried, read_literal, read_type, type_form, value_form, value_text
+from tagloom.core.ops.attribute import TYPED
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ROOT, Site
 from tagloom.core.text import parse, print_document
 from tagloom.core.types import handle_type
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import same
 
 EFFECTS = tl.parse_program("""

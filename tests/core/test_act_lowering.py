@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from tagloom.core.evaluate import evaluate
-from tagloom.core.lower import lower
-from tagloom.core.validate_graph import graph_problems
-from tagloom.interp.reference import run_graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.evaluate import evaluate
+from tagloom.interp.engines.reference import run_graph
 
 NAMES = ("literal", "literal_1", "literal_", "trigger", "trigger_", "output", "return", "return_1", "c")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.eager.array import Concrete
 
 INTEGERS = [dtype for dtype in dtypes.ALL if dtype.is_integer]
 

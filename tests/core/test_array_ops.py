@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.evaluate import evaluate
-from tagloom.core.op import OPS, kernel, trap_message
-from tagloom.core.program import Program
+from tagloom.core.ops.op import OPS, kernel, trap_message
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, same
-from tagloom.interp.engine import Options, Subject, run
-from tagloom.interp.reference import structure_of
+from tagloom.interp.engines.engine import Options, Subject, run
+from tagloom.interp.engines.reference import structure_of
 
 MATMUL, SUM = OPS["matmul"], OPS["sum"]
 PRODUCTS = [

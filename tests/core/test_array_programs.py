@@ -11,7 +11,7 @@ import array_programs
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.eager.array import Concrete
 
 DICE = np.random.default_rng(7)
 POINTS = np.concatenate([DICE.normal(centre, 0.3, (8, 2)) for centre in (-2.0, 0.0, 3.0)])

@@ -13,11 +13,11 @@ from array_rows import SHAPES, arities, attributes, operands
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.document.cursor import Cursor
-from tagloom.core.document.value import attributes_form, read_attributes
-from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.json.cursor import Cursor
+from tagloom.core.json.value import attributes_form, read_attributes
 from tagloom.core.ops import factor
-from tagloom.core.text.names import is_attribute
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.text.atoms import is_attribute
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, same
 

@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.eager.array import Concrete
 from tagloom.core.value import same
 
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"]

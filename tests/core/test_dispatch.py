@@ -16,20 +16,21 @@ import pytest
 import tagloom as tl
 from array_rows import Case, cases
 from tagloom.core import dtypes, types
-from tagloom.core.frontend import api, dispatch
-from tagloom.core.frontend.annotation import Source
+from tagloom.core.frontend import api
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.concrete import Concrete
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.operators import OF_ELEMENTS
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.frontend.variable import Variable
-from tagloom.core.lower import lower
-from tagloom.core.op import OPS, Op
+from tagloom.core.frontend.eager import dispatch
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.variable import Variable
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.operators import OF_ELEMENTS
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.graph.lower import lower
+from tagloom.core.ops.op import OPS, Op
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import fingerprint, literal, same
-from tagloom.interp.reference import run_graph
+from tagloom.interp.engines.reference import run_graph
 
 each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
 

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import PROGRAMS, RUNS, documents, fib
 from tagloom.core import dtypes
-from tagloom.core.document.cursor import Cursor, parse
-from tagloom.core.document.value import read_type, read_value, type_form, value_form, value_text
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.core.program import MOST_NESTED, Location, Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.json.cursor import Cursor, parse
+from tagloom.core.json.value import read_type, read_value, type_form, value_form, value_text
+from tagloom.core.program.program import MOST_NESTED, Location, Program
 from tagloom.core.types import Type
 from tagloom.core.value import normal, same
 

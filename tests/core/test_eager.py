@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.concrete import Concrete
+from tagloom.core.frontend.eager.array import Concrete
 from tagloom.core.value import same
 
 

@@ -11,12 +11,12 @@ from generator import Case, cases
 from graph_edits import EDITS, Edit, Wire, inserted, wires
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tagloom.core.graph import Edge, Graph
-from tagloom.core.lower import lower
-from tagloom.core.validate_graph import graph_problems
+from tagloom.core.graph.graph import Edge, Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
 from tagloom.core.value import fingerprint
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.outcome.outcome import Outcome
 
 LIMITS = Limits(firings=2_000)
 SHORT = Limits(firings=200)

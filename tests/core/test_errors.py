@@ -6,7 +6,7 @@ import pytest
 import tagloom as tl
 from tagloom.core import errors
 from tagloom.core.errors import TagloomError
-from tagloom.core.program import Location
+from tagloom.core.program.program import Location
 from tagloom.core.tag import ROOT, Site
 
 KINDS = (

@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.evaluate import Evaluation, evaluate
+from tagloom.core.program.evaluate import Evaluation, evaluate
 from tagloom.core.value import fingerprint, same
 
 DEEP = 100_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from tagloom.core.graph import Edge, Graph, Source
-from tagloom.core.program import Location
+from tagloom.core.graph.graph import Edge, Graph, Source
+from tagloom.core.program.program import Location
 from tagloom.core.tag import ENVIRONMENT
 from tagloom.core.value import literal
 

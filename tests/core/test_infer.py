@@ -8,13 +8,13 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.graph import Graph
-from tagloom.core.infer import HOLE, fill
-from tagloom.core.infer_graph import fill_graph
-from tagloom.core.lower import lower
-from tagloom.core.program import Program, Region
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.infer import fill_graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.infer import HOLE, fill
+from tagloom.core.program.program import Program, Region
+from tagloom.core.program.validate import program_problems
 
 
 def without_types(program: Program) -> Program:

@@ -12,8 +12,8 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.core.frontend import inference
-from tagloom.core.program import Function, Program, Region
+from tagloom.core.frontend.trace import trace as inference
+from tagloom.core.program.program import Function, Program, Region
 from tagloom.core.value import same
 
 OPEN = tl.Array[tl.float64, None]

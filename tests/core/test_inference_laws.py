@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tagloom.interp.function import Traced
+from tagloom.interp.function.function import Traced
 
 NAMES = ("f", "g", "h")
 ARGUMENTS = np.int64(3), np.float32(1)

@@ -12,7 +12,7 @@ import tagloom as tl
 from array_rows import Attributes, cases
 from edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
 from tagloom.core.types import type_of
 from tagloom.core.value import admit, same
 

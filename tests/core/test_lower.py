@@ -10,9 +10,9 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.graph import Graph, Node, Source
-from tagloom.core.lower import lower, needing_triggers
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph, Node, Source
+from tagloom.core.graph.lower import lower, needing_triggers
+from tagloom.core.program.program import Program
 from tagloom.core.tag import ENVIRONMENT
 from tagloom.core.value import literal
 

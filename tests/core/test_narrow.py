@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.op import OPS, kernel
+from tagloom.core.ops.op import OPS, kernel
 from tagloom.core.types import Type
 
 NARROW = [row for row in OPS.values() if row.narrow is not None and row.arity == 1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
-from tagloom.core.graph import Source
-from tagloom.core.nest import GATES, Home, Nesting
-from tagloom.core.place import Place, Places
+from tagloom.core.graph.contexts import Place, Places
+from tagloom.core.graph.graph import Source
+from tagloom.core.graph.nesting import GATES, Home, Nesting
 from tagloom.core.tag import ENVIRONMENT, Site
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

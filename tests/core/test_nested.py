@@ -12,9 +12,9 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core.value import same
-from tagloom.interp.oracle import check
+from tagloom.interp.oracle.check import check
 from tagloom.tui import load
-from tagloom.tui.cli import app
+from tagloom.tui.cli.main import app
 from typer.testing import CliRunner
 
 PASS = """

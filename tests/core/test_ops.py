@@ -15,7 +15,7 @@ from edges import ANY, EDGES, INF, NAN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.op import OPS, Op, kernel, lookup, op, trap_message, traps_on, wrap
+from tagloom.core.ops.op import OPS, Op, kernel, lookup, op, trap_message, traps_on, wrap
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, same
 

@@ -27,9 +27,9 @@ from partial_programs import (
     TWICE,
     UNCALLED,
 )
-from tagloom.core.partial import holders, pruned, tag_around
-from tagloom.core.program import Program
-from tagloom.core.validate import program_problems
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
+from tagloom.core.transform.prune import holders, pruned, tag_around
 
 Asked = tuple[Case, list[str] | None, list[str]]
 

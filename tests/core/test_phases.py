@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from gradient_functions import GRADIENTS, grad_power
-from tagloom.core.names import ADJOINT, BACK, numbered, told
-from tagloom.core.op import OPS
-from tagloom.core.phases import Phases, reverses
-from tagloom.core.program import Region
-from tagloom.interp.order import program_order
+from tagloom.core.graph.phases import Phases, reverses
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.adjoint_names import ADJOINT, BACK, numbered, told
+from tagloom.core.program.program import Region
+from tagloom.interp.outcome.program_order import program_order
 
 
 def phases_of(region: Region) -> Iterator[tuple[str, int]]:

@@ -13,8 +13,8 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.core.frontend.annotation import form_of
-from tagloom.core.frontend.structure import LEAF, Structure, compared, flat, flatten, labelled, leaf_names, unflatten
+from tagloom.core.frontend.trace.annotation import form_of
+from tagloom.core.frontend.trace.pytree import LEAF, Structure, compared, flat, flatten, labelled, leaf_names, unflatten
 
 
 @dataclass

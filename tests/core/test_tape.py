@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.recording import RECORDERS
+from tagloom.core.frontend.eager.recording import RECORDERS
 from tape_programs import HAND_MADE
 
 

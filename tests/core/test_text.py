@@ -9,9 +9,9 @@ import pytest
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.graph import Edge
-from tagloom.core.lower import lower
-from tagloom.core.program import Location, Node, Program, Region, Var
+from tagloom.core.graph.graph import Edge
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Location, Node, Program, Region, Var
 from tagloom.core.tag import ENVIRONMENT, Site
 
 INT, BOOL = tl.Type(tl.int64), tl.Type(tl.bool)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import tagloom as tl
-from tagloom.core.program import Program, Region
+from tagloom.core.program.program import Program, Region
+from tagloom.core.program.validate import program_problems
 from tagloom.core.text import parse
-from tagloom.core.validate import program_problems
 
 FUNCTION = "func f(x: int64) -> int64 {\n  y = BODY\n  return y\n}"
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 import tagloom as tl
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
+from tagloom.core.program.validate import program_problems
 from tagloom.core.text import Document, parse, print_document
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 
 FAC = """
 # the factorial

@@ -14,14 +14,14 @@ from handmade import counting_loop, race, stuck, sum_graph, untyped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers import EXAMPLES, of_paper
-from tagloom.core.graph import Graph
-from tagloom.core.literals import parse_literal
-from tagloom.core.lower import lower
-from tagloom.core.program import Location, Node, Operand, Program, Region, Var
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Location, Node, Operand, Program, Region, Var
+from tagloom.core.program.validate import program_problems
 from tagloom.core.text import Case as Written
 from tagloom.core.text import Document, parse, parse_graph, parse_program, print_document
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
+from tagloom.core.text.literals import parse_literal
 
 PAPERS = sorted(path.stem for path in (EXAMPLES / "recursion").glob("*.py"))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.program import Node, Program
+from tagloom.core.program.program import Node, Program
 from tagloom.core.types import Type
 from tagloom.core.value import literal, same
 

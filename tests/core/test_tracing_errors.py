@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.core.program import Location
+from tagloom.core.program.program import Location
 from userfile import load
 
 
@@ -409,7 +409,7 @@ def test_code_without_a_file() -> None:
 
 def test_user_code_beside_the_package(tmp_path: Path) -> None:
     """F1: only tagloom's own folders are not the user's, not a folder whose name begins like one of them."""
-    from tagloom.core.frontend import source
+    from tagloom.core.frontend.trace import source_location as source
 
     ours = Path(tl.__file__).parent
     assert not str(ours / "core_of_mine" / "user.py").startswith(source._OURS)

@@ -10,12 +10,12 @@ from generator import Case, cases
 from graph_edits import changed, feed, number, rewired, source, typed, wires
 from hypothesis import given, settings
 from said import check_words
-from tagloom.core.graph import Edge, Graph, Output
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Edge, Graph, Output
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
 from tagloom.core.tag import Site
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import literal
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.engines.reference import Limits, run_graph
 
 INT, BOOL, FLOAT = tl.Type(tl.int64), tl.Type(tl.bool), tl.Type(tl.float64)
 

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from said import check_words
 from tagloom.core import dtypes
-from tagloom.core.evaluate import evaluate
-from tagloom.core.lower import lower
-from tagloom.core.program import Function, Location, Node, Operand, Program, Region, Var
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import Function, Location, Node, Operand, Program, Region, Var
+from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type
-from tagloom.core.validate import program_problems
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import literal, same
-from tagloom.interp.reference import Limits, admit_arguments, run_graph
+from tagloom.interp.engines.reference import Limits, admit_arguments, run_graph
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
 VECTOR = Type(dtypes.float64, (None,))

@@ -11,7 +11,7 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.literals import parse_literal, read
+from tagloom.core.text.literals import parse_literal, read
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import Literal, admit, fingerprint, literal, normal, same, show
 

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from ctrl_c import default_ctrl_c
-from tagloom.interp.alarm import (
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.interrupt import (
     EVERY,
     LARGE,
     Alarm,
@@ -32,9 +33,8 @@ from tagloom.interp.alarm import (
     machine_memory,
     resident,
 )
-from tagloom.interp.event import Event
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.state import State
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
 
 
 @tl.function
@@ -296,9 +296,9 @@ def counted() -> tl.int64:
 
 def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
-    monkeypatch.setattr("tagloom.interp.engine.WARM", 10)
+    monkeypatch.setattr("tagloom.interp.engines.engine.WARM", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
-    monkeypatch.setattr("tagloom.interp.compiled.run._work", lambda *_: press)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run._work", lambda *_: press)
     out = counted.run(account=False)
     assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
 
@@ -382,7 +382,7 @@ def test_so_does_what_is_swallowed_where_compiled_gives_up(
 ) -> None:
     """The run ends on `fast`."""
     assert short.run(1, engine="compiled").engine == "compiled"
-    monkeypatch.setattr(f"tagloom.interp.compiled.run.{name}", patched)
+    monkeypatch.setattr(f"tagloom.interp.engines.compiled.run.{name}", patched)
     assert short.run(1, **asked).engine == "fast"
     swallowed(monkeypatch)
     with pytest.raises(KeyboardInterrupt):

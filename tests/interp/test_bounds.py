@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from act_laws import bound_violations
 from generator import Case
-from tagloom.interp.outcome import Outcome
+from tagloom.interp.outcome.outcome import Outcome
 from waves import later
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import tagloom as tl
 from said import told
-from tagloom.interp.event import Cell, Event
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.script import Script
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.machine.event import Cell, Event
+from tagloom.interp.machine.script import Script
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
 from waves import later
 
 OPEN = tl.Type(tl.float64, (None,))

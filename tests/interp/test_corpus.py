@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from tagloom.interp.corpus import try_cases
+from tagloom.interp.oracle.corpus import try_cases
 
 TEXT = """
 func fac(n: int64) {

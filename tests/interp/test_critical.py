@@ -15,12 +15,20 @@ from handmade import sum_graph
 from hypothesis import HealthCheck, given, settings
 from laws import LIMITS
 from pytest import MonkeyPatch
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint
-from tagloom.interp import critical
-from tagloom.interp.critical import Dependence, Firing, critical_path, dependences, time_by_waves, time_on, times_on
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import run_graph
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.outcome.critical_path import (
+    Dependence,
+    Firing,
+    critical_path,
+    dependences,
+    time_by_waves,
+    time_on,
+    times_on,
+)
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.outcome import critical_path as critical
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 SCHEDULES = ("waves", "lifo", "random:1", "random:2")

@@ -7,11 +7,11 @@ import tracemalloc
 
 import pytest
 import tagloom as tl
-from tagloom.interp.order import Place, program_order
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import Limits, drive
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
+from tagloom.interp.engines.reference import Limits, drive
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.program_order import Place, program_order
 
 
 @tl.function

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.core.evaluate import evaluate
+from tagloom.core.program.evaluate import evaluate
 from tagloom.core.world import Recorded
-from tagloom.interp.reference import run_graph
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
 from waves import later
 
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(8)))

@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.core.value import same
-from tagloom.interp import engine
+from tagloom.interp.engines import engine
 
 WARM = 300
 

@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from pytest import MonkeyPatch
 from said import told
 from small import hoarding, small_runs
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint
-from tagloom.interp import explore as module
-from tagloom.interp.event import Event
-from tagloom.interp.explore import Exploration, canonical, every_firing, explore, firing
-from tagloom.interp.reference import run_graph
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.oracle.all_schedules import Exploration, canonical, every_firing, explore, firing
+from tagloom.interp.oracle.check import all_schedules as module
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 INT = tl.Type(tl.int64)
@@ -371,7 +371,7 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Twins that are wrong in one thing each break a law: states are told apart by what fired alone, or by the order of
     the flight; what fired is forgotten; tokens that fire go first instead of those that wait."""
-    true_key, key_of = module.canonical, "tagloom.interp.explore.canonical"
+    true_key, key_of = module.canonical, "tagloom.interp.oracle.all_schedules.canonical"
     assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()
     twins: list[tuple[str, Any]] = [
         (key_of, lambda state: 0),

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.graph import Graph
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.program.program import Program
 
 
 @tl.function

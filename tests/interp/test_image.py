@@ -17,21 +17,21 @@ from edges import EDGES
 from generator import Case, cases
 from hypothesis import Phase, given, settings
 from tagloom.core import dtypes
-from tagloom.core.act import ACTS
-from tagloom.core.control import CONTROL
 from tagloom.core.errors import Invalid
-from tagloom.core.graph import Graph, Node, Output
-from tagloom.core.lower import lower
-from tagloom.core.op import OPS, Op
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph, Node, Output
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.op import OPS, Op
+from tagloom.core.ops.routing import CONTROL
+from tagloom.core.program.program import Program
 from tagloom.core.text import parse
 from tagloom.core.types import Type
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import fingerprint
-from tagloom.interp.image import NODE, PORT, SCOPE, SCRATCH, VERSION, Image, is_boxed, value_of, word_of
-from tagloom.interp.image_text import text
-from tagloom.interp.imaging import image
-from tagloom.interp.opcode import CASTS, FIRST, Code, arms, cast_code, code_of, wide
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE, PORT, SCOPE, SCRATCH, VERSION, Image, is_boxed, value_of, word_of
+from tagloom.interp.image.opcodes import CASTS, FIRST, Code, arms, cast_code, code_of, wide
+from tagloom.interp.image.print_image import text
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 SOME = ("fibonacci", "loop_of_calls", "cells_wavefront", "bounded_loop", "graph_two_loops", "array_recursion")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.core.graph import Graph
-from tagloom.interp.reference import Limits, drive
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.engines.reference import Limits, drive
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
 
 
 @tl.function

@@ -20,13 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import EVERY, fib, quotients
 from laws import LIMITS
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.interp import reference
-from tagloom.interp.event import Event
-from tagloom.interp.log import EventWriter
-from tagloom.interp.record import record
-from tagloom.interp.replay import open_log
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines import reference
+from tagloom.interp.history.replay import open_log
+from tagloom.interp.machine.event import Event
+from tagloom.interp.records.event_log import EventWriter
+from tagloom.interp.records.outcome_json import record
 
 
 def write(path: Path, lines: list[Any]) -> None:

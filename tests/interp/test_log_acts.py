@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import FILL
 from laws import LIMITS
-from tagloom.core.graph import Graph, Output
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph, Output
+from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
 from tagloom.core.value import same
 from tagloom.core.world import Failed, World
-from tagloom.interp.log import event_text
-from tagloom.interp.record import record
-from tagloom.interp.replayed import answer, known
+from tagloom.interp.history.replay_world import answer, known
+from tagloom.interp.records.event_log import event_text
+from tagloom.interp.records.outcome_json import record
 
 CALLS = lower(
     tl.parse_program("""

@@ -9,13 +9,13 @@ import tagloom as tl
 from handmade import counting_loop, race, sum_graph
 from said import line, lines, told
 from tagloom.core.errors import Broken
-from tagloom.core.graph import Edge, Graph
+from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT
-from tagloom.interp.event import Event
-from tagloom.interp.fire import rules
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.state import Record, State
-from tagloom.interp.step import step
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.fire import rules
+from tagloom.interp.machine.state import Record, State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
 from waves import later
 
 INT = tl.Type(tl.int64)

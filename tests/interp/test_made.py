@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.world import World
-from tagloom.interp import function, made
+from tagloom.interp.function.function import call_replay as made
+from tagloom.interp.function.function import function
 
 
 def queued() -> tuple[Any, list[Any], Callable[[Any], Any]]:

@@ -10,11 +10,11 @@ from generator import Case, cases
 from handmade import sum_graph
 from hypothesis import HealthCheck, given, settings
 from laws import LIMITS
-from tagloom.core.lower import lower
-from tagloom.interp.event import Event, Token
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.reference import run_graph
-from tagloom.interp.state import State
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event, Token
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.outcome import Outcome
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 

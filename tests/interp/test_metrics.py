@@ -15,7 +15,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.interp.metrics import append_metrics, read_metrics
+from tagloom.interp.training.metrics import append_metrics, read_metrics
 
 NUMBERS = st.floats() | st.integers(-(2**53), 2**53)
 LINES = st.lists(st.tuples(st.integers(), st.dictionaries(st.text(min_size=1).filter("step".__ne__), NUMBERS)))

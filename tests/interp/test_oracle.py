@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.core import evaluate as big_step
-from tagloom.interp import fire, oracle, reference
-from tagloom.interp.event import Event
-from tagloom.interp.oracle import SCHEDULES, Verdict, check
-from tagloom.interp.reference import Limits
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.core.program.program import evaluate as big_step
+from tagloom.interp.engines import reference
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.machine import fire
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.oracle.check import SCHEDULES, Verdict, check
+from tagloom.interp.oracle.check import check as oracle
 
 
 @tl.function

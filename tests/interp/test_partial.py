@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from partial_laws import LIMITS, bits, under_tags
 from partial_programs import endless, fib, model
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
 from tagloom.core.types import HandleType
-from tagloom.interp.partial import Partial
-from tagloom.interp.recent import Recent
-from tagloom.interp.reference import run_graph, structure_of
-from tagloom.interp.tagged import made_under, path_of
-from tagloom.interp.tracings import Traced
+from tagloom.interp.engines.reference import run_graph, structure_of
+from tagloom.interp.function.fetch_feed import Partial
+from tagloom.interp.function.tagged_values import made_under, path_of
+from tagloom.interp.function.trace_cache import Traced
+from tagloom.interp.lru_cache import Recent
 
 H = float(np.tanh(2.0))
 

@@ -26,9 +26,9 @@ from queue_laws import (
     step_violations,
     thread_violations,
 )
-from tagloom.core.frontend.concrete import Concrete
-from tagloom.core.frontend.structure import flatten
-from tagloom.interp.alarm import interrupt
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.trace.pytree import flatten
+from tagloom.interp.engines.interrupt import interrupt
 from tagloom.interp.queues.queue import Queue
 from tagloom.interp.queues.waiting import Wait
 

@@ -13,9 +13,9 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tagloom.core.evaluate import evaluate
 from tagloom.core.mix import splitmix64
 from tagloom.core.ops.random import bounded
+from tagloom.core.program.evaluate import evaluate
 
 INT64 = 2**63
 PROGRAM = """

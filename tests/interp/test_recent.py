@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.interp.recent import Recent
+from tagloom.interp.lru_cache import Recent
 
 KEYS = st.lists(st.integers(0, 5), max_size=30)
 

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import EVERY, fib, quotients
 from laws import LIMITS
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
-from tagloom.interp.record import outcome_differences, record
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.records.outcome_json import outcome_differences, record
 
 
 def through_text(document: Any) -> Any:

@@ -9,8 +9,8 @@ import pytest
 import tagloom as tl
 from handmade import sum_graph
 from said import told
-from tagloom.interp.schedule import schedule, splitmix64
-from tagloom.interp.state import State
+from tagloom.interp.machine.schedule import schedule, splitmix64
+from tagloom.interp.machine.state import State
 
 PUBLISHED = {
     0: [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F],

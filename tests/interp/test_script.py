@@ -10,7 +10,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Disagreement, Malformed
-from tagloom.interp.script import CLOSED, Script, read_script, write_script
+from tagloom.interp.machine.script import CLOSED, Script, read_script, write_script
 
 
 @tl.function

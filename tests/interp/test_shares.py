@@ -9,11 +9,11 @@ from generator import Case, cases
 from handmade import counting_loop
 from hypothesis import HealthCheck, given, settings
 from laws import LIMITS
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
-from tagloom.interp.record import record
-from tagloom.interp.shares import SiteShare, activations, by_function, by_op, by_site, site_names
+from tagloom.interp.outcome.shares import SiteShare, activations, by_function, by_op, by_site, site_names
+from tagloom.interp.records.outcome_json import record
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.trees import parsed
-from tagloom.interp import imaging
-from tagloom.interp.compiled import run as compiled_run
+from tagloom.core.python_ast import parsed
+from tagloom.interp.engines.compiled import run as compiled_run
+from tagloom.interp.image.image import build as imaging
 
 THREADS = 4
 ENGINES = ("reference", "fast", "compiled", "auto")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.interp import function
+from tagloom.interp.function.function import function
 
 
 def test_each_difference_is_said() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from papers import EXAMPLES, of_paper
-from tagloom.tui import cli
+from tagloom.tui.cli.main import main as cli
 
 FOLDER = EXAMPLES / "eager"
 load = functools.partial(of_paper, "eager")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import tagloom as tl
 from papers import of_paper_anew
-from tagloom.core.graph import Graph
-from tagloom.interp.engine import Options, Subject, run
-from tagloom.interp.reference import structure_of
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.engines.engine import Options, Subject, run
+from tagloom.interp.engines.reference import structure_of
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 

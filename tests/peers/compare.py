@@ -16,11 +16,11 @@ from gradient_cases import FLAT
 from gradient_programs import differentiated
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
-from tagloom.core.lower import lower
-from tagloom.core.op import OPS, kernel
+from tagloom.core.graph.lower import lower
+from tagloom.core.ops.op import OPS, kernel
 from tagloom.core.types import type_of
 from tagloom.core.value import Value
-from tagloom.interp.reference import Limits, run_graph
+from tagloom.interp.engines.reference import Limits, run_graph
 
 from peers import Function, Peer, Unable, Weights
 from peers.ops import KNOWING

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.op import OPS
+from tagloom.core.ops.op import OPS
 
 from peers import Unable
 

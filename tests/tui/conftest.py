@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
-from tagloom.tui.cli import app, main
+from tagloom.tui.cli.main import app, main
 
 HEAD = "import tagloom as tl\n\n"
 FILES = {

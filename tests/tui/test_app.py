@@ -9,15 +9,16 @@ from typing import Any, TypeAlias
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
-from tagloom.tui.app import app, letters, lines, palette
+from tagloom.tui.app import app, lines, palette
+from tagloom.tui.app import ascii as letters
+from tagloom.tui.app.ascii import in_ascii
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.letters import in_ascii
 from tagloom.tui.app.lines import Lines
 from tagloom.tui.app.pane import Pane
 from tagloom.tui.app.themes import tinted
 from tagloom.tui.panes.arrange import PANES
 from tagloom.tui.panes.help import EXPLAINED, help_pages, hints
-from tagloom.tui.panes.look import Looker
+from tagloom.tui.panes.screen import Looker
 from tagloom.tui.session.commands import COMMANDS
 from textual.command import CommandPalette
 from textual.geometry import Offset, Region

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from onscreen import Screen, shown
 from tagloom.tui.app import app
+from tagloom.tui.app.file_watcher import Watched
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.remembered import recall, remember
-from tagloom.tui.app.watched import Watched
-from tagloom.tui.begin import Start
+from tagloom.tui.app.preferences import recall, remember
 from tagloom.tui.panes.graph import Draft, Paper, laid_out
+from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.known import Known
+from tagloom.tui.session.run_index import Known
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("alone")]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.interp import fire
-from tagloom.interp.oracle import FAST, SCHEDULES
+from tagloom.interp.machine import fire
+from tagloom.interp.oracle.check import FAST, SCHEDULES
 
 
 def test_values_are_printed(tagloom: Any) -> None:

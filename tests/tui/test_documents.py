@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.interp.oracle import FAST, SCHEDULES
+from tagloom.interp.oracle.check import FAST, SCHEDULES
 
 
 @pytest.fixture

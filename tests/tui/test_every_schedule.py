@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.interp import explore as module
-from tagloom.interp.event import Event
-from tagloom.interp.explore import every_firing, explore
-from tagloom.interp.reference import run_graph
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.oracle.all_schedules import every_firing, explore
+from tagloom.interp.oracle.check import all_schedules as module
 
 RACE = "graph two(x: int64, y: int64) -> int64 {\n  m = merge x, y\n  return m\n}\n"
 BREACH = "graph both(x: int64) -> int64 {\n  m = add x | x, m\n  return m\n}\n"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 import tagloom as tl
 from said import check_words
-from tagloom.tui.explain import complaint, explain, parse_one, problems, rules
-from tagloom.tui.lessons import LESSONS
+from tagloom.tui.cli.explain import complaint, explain, parse_one, problems, rules
+from tagloom.tui.cli.lessons import LESSONS
 
 
 def test_every_rule_is_explained() -> None:

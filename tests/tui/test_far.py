@@ -13,12 +13,13 @@ from onscreen import Screen, shown
 from pytest import MonkeyPatch
 from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
-from tagloom.interp.travel.history import History
-from tagloom.tui.begin import Options, Start
+from tagloom.interp.history.history import History
 from tagloom.tui.panes.inspector import inspector
 from tagloom.tui.panes.tags import tags
 from tagloom.tui.panes.timeline import timeline
-from tagloom.tui.session import far, node
+from tagloom.tui.run_start import Options, Start
+from tagloom.tui.session import fast_forward as far
+from tagloom.tui.session import node
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 
@@ -258,7 +259,7 @@ def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> N
 
 
 def far_interrupt(history: History) -> Any:
-    from tagloom.interp.reference import rung
+    from tagloom.interp.engines.reference import rung
 
     return rung("interrupt", history.limits)
 

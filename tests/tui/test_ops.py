@@ -6,9 +6,9 @@ import inspect
 
 import pytest
 import tagloom as tl
-from tagloom.core.act import ROWS
-from tagloom.core.hints import example
-from tagloom.tui.ops import described, listing
+from tagloom.core.ops.effect_op import ROWS
+from tagloom.core.program.hints import example
+from tagloom.tui.cli.ops import described, listing
 
 NAMES = [name for name in ROWS if name != "store"]
 

@@ -11,28 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
-from tagloom.interp.alarm import interrupt
-from tagloom.interp.saying import shown
+from tagloom.interp.engines.interrupt import interrupt
+from tagloom.interp.outcome.describe import shown
 from tagloom.tui.app.themes import CONTRAST, contrast, legible
-from tagloom.tui.begin import Start
 from tagloom.tui.panes.arrange import PANES, arranged
 from tagloom.tui.panes.events import events
 from tagloom.tui.panes.graph import FAR, Paper, laid_out, picture
 from tagloom.tui.panes.help import hints
 from tagloom.tui.panes.inspector import array_rows, inspector
-from tagloom.tui.panes.look import Looker, Size
+from tagloom.tui.panes.screen import Looker, Size
 from tagloom.tui.panes.source import source
 from tagloom.tui.panes.status import line_for, status
 from tagloom.tui.panes.tags import tags
 from tagloom.tui.panes.timeline import timeline
 from tagloom.tui.panes.tokens import MOST, cells, flight, store
+from tagloom.tui.run_start import Start
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.cells.drawing import Drawing, draw_cells
 from tagloom.viz.collapse import collapsed, folds
-from tagloom.viz.flat import graph_view
-from tagloom.viz.moment import at_moment, on_view
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.state_view import at_moment, on_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tagloom.tui.cli import app
+from tagloom.tui.cli.main import app
 from typer.testing import CliRunner
 
 FIB = str(Path(__file__).resolve().parents[2] / "papers_examples" / "recursion" / "fib.py")

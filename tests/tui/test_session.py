@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel.history import History
-from tagloom.tui import debug
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
 from tagloom.tui.app import app
-from tagloom.tui.begin import Options, Start
-from tagloom.tui.completion import completions
-from tagloom.tui.prompt import converse
-from tagloom.tui.session import asking
+from tagloom.tui.cli.main import debug
+from tagloom.tui.cli.prompt import converse
+from tagloom.tui.run_start import Options, Start
+from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.completion import completions
 from tagloom.tui.session.run import Run
 from tagloom.tui.session.session import Session
 

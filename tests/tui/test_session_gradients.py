@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui.begin import Start
 from tagloom.tui.panes.tags import tags
+from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.rule import does
 from tagloom.tui.session.session import Session

@@ -30,15 +30,17 @@ from session_laws import (
     reply_violations,
     walk_violations,
 )
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
-from tagloom.interp.travel.history import History
-from tagloom.tui.begin import Options, Start
-from tagloom.tui.session import activations, forking, moving
+from tagloom.interp.history.history import History
+from tagloom.tui.run_start import Options, Start
+from tagloom.tui.session import call_commands as activations
+from tagloom.tui.session import fork_commands as forking
+from tagloom.tui.session import step_commands as moving
 from tagloom.tui.session.activation import Activation
 from tagloom.tui.session.commands import COMMANDS, new_session
-from tagloom.tui.session.known import Known, Part
+from tagloom.tui.session.run_index import Known, Part
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.interp.image_text import text
-from tagloom.interp.imaging import image
+from tagloom.interp.image.build import image
+from tagloom.interp.image.print_image import text
+from tagloom.tui.cli.show import STATIC, FormWord, Progress
 from tagloom.tui.load import find, forms
-from tagloom.tui.show import STATIC, FormWord, Progress
 
 RUNS = [form.value for form in FormWord if form not in STATIC]
 

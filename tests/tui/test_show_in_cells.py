@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from tagloom.tui import terminal
+from tagloom.tui.cli.main import terminal
 
 
 def test_graphs_and_programs(tagloom: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui import against
-from tagloom.tui.against import FIRINGS, MOST, small
-from tagloom.tui.alike import NEAR
-from tagloom.tui.examples import programs
+from tagloom.tui.cli.against import FIRINGS, MOST, small
+from tagloom.tui.cli.examples import programs
+from tagloom.tui.cli.main import against
+from tagloom.tui.cli.tolerance import NEAR
 from tagloom.tui.load import find
 
 ARGUMENTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from tagloom.tui.app.work import Work
+from tagloom.tui.app.worker import Work
 
 
 def test_a_piece_that_has_begun_is_stopped() -> None:

@@ -13,17 +13,18 @@ from cell_laws import violations
 from drawings import FUNCTIONS, graphs, race
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.lower import lower
-from tagloom.interp.travel.history import History
-from tagloom.viz.cells import routes, seams, tracks
+from tagloom.core.graph.lower import lower
+from tagloom.interp.history.history import History
+from tagloom.viz.cells import compress as seams
+from tagloom.viz.cells import routes, tracks
 from tagloom.viz.cells.ansi import printed
 from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redrawn
 from tagloom.viz.cells.legend import MEANINGS
 from tagloom.viz.cells.strokes import HEADS, STROKES
-from tagloom.viz.flat import graph_view
-from tagloom.viz.moment import at_moment
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import picture
-from tagloom.viz.structured import program_view
+from tagloom.viz.program_view import program_view
+from tagloom.viz.state_view import at_moment
 from tagloom.viz.style import LINES, SIGNS
 from tagloom.viz.view import Badge, View
 

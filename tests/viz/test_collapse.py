@@ -11,15 +11,15 @@ import tagloom as tl
 from drawings import main, nested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
 from tagloom.viz import collapse
 from tagloom.viz.collapse import collapsed, fitted, named
 from tagloom.viz.dot import dot
-from tagloom.viz.flat import graph_view
-from tagloom.viz.moment import at_moment
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trimmed
+from tagloom.viz.program_view import program_view
 from tagloom.viz.render import render
-from tagloom.viz.structured import program_view
+from tagloom.viz.state_view import at_moment
 from tagloom.viz.unfolded import beside, unfolded_view
 from tagloom.viz.view import View
 from view_laws import badges, runs, view_violations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from drawings import graph_dot, program_dot
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.validate import program_problems
 from tagloom.core.text import parse
-from tagloom.core.validate import program_problems
 
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
 

@@ -6,16 +6,16 @@ import pytest
 import tagloom as tl
 from drawings import Drawing, graph_dot, program_dot
 from gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
-from tagloom.core.phases import Phases
-from tagloom.core.program import Region
+from tagloom.core.graph.phases import Phases
+from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.viz.activation_tree import Tree, tags_view
 from tagloom.viz.cells.drawing import draw_cells
-from tagloom.viz.flat import graph_view
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import PICTURES, picture, trimmed
 from tagloom.viz.player.recording import Place, live_after, recorded
-from tagloom.viz.structured import program_view
-from tagloom.viz.tags import Tree, tags_view
+from tagloom.viz.program_view import program_view
 from tagloom.viz.view import Cluster, View
 from view_laws import view_violations
 

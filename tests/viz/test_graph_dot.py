@@ -14,11 +14,11 @@ from drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, graph_dot, graphs, m
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
 from json_edits import FILL
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
+from tagloom.viz.labels import titled
 from tagloom.viz.style import FRAMES
-from tagloom.viz.words import titled
 
 GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race(), "fill": tl.lower(FILL)}
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from drawings import FUNCTIONS, graphs
 from hypothesis import given, settings
+from tagloom.viz.cells.box_rows import Plate, Writing, plates
 from tagloom.viz.cells.layout import Layout, layout
-from tagloom.viz.cells.plates import Plate, Writing, plates
-from tagloom.viz.flat import graph_view
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.view import View
 
 

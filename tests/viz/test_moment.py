@@ -13,16 +13,16 @@ from drawings import fib
 from handmade import race
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.value import show
-from tagloom.interp.event import Token
-from tagloom.interp.questions.why import could_fire
-from tagloom.interp.saying import shown
-from tagloom.interp.travel.history import History
-from tagloom.viz import moment
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Token
+from tagloom.interp.outcome.describe import shown
+from tagloom.interp.queries.why import could_fire
+from tagloom.viz import state_view as moment
 from tagloom.viz.dot import dot
-from tagloom.viz.flat import graph_view
-from tagloom.viz.moment import at_moment
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import picture
 from tagloom.viz.render import render
+from tagloom.viz.state_view import at_moment
 from tagloom.viz.view import View
 from view_laws import badges, runs, view_violations
 

@@ -9,7 +9,7 @@ import tagloom as tl
 from drawings import FUNCTIONS, Drawing, even, fib, nested, program_dot
 from generator import Case, cases
 from hypothesis import HealthCheck, given, settings
-from tagloom.core.program import Program, Region
+from tagloom.core.program.program import Program, Region
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.core.program import Location, Quoted
-from tagloom.tui.begin import Start
+from tagloom.core.program.program import Location, Quoted
 from tagloom.tui.panes.source import source
+from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
-from tagloom.viz import sources
+from tagloom.viz import source_lines as sources
 from tagloom.viz.player.source import pieces
-from tagloom.viz.sources import MISSING, line_on_screen, lines_on_screen, lines_to_give_away
+from tagloom.viz.source_lines import MISSING, line_on_screen, lines_on_screen, lines_to_give_away
 
 SECRET = "the secret"
 PROGRAM = f"""\

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import get_args
 
-from tagloom.core.act import ACTS
-from tagloom.core.control import CONTROL
-from tagloom.core.op import OPS
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.op import OPS
+from tagloom.core.ops.routing import CONTROL
 from tagloom.viz.style import DARK, FRAMES, GREY, LIGHT, LINES, LOOKS, PALETTE, SIGNS, kind_of
 from tagloom.viz.view import Enclosure, Kind, Link, Mark
 

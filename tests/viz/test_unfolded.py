@@ -13,15 +13,15 @@ import tagloom as tl
 from drawings import fib, nested
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.tag import ROOT
-from tagloom.interp.critical import dependences
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.interp.outcome.critical_path import dependences
 from tagloom.viz import unfolded
+from tagloom.viz.activation_tree import SIBLINGS, tags_view
 from tagloom.viz.charts import COLUMNS, profile_svg, spacetime, spacetime_svg
 from tagloom.viz.dot import dot
-from tagloom.viz.flat import graph_view
+from tagloom.viz.graph_view import graph_view
 from tagloom.viz.render import render
 from tagloom.viz.style import DARK, LIGHT
-from tagloom.viz.tags import SIBLINGS, tags_view
 from tagloom.viz.unfolded import beside, critical_view, unfolded_view
 from tagloom.viz.view import Cluster, View
 from view_laws import runs, view_violations

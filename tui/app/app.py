@@ -18,28 +18,28 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
-from ...interp.travel.collector import set_aside
+from ...interp.history.collector import set_aside
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, key_of
 from ..panes.graph import Paper, laid_out
 from ..panes.help import TOUR, following, help_pages, hints
-from ..panes.look import Looker, Seen
 from ..panes.page import Row
+from ..panes.screen import Looker, Seen
 from ..panes.status import line_for, wants_words
 from ..session.command import LEADER, Command
 from ..session.session import Session
+from .ascii import Lettered
 from .command_line import CommandLine
-from .desk import Desk
+from .file_watcher import Watched
 from .graph import GraphPane
 from .hints import Hints
-from .letters import Lettered
+from .modals import Jump, Sheet
 from .palette import Commands, of_screen
 from .pane import Pane
-from .remembered import recall, remember
-from .sheets import Jump, Sheet
+from .pane_layout import Desk
+from .preferences import recall, remember
 from .themes import THEMES, text_of
-from .watched import Watched
-from .work import Work
+from .worker import Work
 
 SWITCH = 0.001
 """So many seconds the screen waits for the thread of the session, each time that it wants to go on. By Python's own

@@ -9,7 +9,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
-from ..completion import completed
+from ..session.completion import completed
 from ..session.session import Session
 
 

@@ -9,9 +9,9 @@ from itertools import chain
 from textwrap import wrap
 from typing import Any
 
-from ...core.graph import Graph
-from ...interp.event import Event
-from ...viz.moment import brief, brief_tag
+from ...core.graph.graph import Graph
+from ...interp.machine.event import Event
+from ...viz.state_view import brief, brief_tag
 from ...viz.style import GREY, ORANGE, SIGNS, SKY, VERMILLION
 from ..session.listing import events as listed_events
 from ..session.reply import Reply

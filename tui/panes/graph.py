@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
 from ...viz.cells.badges import Places, places
 from ...viz.cells.drawing import Drawing, draw_cells, redrawn
 from ...viz.collapse import collapsed, folds, named
-from ...viz.flat import graph_view
-from ...viz.moment import on_view
+from ...viz.graph_view import graph_view
+from ...viz.state_view import on_view
 from ...viz.view import View
 from ..session.session import Session
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ...core.cells import Handle
 from ...core.errors import Usage, counted
-from ...core.graph import Node
+from ...core.graph.graph import Node
+from ...core.handle import Handle
 from ...core.tag import Tag
 from ...core.value import show
-from ...interp.questions.contexts import fires_under
-from ...interp.saying import shown
-from ...viz.moment import brief, brief_tag
+from ...interp.outcome.describe import shown
+from ...interp.queries.contexts import fires_under
+from ...viz.state_view import brief, brief_tag
 from ...viz.style import GREEN, GREY, LOOKS, ORANGE, SIGNS, SKY, kind_of
 from ..session.node import Port, array, inspected_tag, ports, sentence
 from ..session.rule import does, needs
 from ..session.session import Session
-from ..session.watching import watched
+from ..session.watch_commands import watched
 from .page import Page, Row, Span, empty, row
 
 FIRINGS, VALUES = 8, 60

@@ -6,7 +6,7 @@ import keyword
 import re
 from functools import lru_cache
 
-from ...viz.sources import MISSING, lines_on_screen
+from ...viz.source_lines import MISSING, lines_on_screen
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.reply import visible
 from ..session.session import Session

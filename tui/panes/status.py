@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...interp.travel.history import History
+from ...interp.history.history import History
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command
+from ..session.describe import is_over, last_event, results_data, why_stopped
 from ..session.reply import Reply
-from ..session.said import is_over, last_event, results_data, why_stopped
 from ..session.session import Session
 from .events import event_spans
 from .page import Row, Span, row

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.errors import counted
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
-from ..session.known import Known
 from ..session.listing import events
+from ..session.run_index import Known
 from ..session.session import Session
 from .page import PALE, Row, Span, row
 

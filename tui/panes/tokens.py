@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...core.cells import Handle
 from ...core.errors import counted
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
+from ...core.handle import Handle
 from ...core.tag import Tag
-from ...interp.cells import Block, Put
-from ...interp.event import Token
-from ...interp.questions.why import could_fire
-from ...viz.moment import brief, brief_tag
+from ...interp.machine.cells import Block, Put
+from ...interp.machine.event import Token
+from ...interp.queries.why import could_fire
+from ...viz.state_view import brief, brief_tag
 from ...viz.style import GREEN, GREY, ORANGE, SIGNS, SKY, YELLOW
 from ..session import listing
 from ..session.listing import Waits

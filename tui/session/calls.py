@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.value import Value
-from ...interp.state import State
-from ...viz.moment import brief
-from ...viz.tags import Gates, called_so
-from ...viz.words import short
-from .known import Known
+from ...interp.machine.state import State
+from ...viz.activation_tree import Gates, called_so
+from ...viz.labels import short
+from ...viz.state_view import brief
+from .run_index import Known
 from .session import Session
 
 SIBLINGS, MOST = 12, 300

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.errors import Usage
+from .arguments import Words
 from .reply import Said
-from .words import Words
 
 if TYPE_CHECKING:
     from .session import Session

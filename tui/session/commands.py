@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..begin import Options
-from .activations import around
-from .adjoint import there_and_back
-from .asking import asking
+from ..run_start import Options
+from .adjoint_commands import there_and_back
+from .bookmark_commands import marking
+from .breakpoint_commands import stopping
+from .call_commands import around
 from .command import Command
-from .comparing import comparing
-from .exporting import exporting
-from .focusing import focusing
-from .forking import forking
-from .helping import helping
-from .looking import looking
-from .marking import marking
-from .moving import moving
+from .compare_commands import comparing
+from .file_commands import exporting
+from .focus_commands import focusing
+from .fork_commands import forking
+from .help_commands import helping
+from .inspect_commands import looking
+from .query_commands import asking
 from .session import Session
-from .stopping import stopping
-from .watching import watching
+from .step_commands import moving
+from .watch_commands import watching
 
 GROUPS = (
     moving,

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ...core.cells import Handle
 from ...core.errors import TagloomError
+from ...core.handle import Handle
 from ...core.tag import Tag
 from ...core.value import Value
-from ...interp.activation import Record
-from ...interp.cells import Block, Put
-from ...interp.event import Token
-from ...interp.state import State
-from .known import is_under
+from ...interp.machine.activation import Record
+from ...interp.machine.cells import Block, Put
+from ...interp.machine.event import Token
+from ...interp.machine.state import State
+from .run_index import is_under
 from .session import Session
 
 LOOKED = 20_000

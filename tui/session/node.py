@@ -9,16 +9,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...core.act import ROWS
-from ...core.control import CONTROL
 from ...core.errors import Usage
-from ...core.graph import Node
+from ...core.graph.graph import Node
+from ...core.ops.effect_op import ROWS
 from ...core.ops.key import read_key
+from ...core.ops.routing import CONTROL
 from ...core.tag import Tag
 from ...core.value import Value
-from ...interp.event import Event
-from ...interp.questions.ask import tag_of
-from .asking import last_tag
+from ...interp.machine.event import Event
+from ...interp.queries.ask import tag_of
+from .query_commands import last_tag
 from .session import Session
 
 NEAR = 2000

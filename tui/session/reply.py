@@ -8,7 +8,7 @@ from typing import Any
 from unicodedata import category
 
 from ...core.errors import TagloomError
-from ...interp.record import words
+from ...interp.records.outcome_json import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.act import ACTS
-from ...core.graph import Node
+from ...core.graph.graph import Node
+from ...core.ops.effect_op import ACTS
 
 _DOES = {
     "merge": "passes it on (S6)",

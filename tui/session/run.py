@@ -6,12 +6,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...interp.questions.adjoints import Adjoints
-from ...interp.travel.far import WINDOW
-from ...interp.travel.history import History
-from ..begin import Start
-from .known import Known
-from .stops import Stops
+from ...interp.history.fast_forward import WINDOW
+from ...interp.history.history import History
+from ...interp.queries.adjoints import Adjoints
+from ..run_start import Start
+from .breakpoints import Stops
+from .run_index import Known
 
 NEAR = 5 * WINDOW
 """So many events before what is known are stepped, to know all that is between: half a second. What is further back

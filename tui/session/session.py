@@ -17,17 +17,17 @@ from ...core.errors import TagloomError, Usage
 from ...core.tag import ROOT, Tag
 from ...core.world import World
 from ...interp.breakpoints.breakpoint import IN_PROGRAMS, in_programs
-from ...interp.questions.ask import tag_of
-from ...interp.travel.history import History
-from ..begin import Options, Start
+from ...interp.history.history import History
+from ...interp.queries.ask import tag_of
 from ..load import split_target
+from ..run_start import Options, Start
+from .arguments import LONGEST, Words
+from .breakpoints import Point
 from .command import Command, found
 from .focus import Focus
 from .reply import Reply, Said, complaint, visible
 from .run import Run
-from .situation import Situation
-from .stops import Point
-from .words import LONGEST, Words
+from .state import Situation
 
 TIME = ("undo", "redo")
 """The commands that go over what commands did, and are themselves not undone."""

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from ..style import SIGNS
 from ..view import Badge, View
+from .box_rows import cut, one_wide
 from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, spelled
-from .plates import cut, one_wide
 
 BLOCK = "█*"
 """What a box begins with that is to be found first, in Unicode and in ASCII."""

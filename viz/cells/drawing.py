@@ -12,12 +12,12 @@ from typing import NamedTuple
 from ..view import View
 from .ansi import printed
 from .badges import Places, marked, places
+from .box_rows import Writing
+from .compress import carved
 from .grid import Cell
 from .legend import legend
 from .paint import Canvas, paint
 from .plan import planned
-from .plates import Writing
-from .seams import carved
 
 
 class Drawing(NamedTuple):

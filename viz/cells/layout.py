@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ..render import COORDINATES, render
 from ..view import Arrow, Cluster, View
-from .apart import Span, Stand, apart
-from .plates import JOINT, Plate
+from .box_rows import JOINT, Plate
+from .placement import Span, Stand, apart
 
 _CELL = 10
 """Points in the layout that a column is."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ..style import LINES, LOOKS, SIGNS
 from ..view import Kind, Link, View
+from .box_rows import ENDS, Writing
 from .grid import LEFT, RIGHT, Cell, spelled
-from .plates import ENDS, Writing
 from .strokes import HEADS, STROKES
 
 MEANINGS: dict[Link, str] = {

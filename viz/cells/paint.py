@@ -7,9 +7,9 @@ from itertools import groupby
 
 from ..style import FRAMES, LINES, LOOKS
 from ..view import Arrow
+from .box_rows import JOINT, cut, one_wide
 from .grid import BLANK, DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid, spelled
 from .plan import Plan
-from .plates import JOINT, cut, one_wide
 from .routes import Branch
 from .strokes import HEADS, STROKES
 from .tracks import Border

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..view import View
-from .apart import Span
+from .box_rows import Plate, Writing, opened, plates
 from .layout import Layout, layout
-from .plates import Plate, Writing, opened, plates
+from .placement import Span
 from .routes import Narrow, Routes, route
 from .tracks import Border, Channel, rows_of
 

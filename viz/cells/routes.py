@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..style import LINES
 from ..view import Arrow, View
+from .box_rows import Plate
 from .layout import Layout
-from .plates import Plate
 
 _BEND, _STEP, _ASIDE, _LENGTH, _CLOSE = 4.0, 0.12, 0.06, 0.5, 2.0
 """What a bend costs, a column along a channel, a column away from where Graphviz passes, a rank, and being close to a

@@ -12,20 +12,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...core.act import ROWS
-from ...core.cells import Handle
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
+from ...core.handle import Handle
 from ...core.ops.effect import filled
+from ...core.ops.effect_op import ROWS
 from ...core.tag import Tag
 from ...core.value import Value
-from ...interp.event import Event
-from ...interp.saying import shown
-from ..moment import brief, brief_tag
-from ..tags import Tree
-from ..words import Words
-from .parts import Part
-from .plan import Plan
+from ...interp.machine.event import Event
+from ...interp.outcome.describe import shown
+from ..activation_tree import Tree
+from ..labels import Words
+from ..state_view import brief, brief_tag
+from .graph_layout import Plan
 from .recording import Place, arguments_of
+from .selection import Part
 from .source import Piece
 
 Row: TypeAlias = list[Any]

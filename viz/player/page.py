@@ -20,20 +20,20 @@ from typing import Any, NamedTuple
 
 from ...core.errors import Usage
 from ...core.files import write_file
-from ...core.graph import Graph
+from ...core.graph.graph import Graph
 from ...core.value import Value, show
-from ...interp.event import Event
-from ...interp.outcome import Outcome
-from ...interp.travel.going import WHAT_IF
-from ...interp.travel.history import History
+from ...interp.history.advance import WHAT_IF
+from ...interp.history.history import History
+from ...interp.machine.event import Event
+from ...interp.outcome.outcome import Outcome
 from ..collapse import LARGEST
-from ..moment import brief
 from ..render import Progress
+from ..state_view import brief
 from ..style import BLUE, DARK, LIGHT, PALETTE, SIGNS, SKY, Theme
 from .columns import Columns
-from .parts import MOST, part
-from .plan import plan
+from .graph_layout import plan
 from .recording import arguments_of, recorded
+from .selection import MOST, part
 from .source import pieces
 
 SCRIPTS = (

@@ -12,14 +12,14 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from ...core.errors import Usage
-from ...core.graph import Edge, Graph
+from ...core.graph.graph import Edge, Graph
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...core.world import World
-from ...interp.cells import Heap
-from ...interp.event import Cell, Event, Token
-from ...interp.fire import rules
-from ...interp.questions.why import READS
+from ...interp.machine.cells import Heap
+from ...interp.machine.event import Cell, Event, Token
+from ...interp.machine.fire import rules
+from ...interp.queries.why import READS
 
 
 class Place(IntEnum):

@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core.graph import Graph
-from ...core.program import Location
-from ..sources import lines_to_give_away
+from ...core.graph.graph import Graph
+from ...core.program.program import Location
+from ..source_lines import lines_to_give_away
 
 AROUND = 2
 """So many lines before and after those that made nodes are shown too."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ...op import Gradient
+from ..op import Gradient
 from .term import Term, adjoints, flat, slopes
 
 

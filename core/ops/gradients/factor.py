@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...errors import Invalid
-from ...op import Gradient
 from ..axes import sizes
+from ..op import Gradient
 from .index import moving
 from .linalg import column, rank, row, turned
 from .term import Term, adjoints, counted, flat

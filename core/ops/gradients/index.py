@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import dtypes
-from ...op import Doing, Gradient
 from ..axes import axis_of
+from ..op import Doing, Gradient
 from .term import Term, adjoints, counted, zero
 
 

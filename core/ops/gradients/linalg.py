@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...op import Gradient
 from ..axes import sizes
+from ..op import Gradient
 from .term import Term, adjoints
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...op import Gradient
+from ..op import Gradient
 from .index import moving
 from .term import Term, adjoints, counted, zero
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...op import Gradient
 from ..axes import axis_of
+from ..op import Gradient
 from .term import Term, adjoints, counted, zero
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...op import Gradient
 from ..axes import axes_of, sizes
+from ..op import Gradient
 from .order import before, behind
 from .term import Term, adjoints, zero
 

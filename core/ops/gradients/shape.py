@@ -7,8 +7,8 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from ...op import Doing, Gradient
 from ..axes import axis_of, sizes
+from ..op import Doing, Gradient
 from .index import moving
 from .term import Term, adjoints
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ...op import Doing, Gradient
 from ...types import Type
+from ..op import Doing, Gradient
 
 Adjoint: TypeAlias = Callable[..., Any]
 """The adjoint of one operand: of that of the result, the result, and all operands, which are terms; attributes by

@@ -11,7 +11,7 @@ from typing import Any
 
 import tagloom as tl
 from rows import INNER, OFFSET, REPEATED, ROWS, SLOPE, A, C, Size, array, cell, dtype_of, factors, links, tree
-from tagloom.core.op import OPS
+from tagloom.core.ops.op import OPS
 
 from systems import Built, Unable, tagloom_training
 

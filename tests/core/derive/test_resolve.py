@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from gradient_functions import fac, power
 from laws import SCHEDULES, cleanliness, firings, results
-from tagloom.interp.function import Function
+from tagloom.interp.function.function import Function
 
 FEW = ("fifo", "lifo", "random:1", "random:2")
 

@@ -16,17 +16,17 @@ from gradient_cases import CASES, FLAT, Case
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.evaluate import evaluate
-from tagloom.core.frontend.annotation import Source
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.inference import Trace
-from tagloom.core.frontend.standard import common
-from tagloom.core.frontend.structure import leaf
-from tagloom.core.frontend.symbol import Symbol
-from tagloom.core.op import OPS, Gradient, Op
+from tagloom.core.frontend.array_api import common
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
 from tagloom.core.ops.gradients.term import adjoints, slopes, zero
+from tagloom.core.ops.op import OPS, Gradient, Op
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type, type_of
-from tagloom.core.validate import program_problems
 from tagloom.core.value import admit, same
 from tape import Known, Tape, as_it_is, open_sizes, pullback
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from moments import RUNS, moments
 from pytest import MonkeyPatch
 from tagloom.core.errors import Malformed, TagloomError, Usage
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.interp.breakpoints import breakpoint as module
 from tagloom.interp.breakpoints.breakpoint import (
     IN_PROGRAMS,
@@ -25,10 +25,10 @@ from tagloom.interp.breakpoints.breakpoint import (
 )
 from tagloom.interp.breakpoints.expression import compile_condition, compile_expression
 from tagloom.interp.breakpoints.template import compile_template
-from tagloom.interp.event import Event
-from tagloom.interp.reference import admit_arguments
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import admit_arguments
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
 
 FIB = RUNS["fib"][0]
 CONDITIONS = ("fired", "op == 'add'", "tag in '**/fib_1' and value > 0", "store > 2", "lost", "step % 7 == 0", "trap")

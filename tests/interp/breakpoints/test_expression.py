@@ -38,8 +38,8 @@ from tagloom.interp.breakpoints.tree import (
     Truth,
     write,
 )
-from tagloom.interp.reference import admit_arguments
-from tagloom.interp.state import State
+from tagloom.interp.engines.reference import admit_arguments
+from tagloom.interp.machine.state import State
 
 FIB = RUNS["fib"][0]
 NUMBERS = [name for name, row in NAMES.items() if row.kind == "number"]

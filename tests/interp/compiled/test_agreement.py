@@ -17,13 +17,13 @@ from generator import Case
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.evaluate import evaluate
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.interp.compiled.support import supports
-from tagloom.interp.reference import admit_arguments
+from tagloom.core.text.literals import read
+from tagloom.interp.engines.compiled.support import supports
+from tagloom.interp.engines.reference import admit_arguments
 
 
 def check(case: Case) -> str:

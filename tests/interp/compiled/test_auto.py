@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from compiled_programs import count, even, spread
-from tagloom.interp import engine
-from tagloom.interp.compiled import run, thread
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled import run, thread
 
 
 def forbidden(*arguments: Any, **options: Any) -> Any:

@@ -12,8 +12,8 @@ import pytest
 import tagloom as tl
 from tagloom.core.types import Type
 from tagloom.core.value import borrow
-from tagloom.interp.compiled import thread
-from tagloom.interp.compiled.words import Words
+from tagloom.interp.engines.compiled import thread
+from tagloom.interp.engines.compiled.call_buffer import Words
 
 FLOATS = tl.Array[tl.float64, None]
 

@@ -11,9 +11,10 @@ import pytest
 import tagloom as tl
 from compiled_child import PRESSED, in_a_process
 from compiled_laws import differences, threads
-from tagloom.interp.compiled import brief, run
-from tagloom.interp.compiled.brief import bounded, straight
-from tagloom.interp.reference import admit_arguments
+from tagloom.interp.engines.compiled import cost as brief
+from tagloom.interp.engines.compiled import run
+from tagloom.interp.engines.compiled.cost import bounded, straight
+from tagloom.interp.engines.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
 

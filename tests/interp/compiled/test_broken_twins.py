@@ -29,9 +29,9 @@ from compiled_programs import (
     vectors,
 )
 from compiled_twins import broken
-from tagloom.interp.compiled import run as engine
-from tagloom.interp.jit.state import OPERANDS
-from tagloom.interp.reference import Limits, admit_arguments
+from tagloom.interp.engines.compiled import run as engine
+from tagloom.interp.engines.jit.state import OPERANDS
+from tagloom.interp.engines.reference import Limits, admit_arguments
 
 TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "operands change places": (r"k\.wrapping_sub\((\w+), (\w+)\)", r"k.wrapping_sub(\2, \1)", looped, [3]),

@@ -13,10 +13,10 @@ from compiled_programs import exchanged, late, planted, prefix, ragged, rows, tw
 from edges import EDGES
 from papers import of_paper
 from tagloom.core import dtypes
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
 from tagloom.core.value import same
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.reference import admit_arguments
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import admit_arguments
 
 RUN: list[tuple[tl.Function, list[list[Any]]]] = [
     (prefix, [[6], [1]]),

@@ -11,11 +11,11 @@ import pytest
 import tagloom as tl
 from compiled_laws import differences
 from compiled_programs import elementary32, elementary64
-from tagloom.core.program import Program
-from tagloom.interp.compiled.chains import BLOCK, Chain, planned
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.compiled.source import text_of
-from tagloom.interp.reference import Limits
+from tagloom.core.program.program import Program
+from tagloom.interp.engines.compiled.chains import BLOCK, Chain, planned
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.compiled.source import text_of
+from tagloom.interp.engines.reference import Limits
 
 OPEN = tl.Array[tl.float64, None]
 

@@ -13,12 +13,12 @@ from generator import Case
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.compiled import loops
-from tagloom.interp.compiled.brief import bounded
+from tagloom.interp.engines.compiled import loops
+from tagloom.interp.engines.compiled.cost import bounded
 
 LOOP = """
 func main(x: {type}, bound: {type}) -> {type}, int64 {{
@@ -107,7 +107,7 @@ def test_what_wraps_is_not_bounded() -> None:
 
 
 ENDED = f"""
-from tagloom.interp.compiled import run as engine
+from tagloom.interp.engines.compiled import run as engine
 wrapping = lambda i, n: tl.while_loop(lambda i, n: i < n, lambda i, n: (i + 2, n), i, n)[0]
 given, written = tl.function(wrapping), tl.function(lambda: wrapping({HIGHEST - 1}, {HIGHEST}))
 def press():

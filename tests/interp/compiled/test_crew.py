@@ -16,9 +16,10 @@ from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_twins import afresh, broken
 from numba import int64, njit, void
-from tagloom.interp.jit import crew, kernels
-from tagloom.interp.jit.machine import read_i, write
-from tagloom.interp.jit.state import WANTED
+from tagloom.interp.engines.jit import kernels
+from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.jit.machine import read_i, write
+from tagloom.interp.engines.jit.state import WANTED
 
 
 @tl.function
@@ -159,7 +160,7 @@ def test_many_ask_at_once() -> None:
 
 
 FORKED = """
-from tagloom.interp.jit import cache, crew
+from tagloom.interp.engines.jit import cache, crew
 from test_crew import arguments, wave
 other = tl.function(lambda x: x * 3 + 1)
 right, loading = cache._load, threading.Event()

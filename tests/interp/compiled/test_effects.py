@@ -14,8 +14,8 @@ from acts_generator import Witness
 from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_programs import told
-from tagloom.interp import engine
-from tagloom.interp.compiled.support import supports
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled.support import supports
 
 VECTOR = tl.Array[tl.float64, None]
 

@@ -11,11 +11,11 @@ import tagloom as tl
 from compiled_child import in_a_process
 from compiled_laws import differences
 from compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
-from tagloom.interp import engine
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.outcome import Outcome
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.records.outcome_json import record
 
 DEEP = Limits(depth=10**9)
 

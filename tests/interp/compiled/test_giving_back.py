@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.interp.compiled import arena, run
-from tagloom.interp.compiled.words import Words
-from tagloom.interp.jit.state import RECORD
+from tagloom.interp.engines.compiled import arena, run
+from tagloom.interp.engines.compiled.call_buffer import Words
+from tagloom.interp.engines.jit.state import RECORD
 
 
 @tl.function

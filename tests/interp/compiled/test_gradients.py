@@ -16,12 +16,12 @@ from gradient_programs import differentiated
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Invalid
-from tagloom.core.lower import lower
-from tagloom.interp.alarm import resident
-from tagloom.interp.compiled import arena
-from tagloom.interp.compiled.support import supports
-from tagloom.interp.compiled.words import Words
-from tagloom.interp.jit.state import HIGHEST, RECORD
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.compiled import arena
+from tagloom.interp.engines.compiled.call_buffer import Words
+from tagloom.interp.engines.compiled.support import supports
+from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.jit.state import HIGHEST, RECORD
 
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(floats=True, exact=True),

@@ -13,7 +13,7 @@ import tagloom as tl
 from compiled_child import PRESSED, in_a_process
 from compiled_laws import threads
 from compiled_programs import count, looped
-from tagloom.interp.compiled import run, watchdog
+from tagloom.interp.engines.compiled import run, watchdog
 
 
 @tl.function
@@ -161,7 +161,7 @@ print(out.status, out.error.limit)
 def test_a_child_has_a_watchdog_of_its_own() -> None:
     """One that was forked."""
     code = """
-from tagloom.interp.compiled import run as engine
+from tagloom.interp.engines.compiled import run as engine
 engine.QUICK = 60.0
 turned = tl.function(lambda n: tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1])
 for _ in range(3):

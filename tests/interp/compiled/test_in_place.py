@@ -17,8 +17,9 @@ from compiled_twins import afresh, broken
 from generator import Case
 from hypothesis import Phase, given, settings
 from sum_cases import sum_cases
-from tagloom.core.lower import lower
-from tagloom.interp.compiled import facts, loops, source, sums
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.compiled import adjoint_sums as sums
+from tagloom.interp.engines.compiled import facts, loops, source
 
 Weights = tl.Array[tl.float32, 32, 32]
 Rows = tl.Array[tl.float32, 8, 32]

@@ -14,11 +14,11 @@ from compiled_child import in_a_process
 from compiled_laws import differences
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
-from tagloom.core.op import OPS
-from tagloom.core.program import Node, Var
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Node, Var
 from tagloom.core.types import Type
-from tagloom.interp.compiled.performing import Performer
-from tagloom.interp.compiled.support import left_to_python, supports, takes_long
+from tagloom.interp.engines.compiled.host_calls import Performer
+from tagloom.interp.engines.compiled.support import left_to_python, supports, takes_long
 
 CODED = {"matmul", "sum"}
 """Those that have machine code though they do not compute element by element; sums of one axis, or all."""
@@ -128,7 +128,7 @@ def broken(name: str) -> Any:
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
 def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A performer that is wrong in one way is found out."""
-    monkeypatch.setattr("tagloom.interp.compiled.run.Performer", broken(name))
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run.Performer", broken(name))
     found = [bool(differences(chosen.program, chosen.graph, [np.array([0.5, -1.0, 2.0]), count])) for count in (3, 4)]
     assert any(found)
 
@@ -139,14 +139,14 @@ def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None
     def kernel(*_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("tagloom.interp.compiled.performing.kernel", kernel)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.host_calls.kernel", kernel)
     with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
         spread.run(10, engine="compiled")
     assert isinstance(crashed.value.__cause__, ZeroDivisionError)
 
 
 RAISING = """
-from tagloom.interp.compiled import performing
+from tagloom.interp.engines.compiled import performing
 def kernel(*_):
     raise DeprecationWarning
 performing.kernel = kernel

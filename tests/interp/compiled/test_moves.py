@@ -11,13 +11,13 @@ import tagloom as tl
 from compiled_laws import differences
 from gradient_cases import CASES, Case
 from tagloom.core.frontend.api import apply
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, fingerprint
-from tagloom.interp.compiled import effects, moves
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.interp.reference import run_graph
+from tagloom.interp.engines.compiled import effects, moves
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import run_graph
 
 KEPT = [{"axis": axis, "keepdims": keep} for axis in ((1,), (0, 2), (0, 1, 2)) for keep in (False, True)]
 MORE = [

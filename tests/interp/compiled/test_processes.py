@@ -14,8 +14,8 @@ sys.path.insert(0, sys.argv[1])
 import numba
 from compiled_programs import drawn, even, lengths, looped, planted, ragged, spread, strips, vectors
 from tagloom.core.value import fingerprint
-from tagloom.interp.compiled.run import prepared, run_compiled
-from tagloom.interp.jit import native
+from tagloom.interp.engines.compiled.run import prepared, run_compiled
+from tagloom.interp.engines.jit import native
 made, compiled = native._compiled, []
 native._compiled = lambda *given: compiled.append(given) or made(*given)
 PROGRAMS = ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0]), (planted, [9]))
@@ -51,7 +51,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from compiled_programs import drawn, even
-from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.engines.compiled.run import run_compiled
 for function in (even, drawn):
     print(run_compiled(function.program, function.graph, [7], seed=3).status, "numba" in sys.modules)
 """
@@ -77,9 +77,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from acts_generator import Witness
 from compiled_cases import KINDS
-from tagloom.core.lower import lower
+from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint
-from tagloom.interp.compiled.run import run_compiled
+from tagloom.interp.engines.compiled.run import run_compiled
 patient = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 @settings(max_examples=40, phases=[Phase.generate], **patient)
 @seed(5)
@@ -116,8 +116,8 @@ sys.path.insert(0, sys.argv[1])
 from numba.core import caching
 from compiled_programs import ragged
 from test_in_place import RUNS
-from tagloom.interp.compiled.run import run_compiled
-from tagloom.core.lower import lower
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.core.graph.lower import lower
 right, lost = caching.IndexDataCacheFile._load_data, []
 def load(self, name):
     if sys.argv[2] and "tree_split" in name and not lost:

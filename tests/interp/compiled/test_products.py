@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import tagloom as tl
 from numba import float32, float64, int64, njit, void
-from tagloom.core.op import OPS
-from tagloom.interp.jit import crew, matrices
+from tagloom.core.ops.op import OPS
+from tagloom.interp.engines.jit import matrices
+from tagloom.interp.engines.jit import thread_pool as crew
 
 ROWS = matrices._ROWS
 DTYPES = np.float32, np.float64

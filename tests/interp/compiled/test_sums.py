@@ -9,9 +9,9 @@ import pytest
 import tagloom as tl
 from compiled_laws import differences
 from compiled_twins import broken
-from tagloom.interp.compiled.chains import BLOCK, Chain, planned
-from tagloom.interp.jit import crew
-from tagloom.interp.reference import admit_arguments
+from tagloom.interp.engines.compiled.chains import BLOCK, Chain, planned
+from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
 

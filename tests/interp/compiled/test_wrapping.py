@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from tagloom.interp.compiled import run
-from tagloom.interp.jit import kernels
+from tagloom.interp.engines.compiled import run
+from tagloom.interp.engines.jit import kernels
 
 HIGHEST = 2**63 - 1
 NUMBERS = [0, 1, 3, 255, 2**32, 3037000500, HIGHEST - 1, HIGHEST, -1, -3, -(2**62) - 1, -HIGHEST - 1]

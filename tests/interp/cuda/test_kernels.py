@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from edges import EDGES
 from kernel_tables import ELEMENTARY, Signature, same, signatures
-from tagloom.core.graph import Node, Output
-from tagloom.core.op import kernel, trap_message
-from tagloom.interp.cuda.device import is_simulated
-from tagloom.interp.cuda.kernels import table
-from tagloom.interp.image import value_of, word_of
-from tagloom.interp.opcode import FIRST, arms, cast_code, code_of
+from tagloom.core.graph.graph import Node, Output
+from tagloom.core.ops.op import kernel, trap_message
+from tagloom.interp.engines.cuda.device import is_simulated
+from tagloom.interp.engines.cuda.kernels import table
+from tagloom.interp.image.image import value_of, word_of
+from tagloom.interp.image.opcodes import FIRST, arms, cast_code, code_of
 
 ROWS = 200
 """How many rows of operands an op has on each dtype: the simulator makes some 30,000 a second."""

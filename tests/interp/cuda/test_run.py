@@ -21,21 +21,21 @@ from generator import Case
 from hypothesis import Phase, given, settings
 from kernel_tables import ELEMENTARY
 from scalar_cases import scalar_cases
-from tagloom.core.graph import Graph
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.validate_graph import graph_problems
-from tagloom.interp.cuda import device, wave
-from tagloom.interp.cuda import run as cuda
-from tagloom.interp.cuda.device import is_simulated
-from tagloom.interp.cuda.run import supports
-from tagloom.interp.cuda.wave import Waves
-from tagloom.interp.fast import store
-from tagloom.interp.fast.registers import R
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.reference import Limits, admit_arguments, first_state, run_graph
+from tagloom.core.text.literals import read
+from tagloom.interp.engines.cuda import device, wave
+from tagloom.interp.engines.cuda import run as cuda
+from tagloom.interp.engines.cuda.device import is_simulated
+from tagloom.interp.engines.cuda.run import supports
+from tagloom.interp.engines.cuda.wave import Waves
+from tagloom.interp.engines.fast import store
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import Limits, admit_arguments, first_state, run_graph
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
@@ -291,7 +291,8 @@ def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
-    code = "import sys, tagloom.interp.cuda.run, tagloom.interp.cuda.kernels; print('numba' in sys.modules)"
+    cuda = "tagloom.interp.engines.cuda"
+    code = f"import sys, {cuda}.run, {cuda}.kernels; print('numba' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("False\n", "")
 

@@ -12,19 +12,19 @@ import tagloom as tl
 from fast_laws import exact, told
 from handmade import counting_loop
 from tagloom.core import dtypes
-from tagloom.core.frontend.structure import flat
-from tagloom.core.graph import Graph
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
 from tagloom.core.text import parse_graph
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.cuda import device, load
-from tagloom.interp.cuda.passes import KERNELS
-from tagloom.interp.cuda.wave import Waves
-from tagloom.interp.fast.registers import R
-from tagloom.interp.jit import cache
-from tagloom.interp.reference import Limits, admit_arguments, drive, first_state, run_graph
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
+from tagloom.interp.engines.cuda import device, load
+from tagloom.interp.engines.cuda.passes import KERNELS
+from tagloom.interp.engines.cuda.wave import Waves
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.jit import cache
+from tagloom.interp.engines.reference import Limits, admit_arguments, drive, first_state, run_graph
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
 
 ENDING = ("status", "results", "residue", "open", "trapped")
 NUMBERS = [name for name, dtype in dtypes.BY_NAME.items() if dtype.kind in "iuf"]
@@ -169,7 +169,7 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels whose last thread takes the first token, in blocks of 3; and each adds up 2. The simulator starts threads
     in their order, so those of every day see only one."""
     monkeypatch.setattr(device, "BLOCK", 3)
-    monkeypatch.setattr("tagloom.interp.cuda.wave.SHARE", 2)
+    monkeypatch.setattr("tagloom.interp.engines.cuda.wave.SHARE", 2)
     monkeypatch.setitem(load._NUMBERS, "SHARE", 2)
     text = load.text().replace("g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0")
     assert text.count("if g < 0") == len(KERNELS) - len(("count", "total", "tick"))

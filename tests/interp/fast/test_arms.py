@@ -15,10 +15,10 @@ from edges import EDGES
 from fast_laws import Asked, differences
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
-from tagloom.core.graph import Graph
-from tagloom.core.op import OPS, Op
+from tagloom.core.graph.graph import Graph
+from tagloom.core.ops.op import OPS, Op
 from tagloom.core.types import Type
-from tagloom.interp.reference import Limits
+from tagloom.interp.engines.reference import Limits
 
 NODES = 24
 

@@ -16,10 +16,10 @@ import tagloom as tl
 from acts_generator import Witness
 from fast_laws import Asked, begun, differences
 from fast_programs import endless, flood, parking, printing, triangle
-from tagloom.interp.alarm import resident
-from tagloom.interp.fast import store
-from tagloom.interp.reference import Limits
-from tagloom.interp.series import Series
+from tagloom.interp.engines.fast import store
+from tagloom.interp.engines.fast.series import Series
+from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.reference import Limits
 
 TESTS = Path(__file__).resolve().parents[2]
 
@@ -210,7 +210,7 @@ def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkey
 
 
 DEEP = """
-from tagloom.interp.alarm import resident
+from tagloom.interp.engines.interrupt import resident
 before = resident()
 out = triangle.run(10**7, engine="fast", schedule="fifo", limits=Limits(firings=10**10, tokens=10**9, depth=10**8))
 if out.status == "Exhausted":

@@ -16,15 +16,15 @@ from ctrl_c import default_ctrl_c
 from event_bits import bits
 from tagloom.core import dtypes
 from tagloom.core.text import parse
-from tagloom.interp import engine
-from tagloom.interp.event import Event
-from tagloom.interp.fast import load, store
-from tagloom.interp.fast.events import Reader
-from tagloom.interp.fast.keeping import Last
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.fast.stops import Stops
-from tagloom.interp.reference import Limits, drive, first_state
-from tagloom.interp.schedule import schedule
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.fast import load, store
+from tagloom.interp.engines.fast.event_keepers import Last
+from tagloom.interp.engines.fast.events import Reader
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.stops import Stops
+from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:3")
 

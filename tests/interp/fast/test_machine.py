@@ -16,17 +16,17 @@ from fast_laws import SCHEDULES, Asked, begun, differences
 from handmade import counting_loop, sum_graph
 from papers import EXAMPLES, of_paper
 from tagloom.core import dtypes
-from tagloom.core.graph import Graph
-from tagloom.core.literals import read
-from tagloom.core.lower import lower
-from tagloom.core.program import Program
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
 from tagloom.core.text import parse
+from tagloom.core.text.literals import read
 from tagloom.core.types import Type
-from tagloom.core.validate_graph import graph_problems
 from tagloom.core.value import admit
-from tagloom.interp.fast.registers import R
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.reference import Limits, admit_arguments
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import Limits, admit_arguments
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))

@@ -6,11 +6,11 @@ import numpy as np
 import tagloom as tl
 from generator import Case, cases
 from hypothesis import given, settings
-from tagloom.core.lower import lower
-from tagloom.interp.fast.rows import ROW, rows_of
-from tagloom.interp.image import NODE, PORT
-from tagloom.interp.imaging import image
-from tagloom.interp.opcode import Code
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.fast.rows import ROW, rows_of
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE, PORT
+from tagloom.interp.image.opcodes import Code
 
 
 @tl.function

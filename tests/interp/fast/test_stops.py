@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.structure import LEAF
-from tagloom.core.graph import Node
-from tagloom.interp.event import Event
-from tagloom.interp.fast.registers import Sign, What
-from tagloom.interp.fast.run import Fast
-from tagloom.interp.fast.stops import Need, Spot, Stops
-from tagloom.interp.reference import Limits, drive, first_state
-from tagloom.interp.schedule import schedule
-from tagloom.interp.state import State
+from tagloom.core.frontend.trace.pytree import LEAF
+from tagloom.core.graph.graph import Node
+from tagloom.interp.engines.fast.registers import Sign, What
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.stops import Need, Spot, Stops
+from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
 
 QUIET = Limits()
 

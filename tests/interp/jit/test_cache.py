@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tagloom.interp.jit import cache, progress
-from tagloom.interp.jit.kernels import HEADER
+from tagloom.interp.engines.jit import cache, progress
+from tagloom.interp.engines.jit.kernels import HEADER
 
 TEXT = f"""{HEADER}
 @njit(int64(int64, int64), cache=True)
@@ -19,7 +19,7 @@ def quotient(x, y):
 """
 CODE = """
 import sys, time
-from tagloom.interp.jit import cache
+from tagloom.interp.engines.jit import cache
 module = cache.load("quotients", sys.argv[1])
 (hits,) = module.quotient.stats.cache_hits.values() or (0,)
 print(module.quotient(-7, 2), hits, module.__file__)
@@ -171,13 +171,13 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cache._surroundings.cache_clear()
     before = cache.key(TEXT)
     assert cache.key(TEXT + " ") != before
-    for source in ("core/op.py", "core/ops/guarded.py", "core/mix.py", "interp/jit/opaque.py"):
+    for source in ("core/ops/op.py", "core/ops/guarded.py", "core/mix.py", "interp/engines/jit/opaque.py"):
         path = tmp_path / source
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     monkeypatch.setattr(cache, "_ROOT", tmp_path)
     keys = {before}
-    for source in ("core/op.py", "core/ops/guarded.py", "core/mix.py", "interp/jit/opaque.py"):
+    for source in ("core/ops/op.py", "core/ops/guarded.py", "core/mix.py", "interp/engines/jit/opaque.py"):
         (tmp_path / source).write_text("# changed")
         cache._surroundings.cache_clear()
         keys.add(cache.key(TEXT))

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_tables import Signature, compiled, differences, literal, signatures
 from tagloom.core import dtypes
-from tagloom.core.op import OPS
+from tagloom.core.ops.op import OPS
 from tagloom.core.types import Type
-from tagloom.interp.jit import kernels
+from tagloom.interp.engines.jit import kernels
 
 ALL = list(signatures())
 SOME = (dtypes.bool, dtypes.int8, dtypes.int64, dtypes.uint16, dtypes.uint64, dtypes.float32, dtypes.float64)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pytest import MonkeyPatch
-from tagloom.interp.jit import cache, kernels, native
+from tagloom.interp.engines.jit import cache, kernels, native
 
 TEXT = f"""
 {kernels.HEADER}
@@ -21,7 +21,7 @@ WANTED = 7389 + 5
 CHILD = """
 import sys
 from pathlib import Path
-from tagloom.interp.jit import native
+from tagloom.interp.engines.jit import native
 run = native.native("trial", Path(sys.argv[1]).read_text(), "run", 2)
 print(run(2, 5), "numba" in sys.modules)
 """
@@ -113,7 +113,7 @@ def test_what_is_called_is_there(kept: Path) -> None:
 
 def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
     """Object code is given functions that end the process for those that raise; numba's own code is not."""
-    code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.jit import native\n"
+    code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.engines.jit import native\n"
     code += "native.native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
     code += "@numba.njit\ndef fails(x):\n    raise ValueError('so much', x)\n"
     code += "try:\n    fails(3)\nexcept ValueError as error:\n    print(error.args)\n"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import tagloom as tl
 from gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
-from tagloom.core.graph import Graph
-from tagloom.interp.questions.adjoints import Adjoints, nearest
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.queries.adjoints import Adjoints, nearest
 
 
 def named(graph: Graph, numbers: list[int]) -> list[str]:

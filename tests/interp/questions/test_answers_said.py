@@ -6,11 +6,11 @@ import pytest
 import tagloom as tl
 from handmade import stuck, sum_graph
 from question_laws import begun, ran
-from tagloom.core.graph import Graph, Source
+from tagloom.core.graph.graph import Graph, Source
 from tagloom.core.tag import ROOT
-from tagloom.interp.questions.causes import Unfed, Unfilled
-from tagloom.interp.questions.why import why_not
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.interp.queries.causes import Unfed, Unfilled
+from tagloom.interp.queries.why import why_not
 
 
 def chain(count: int) -> Graph:

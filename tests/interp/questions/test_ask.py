@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tagloom as tl
 from handmade import stuck
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
 
 
 @tl.function

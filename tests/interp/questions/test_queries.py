@@ -13,13 +13,13 @@ from handmade import sum_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from question_laws import edits, moments, provenance, ran
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site
-from tagloom.interp.questions.origin import Argument, Arrival, Firing
-from tagloom.interp.questions.queries import tree, where_from, who_used
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel.history import History
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
+from tagloom.interp.queries.origin import Argument, Arrival, Firing
+from tagloom.interp.queries.provenance import tree, where_from, who_used
 
 RESULT = Arrival(-1, 0, ROOT)
 

@@ -15,10 +15,12 @@ from difference_laws import divergence
 from handmade import stuck
 from pytest import MonkeyPatch
 from question_laws import moments, provenance, ran, readiness, reasons
-from tagloom.core.graph import Graph
+from tagloom.core.graph.graph import Graph
 from tagloom.core.value import literal
-from tagloom.interp.questions import difference, index, queries, staying, why
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.interp.queries import difference, index, why
+from tagloom.interp.queries import parked_tokens as staying
+from tagloom.interp.queries import provenance as queries
 from twins import Break, broken
 
 

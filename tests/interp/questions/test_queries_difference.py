@@ -13,11 +13,11 @@ from handmade import stuck, sum_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from question_laws import ran
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.value import literal
-from tagloom.interp.questions.difference import first_difference
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.interp.queries.difference import first_difference
 
 SCHEDULES = [("fifo", "lifo"), ("random:1", "fifo"), ("lifo", "random:2")]
 

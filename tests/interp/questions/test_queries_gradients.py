@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gradient_functions import GRADIENTS, grad_power
 from question_laws import provenance, quietness, ran, readiness, reasons
-from tagloom.interp.questions import why
+from tagloom.interp.queries import why
 
 
 @pytest.mark.parametrize("name", GRADIENTS)

@@ -9,11 +9,11 @@ import pytest
 import tagloom as tl
 from question_laws import begun, quietness, reasons
 from tagloom.core.tag import ROOT
-from tagloom.interp.questions.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
-from tagloom.interp.questions.why import why_not
-from tagloom.interp.reference import Limits, drive
-from tagloom.interp.schedule import schedule as schedules
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import Limits, drive
+from tagloom.interp.machine.schedule import schedule as schedules
+from tagloom.interp.machine.step import step
+from tagloom.interp.queries.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
+from tagloom.interp.queries.why import why_not
 
 
 @tl.function

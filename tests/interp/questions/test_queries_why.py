@@ -14,16 +14,16 @@ from handmade import stuck
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from question_laws import begun, quietness, ran, readiness, reasons
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site
 from tagloom.core.text import parse
-from tagloom.interp.questions.origin import Arrival
-from tagloom.interp.questions.queries import where_from
-from tagloom.interp.questions.why import could_fire, why_not
-from tagloom.interp.reference import run_graph
-from tagloom.interp.state import State
-from tagloom.interp.step import step
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.queries.origin import Arrival
+from tagloom.interp.queries.provenance import where_from
+from tagloom.interp.queries.why import could_fire, why_not
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 DEADLOCKS = [

@@ -15,14 +15,14 @@ import tagloom as tl
 from handmade import race
 from history_laws import replayed, seen
 from json_edits import fib
-from tagloom.core.lower import lower
-from tagloom.interp.event import Event
-from tagloom.interp.questions.index import Index
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits
-from tagloom.interp.state import State
-from tagloom.interp.travel import stretch
-from tagloom.interp.travel.history import History
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history import segment as stretch
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.queries.index import Index
+from tagloom.interp.records.outcome_json import record
 
 FIB = fib.trace(6).graph
 

@@ -19,19 +19,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_edits import FILL, RUNS, fib, mean, quotients
 from papers import of_paper
-from tagloom.core.cells import Handle
-from tagloom.core.graph import Graph
-from tagloom.core.lower import lower
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.handle import Handle
 from tagloom.core.tag import ROOT
-from tagloom.interp import reference
-from tagloom.interp.measure import Meter
-from tagloom.interp.record import record
-from tagloom.interp.reference import Limits, Until
-from tagloom.interp.script import Script, write_script
-from tagloom.interp.state import State
-from tagloom.interp.travel import collector, stretch
-from tagloom.interp.travel.edit import Slot
-from tagloom.interp.travel.history import History
+from tagloom.interp.engines import reference
+from tagloom.interp.engines.reference import Limits, Until
+from tagloom.interp.history import collector
+from tagloom.interp.history import segment as stretch
+from tagloom.interp.history.edit import Slot
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.script import Script, write_script
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.statistics import Meter
+from tagloom.interp.records.outcome_json import record
 
 FIB = fib.trace(6).graph
 each_run = pytest.mark.parametrize(

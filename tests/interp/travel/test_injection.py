@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import tagloom as tl
 from moments import chain, fib
-from tagloom.core.graph import Graph
-from tagloom.interp.step import SecondToken
-from tagloom.interp.travel.history import History
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.step import SecondToken
 
 
 def stuck_sum() -> Graph:

@@ -8,8 +8,8 @@ from event_bits import bits
 from history_laws import seen
 from moments import RUNS, chain, fib
 from tagloom.interp.breakpoints.breakpoint import breakpoint_on
-from tagloom.interp.reference import Limits
-from tagloom.interp.travel.history import History
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
 
 
 def test_a_moment() -> None:

@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from history_laws import other_value, wrong_places
 from moments import fib
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
 
 STUCK = tl.parse_graph(
     """graph stuck(x: int64) -> int64 {

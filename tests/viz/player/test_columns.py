@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moments import chain
 from tagloom.core.value import show
-from tagloom.interp.event import Token
-from tagloom.interp.saying import shown
-from tagloom.interp.state import State
-from tagloom.viz.moment import brief
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.describe import shown
 from tagloom.viz.player.columns import LONGEST, Columns
+from tagloom.viz.player.graph_layout import sketch
 from tagloom.viz.player.page import Choice, in_script, page_of_history
-from tagloom.viz.player.parts import part
-from tagloom.viz.player.plan import sketch
 from tagloom.viz.player.recording import Place, move, recorded
+from tagloom.viz.player.selection import part
+from tagloom.viz.state_view import brief
 from view_laws import runs
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import tagloom as tl
 from chromium import Tab
 from drawings import fib
-from tagloom.interp.questions.why import could_fire
+from tagloom.interp.queries.why import could_fire
 from tagloom.viz.player.page import Choice, page_of_history
 
 LAST = "document.getElementById('slider').value === document.getElementById('slider').max"

@@ -10,10 +10,10 @@ import tagloom as tl
 from drawings import fib
 from hypothesis import HealthCheck, given, settings
 from tagloom.core.value import fingerprint
-from tagloom.interp.event import Token
-from tagloom.interp.questions.why import could_fire
-from tagloom.interp.state import State
-from tagloom.interp.travel.history import History
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.state import State
+from tagloom.interp.queries.why import could_fire
 from tagloom.viz.player import recording as recordings
 from tagloom.viz.player.recording import Place, Recording, live_after, move, recorded
 from view_laws import runs

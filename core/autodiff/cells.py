@@ -1,0 +1,95 @@
+"""Cells in differentiated code: their rules; and D4, checked before anything is derived, that they are used along one
+thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from ..errors import Invalid
+from ..ops.op import Doing
+from ..program.program import Function, Node, Operand, Program, Region, Var
+from ..types import HandleType, Type
+from .activity import is_float
+
+Contributions: TypeAlias = list[tuple[Operand, Operand]]
+"""Of some operands, what is added to their adjoints."""
+
+
+def _put(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
+    that of this cell."""
+    handle, index, value = inputs
+    return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
+
+
+def _collect(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+    return [(inputs[0], adjoint)]
+
+
+CELLS: Mapping[str, Callable[[Doing, Operand, Sequence[Operand]], Contributions]] = {"put": _put, "collect": _collect}
+"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
+get hands back is added to that array, and needs none of its own."""
+
+
+def unthreaded(function: Function, putting: Set[str]) -> Iterator[Invalid]:
+    """What breaks D4 in a function that is differentiated; `putting` are the functions that put to cells."""
+
+    def puts(node: Node) -> bool:
+        nodes = (node, *(inner for region in node.regions for inner in region.walk()))
+        return any(n.op == "put" or (n.op == "call" and n.attribute("function") in putting) for n in nodes)
+
+    yield from _region(function.body, puts)
+
+
+def having(program: Program, *ops: str) -> Set[str]:
+    """The functions that have one of these ops, themselves or by those that they call: a fixed point."""
+    found: set[str] = set()
+    while True:
+        more = {
+            function.name
+            for function in program.functions
+            for node in function.body.walk()
+            if node.op in ops or (node.op == "call" and node.attribute("function") in found)
+        }
+        if more == found:
+            return found
+        found = more
+
+
+def _region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
+    types: dict[str, Type] = {}
+    gone: dict[str, Node] = {}
+    """The handles that something has put to, and handed another one on for."""
+    used = {name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)}
+    used |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
+    for phase in region.phases():
+        types.update(phase.parameters)
+        for node in phase.nodes:
+            handles = [name for name in node.inputs if isinstance(name, str) and _is_handle(name, types)]
+            for name in handles:
+                if name in gone and node.op != "cell_zeros":
+                    yield _problem(node, f"{name} is used again after a put to it, by {gone[name].name}")
+            if puts(node):
+                gone.update((name, node) for name in handles)
+            if node.op == "put" and handles and node.name not in used:
+                yield _problem(node, "the handle that a put gives is not used")
+            for inner in node.regions:
+                yield from _region(inner, puts)
+            types.update(node.results)
+        for name in (name for name in phase.results if isinstance(name, str) and name in gone):
+            yield _problem(gone[name], f"{name} leaves a region after a put to it")
+
+
+def _is_handle(name: str, types: dict[str, Type]) -> bool:
+    type_ = types.get(name)
+    return type_ is not None and isinstance(type_.dtype, HandleType) and is_float(Var(name, type_))
+
+
+def _problem(node: Node, said: str) -> Invalid:
+    return Invalid(
+        f"cells that are differentiated are used along one thread: {said}",
+        rule="D4",
+        where=node.location or node.name,
+        hint="go on with the handle that the last put gave: a = tl.put(a, i, x)",
+    )

@@ -1,0 +1,69 @@
+"""Functions with a rule: what `custom_gradient` makes of a call, and what derivation reads of it.
+
+Such a function does nothing: its parameters are what it is differentiated by, its results, and what its rule closes
+over, in this order, and the results leave as they came. Its rule is a function of what that closes over and of the
+adjoints of the floats among the results, which gives the adjoints of the first parameters. So the first phase of the
+function is reversed by a call of the rule, at every order, and that call is differentiated as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..program.program import Function, Node, Program, Region, Var
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parameters of a function with a rule."""
+
+    by: tuple[Var, ...]
+    made: tuple[Var, ...]
+    closed: tuple[Var, ...]
+
+
+def parts_of(program: Program, function: Function) -> Parts:
+    """What the parameters are, of a function that has a rule."""
+    assert function.rule is not None
+    parameters, by = function.body.parameters, len(program[function.rule].results)
+    end = by + len(function.results)
+    return Parts(parameters[:by], parameters[by:end], parameters[end:])
+
+
+def mattering(program: Program, function: Function) -> Sequence[int]:
+    """The positions of the parameters on which the results depend, as far as gradients go: with a rule those that it
+    gives adjoints of; of a function that is split already also what the rule closes over."""
+    count = len(function.body.parameters)
+    if function.rule is None:
+        return range(count)
+    parts = parts_of(program, function)
+    closed = range(len(parts.by) + len(parts.made), count) if function.body.pullback else ()
+    return [*range(len(parts.by)), *closed]
+
+
+def without_rules(program: Program) -> Program:
+    """The program that needs no rules any more: a call of a function that has one, and that is not differentiated, only
+    hands its results on."""
+    idle = {function.name for function in program.functions if function.rule and function.body.pullback is None}
+    functions = (
+        replace(function, rule=None, body=_handing_on(program, function.body, idle)) for function in program.functions
+    )
+    found = replace(program, functions=tuple(functions))
+    return replace(found, functions=found.reachable())
+
+
+def _handing_on(program: Program, region: Region, idle: set[str]) -> Region:
+    nodes: list[Node] = []
+    for node in region.nodes:
+        if node.op == "call" and node.attribute("function") in idle:
+            by = len(parts_of(program, program[node.attribute("function")]).by)
+            nodes += [
+                Node("identity", (node.inputs[by + at],), (result,), (), (), node.location)
+                for at, result in enumerate(node.results)
+            ]
+        else:
+            inner = tuple(_handing_on(program, each, idle) for each in node.regions)
+            nodes.append(replace(node, regions=inner) if inner else node)
+    later = _handing_on(program, region.pullback, idle) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=later)

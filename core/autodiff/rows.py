@@ -1,0 +1,119 @@
+"""Adjoints by rows: of a table that is only gathered, the numbers of the rows that were taken and an adjoint of each,
+instead of an array of its shape.
+
+Owns which tables have such adjoints, and how these are added, in programs and on tapes. In a program each is two
+values. Calls and branches hand them back; a loop has more rows after each trip, which it copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from ..errors import Invalid
+from ..ops.gradients.index import by_rows
+from ..ops.op import Doing
+from ..program.program import Location, Node, Operand, Var
+from ..types import Type
+from .activity import Activity, Area, adjoint_type, operands_of
+
+
+class Rows(NamedTuple):
+    """The gradient by an array of which only some rows matter: `values[k]` is that of row `indices[k]`. That of a row
+    which comes more than once is the sum."""
+
+    indices: Any
+    """Integers from 0, of shape (n,)."""
+    values: Any
+    """Floats, of shape (n, ...)."""
+
+
+def row_types(table: Type) -> tuple[Type, Type]:
+    """The types of the adjoint of a table by rows, of which the run decides how many there are."""
+    rest = None if table.shape is None else (None, *table.shape[1:])
+    return Type(dtypes.int64, (None,)), Type(table.dtype, rest)
+
+
+def adjoint_types(area: Area, variable: Var) -> tuple[Type, ...]:
+    """The types of what leaves as the adjoint of a parameter."""
+    return row_types(variable.type) if variable.name in area.rows else (adjoint_type(variable.type) or variable.type,)
+
+
+def opened(area: Area, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
+    """What a function says that it gives as the adjoints of parameters: by rows, as many as a run may find."""
+    rest = iter(left)
+    return [
+        wide if variable.name in area.rows else found
+        for variable in variables
+        for wide, found in zip(adjoint_types(area, variable), rest, strict=False)
+    ]
+
+
+def taken_rows(do: Doing, node: Node, adjoint: Operand) -> Rows | None:
+    """The adjoint of what a node takes rows of; None where it takes something else."""
+    found = by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
+    return found and Rows(*found)
+
+
+def spread(activity: Activity, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
+    """Have parameters of functions, at these positions, adjoints by rows; and so those of functions and branches that
+    they are handed to."""
+    waiting = list(asked)
+    for name, positions in waiting:  # grows while it is walked
+        parameters = activity.program[name].body.parameters
+        waiting += _marked(activity, activity.areas[name], {parameters[at].name for at in positions})
+
+
+def _marked(activity: Activity, area: Area, names: set[str]) -> Iterator[tuple[str, Iterable[int]]]:
+    """Mark parameters of a region; the functions that it hands them to, and in which places."""
+    if names <= area.rows:
+        return
+    area.rows |= names
+    for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond", "while_loop")):
+        places = {at for at, each in enumerate(operands_of(node)) if isinstance(each, str) and each in area.rows}
+        if node.op == "call":
+            callee = node.attribute("function")
+            if callee in activity.areas and activity.program[callee].rule is None:
+                yield callee, activity.parameters[callee] & places
+            continue
+        for inner in area.inner[node.name]:
+            if node.op == "while_loop":
+                places &= _unchanged(inner)
+                inner.unchanged |= places
+                area.rows |= {node.results[at].name for at in places}
+            yield from _marked(activity, inner, {inner.phases[0].parameters[at].name for at in places})
+
+
+def _unchanged(body: Area) -> set[int]:
+    """The positions of the loop variables that the body of a loop hands on as they are."""
+    phase = body.phases[0]
+    return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
+
+
+def no_rows(do: Doing, table: Any) -> Rows:
+    """The adjoint of a table of which no row is taken."""
+    count = do("size", table, axis=0)
+    indices = do("arange", count, count, 1)
+    return Rows(indices, do("take", table, indices, axis=0))
+
+
+def joined(do: Doing, one: Rows, other: Rows) -> Rows:
+    """The sum of two adjoints by rows: the rows of both."""
+    return Rows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
+
+
+def dense(do: Doing, adjoint: Rows, table: Any) -> Any:
+    """The same adjoint as an array of the shape of the table."""
+    return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
+
+
+def otherwise(table: str, what: str, where: Location | None) -> Invalid:
+    """The error where a table that is differentiated by rows is used in another way."""
+    return Invalid(
+        f"{table} is differentiated by rows, and {what} takes something else of it",
+        rule="D6",
+        where=where or table,
+        required="tl.take(x, i, axis=0), or x[i]",
+        hint="leave it out of `rows`: then its gradient is an array of its shape",
+    )

@@ -1,0 +1,191 @@
+"""Custom gradients: a function that says itself how adjoints go back through it.
+
+Owns `custom_gradient`: eagerly, where tapes are told of one step, and in a trace, where the results leave by a call of
+a function whose rule is the pullback (`derive.ruled`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from ..errors import Invalid, Usage
+from ..program.program import Function, Region, Var
+from ..types import Type
+from ..value import Literal, literal
+from .api import apply
+from .eager.array import Concrete
+from .eager.recording import Array, filled_adjoint, is_float_array, record
+from .trace.control_flow import subregion
+from .trace.pytree import Structure, flatten, leaves_as, settled, unflatten
+from .trace.source_location import here
+from .trace.symbol import Symbol
+from .trace.trace import Names, RegionTrace, Value, current, entered, to_operand, weak_number, weakness
+
+
+def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
+    """A function with its own gradient: `function` returns its value and a pullback.
+
+    The pullback takes the adjoint of the value, nested as it is, and returns those of the arguments: a tuple of one for
+    each, nested as that is, or for one argument the adjoint alone; None is no adjoint, that is 0. It calls ops, may use
+    what the function has computed, and takes an adjoint of 0 to 0: where one is 0 it may be called or not. What else
+    the function closes over is a constant for gradients of the value.
+
+    It holds on a tape and in a trace, and at every order: a gradient of the gradient differentiates the pullback,
+    and what that closes over as it was computed. In a trace the pullback has no effects, such as `tl.callback` (V17).
+
+    Raises Usage where the function returns something else, Invalid (D3) where an adjoint does not fit its argument.
+
+    >>> import tagloom as tl
+    >>> @custom_gradient
+    ... def halved(x):
+    ...     return x, lambda adjoint: adjoint / 2.0
+    >>> halved(3.0), tl.grad(lambda x: halved(x) * x)(3.0)
+    (3.0, 4.5)
+    """
+
+    @functools.wraps(function)
+    def wrapped(*given: Any) -> Any:
+        arguments = tuple(map(settled, given))
+        value, pullback = _two(function, function(*arguments))
+        region = current()
+        if region is None:
+            return _eagerly(arguments, value, pullback)
+        name = function.__name__ if function.__name__.isidentifier() else "custom"
+        return _traced(name, region, arguments, value, pullback)
+
+    return wrapped
+
+
+def _two(function: Callable[..., Any], found: Any) -> tuple[Any, Callable[[Any], Any]]:
+    if type(found) is not tuple or len(found) != 2 or not callable(found[1]):
+        name = getattr(function, "__name__", "the function")
+        required = "a value, and a function of its adjoint"
+        raise Usage(f"{name} has a custom gradient and returns none", where=here(), required=required, got=repr(found))
+    return found
+
+
+def _adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
+    """What a pullback returned, leaf by leaf of the arguments; raises Invalid where it nests otherwise."""
+    structures = [flatten(argument)[1] for argument in arguments]
+    alone = len(arguments) == 1 and (type(found) is not tuple or flatten(found)[1] == structures[0])
+    each = (found,) if alone else found
+    if type(each) is not tuple or len(each) != len(arguments):
+        required = f"a tuple of {len(arguments)}, one for each argument"
+        raise Invalid("a pullback returns something else", rule="D3", where=here(), required=required, got=repr(found))
+    leaves: list[Any] = []
+    for adjoint, structure in zip(each, structures, strict=True):
+        leaves += [None] * structure.size if adjoint is None else leaves_as(structure, adjoint, "an adjoint")
+    return leaves
+
+
+def _fitting(adjoint: Any, of: Any) -> Any:
+    """The adjoint of an argument, of its type; None, and a number, stand for as many as it has elements."""
+    wanted = to_operand(of).type
+    number = 0.0 if adjoint is None else adjoint
+    if weak_number(number) is None:
+        made, found = adjoint, to_operand(adjoint)
+    else:
+        found = literal(number, Type(wanted.dtype))
+        made = Concrete(found)
+        if not wanted.is_scalar:
+            made = apply("broadcast_like", made, of)
+            found = to_operand(made)
+    if not wanted.admits(found.type):
+        raise Invalid(
+            "a pullback returns an adjoint of another type than its argument",
+            rule="D3",
+            where=here(),
+            required=wanted,
+            got=found.type,
+            hint="tl.sum_like(adjoint, x) sums what was broadcast; tl.astype converts",
+        )
+    return made if isinstance(made, Concrete | Symbol) or not isinstance(found, Literal) else Concrete(found)
+
+
+def _eagerly(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
+    """The value as other arrays than those that were computed: a tape knows these by the pullback alone."""
+    leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
+    if not any(isinstance(leaf, Concrete) for leaf in leaves):
+        return value
+    fresh = [Concrete(leaf._tagloom_literal if isinstance(leaf, Concrete) else literal(leaf)) for leaf in results]
+    _tell(arguments, fresh, structure, pullback)
+    return unflatten(structure, fresh)
+
+
+def _tell(
+    arguments: Sequence[Any], results: Sequence[Array], structure: Structure, pullback: Callable[[Any], Any]
+) -> None:
+    """Tell the tapes under way of the value, as one step."""
+    leaves = flatten(tuple(arguments))[0]
+    by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
+
+    def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+        given = iter(adjoints)
+        filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
+        found = _adjoints(arguments, pullback(unflatten(structure, filled)))
+        pulled = [adjoint for adjoint, leaf in zip(found, leaves, strict=True) if is_float_array(leaf)]
+        return [None if pulled[at] is None else _fitting(pulled[at], by[at]) for at in wanted]
+
+    record(by, made, pull)
+
+
+def _traced(
+    name: str, region: RegionTrace, arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]
+) -> Any:
+    """The value as results of a call of a function that hands it on, and has a rule."""
+    leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
+    if any(weakness(leaf) is not None for leaf in (*leaves, *results)):
+        return value  # of which more is known when this is traced again
+    by, made = list(filter(_is_float, leaves)), list(map(to_operand, results))
+    if not (by and any(operand.type.dtype.kind == "f" for operand in made)):
+        return value
+    instance, inner = region.instance, subregion(region)
+    rule = _rule(name, inner, arguments, structure, made, pullback)
+    operands = [*map(to_operand, by), *made, *inner.captured]
+    names = Names()
+    parameters = tuple(
+        Var(names.fresh(each.name if isinstance(each, Value) else "constant"), each.type) for each in operands
+    )
+    leaving = parameters[len(by) : len(by) + len(made)]
+    body = Region(parameters, (), tuple(variable.name for variable in leaving))
+    types = tuple(variable.type for variable in leaving)
+    handing_on = Function(instance.trace.names.fresh(f"{name}_value"), body, types, here(), rule=rule.name)
+    instance.made += [handing_on, rule]
+    inputs, called = [region.operand(operand) for operand in operands], (("function", handing_on.name),)
+    fresh = region.names.several(region.names.fresh(name), len(made))
+    left = list(map(Symbol, region.node("call", inputs, types, fresh, attributes=called)))
+    _tell(arguments, left, structure, pullback)
+    return unflatten(structure, left)
+
+
+def _rule(
+    name: str,
+    inner: RegionTrace,
+    arguments: Sequence[Any],
+    structure: Structure,
+    made: Sequence[Value | Literal],
+    pullback: Callable[[Any], Any],
+) -> Function:
+    """The pullback as a function of what it closes over, and of the adjoints of the floats that were made."""
+    line, leaves = here(), flatten(tuple(arguments))[0]
+    floats = [operand.type.dtype.kind == "f" for operand in made]
+    adjoints = [
+        inner.parameter("d_" + (operand.name if isinstance(operand, Value) else "constant"), operand.type, line)
+        for operand, is_float in zip(made, floats, strict=True)
+        if is_float
+    ]
+    with entered(inner):
+        given = map(Symbol, adjoints)
+        filled = [next(given) if is_float else None for is_float in floats]
+        pairs = zip(_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
+        pulled = [to_operand(_fitting(adjoint, leaf)) for adjoint, leaf in pairs if _is_float(leaf)]
+        leaving = [inner.operand(operand) for operand in pulled]
+    body = inner.close([*map(inner.local, inner.captured), *adjoints], leaving)
+    types = tuple(to_operand(leaf).type for leaf in leaves if _is_float(leaf))
+    return Function(inner.instance.trace.names.fresh(f"{name}_pullback"), body, types, line)
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, Symbol) and leaf.dtype.kind == "f"

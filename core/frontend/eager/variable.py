@@ -1,0 +1,202 @@
+"""Variables: what remains from one run to the next.
+
+Outside of a trace a variable holds a concrete array, and assigning gives it another. In a trace it is captured by
+reference: the program has its value as one more parameter, threads what is assigned through branches, loops and calls
+in program order, and gives what it holds at the end as one more result, which is kept when the run has returned.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from ...dtypes import DType
+from ...errors import Invalid, TagloomError, Usage
+from ...types import Type, as_type
+from ...value import Literal, literal
+from ..trace.captures import Held, Resource, read
+from ..trace.operators import OF_ELEMENTS, Operators
+from ..trace.source_location import here
+from ..trace.symbol import Symbol
+from ..trace.trace import Value, at, current, left, number_of, outside, to_operand, weakly
+from .array import Concrete
+from .recording import hearing
+from .variable_reads import assigned, read_here
+
+
+class Variable(Operators, Held):
+    """A variable, of a fixed type: of that of its first value, or of `dtype`, a dtype or a type such as
+    tl.Array[tl.float64, None, 3], whose open sizes may change.
+
+    It is used as an array is, outside of functions and in them, where what an operator or op takes is the value that it
+    has there. `assign`, `assign_add` and `assign_sub` give it another. A run that does not return changes nothing.
+
+    Tapes watch it if it is `trainable` and of floats; `tl.grad(f, w)` is a gradient by it.
+
+    Raises Usage where the first value is symbolic, or does not fit; Invalid (V4) where one that is assigned does not.
+
+    >>> count = Variable(0, name="count")
+    >>> count.assign_add(2)
+    >>> count, count * 10
+    (<variable count: int64 = 2>, asarray(20, dtype=int64))
+    """
+
+    __slots__ = ("__weakref__", "_resource")
+
+    def __init__(self, value: Any, *, dtype: Any = None, name: str = "variable", trainable: bool = True) -> None:
+        region = current()
+        with outside():
+            held = _first(value() if callable(value) else value, dtype)
+            type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise Usage("the name of a variable is an identifier", where=here(), got=repr(name))
+        self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
+        region = region or left()
+        if region is not None:
+            region.instance.trace.created(self._resource)
+
+    @property
+    def name(self) -> str:
+        """What it is called in programs."""
+        return self._resource.name
+
+    @property
+    def trainable(self) -> builtins.bool:
+        """Whether tapes watch it unasked."""
+        return self._resource.trainable
+
+    @property
+    def _type(self) -> Type:
+        return self._resource.type
+
+    @property
+    def value(self) -> Any:
+        """What it holds: a concrete array, or in a trace the symbolic value that it has there."""
+        return read_here(self._resource)
+
+    @property
+    def _tagloom_value(self) -> Value:
+        region = current()
+        held = None if region is None else region.held(self._resource)
+        if not isinstance(held, Value):
+            raise AttributeError("a variable has a symbolic value in a trace only")
+        return held
+
+    @property
+    def _tagloom_literal(self) -> Literal:
+        region = current()
+        held = None if region is None else region.held(self._resource)
+        return held if isinstance(held, Literal) else self._resource.value._tagloom_literal
+
+    def assign(self, value: Any, /) -> None:
+        """Hold another value, of the variable's type; a Python number takes its dtype."""
+        region, value = current(), read(value)
+        scalar = self.dtype if self._type.is_scalar else None
+        try:
+            made = to_operand(value, self._type) if isinstance(value, list) else weakly(number_of(value), scalar)
+        except TagloomError as error:
+            error.message = f"variable {self.name}: {error.message}"
+            raise
+        if not self._type.admits(made.type):
+            raise Invalid(
+                f"variable {self.name} is assigned a value of another type",
+                rule="V4",
+                where=here(),
+                required=self._type,
+                got=at(made.type, made.location if isinstance(made, Value) else None),
+                hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
+            )
+        if hearing():
+            read_here(self._resource)
+        assigned(self._resource)
+        if region is not None:
+            region.store[self._resource] = made
+        elif isinstance(made, Value):
+            raise Invalid("a symbolic value is used after its function was traced", rule="F2", where=here(), got=value)
+        else:
+            self._resource.value = value if isinstance(value, Concrete) else Concrete(made)
+
+    def assign_add(self, value: Any, /) -> None:
+        """Hold the sum."""
+        self.assign(self + value)
+
+    def assign_sub(self, value: Any, /) -> None:
+        """Hold the difference."""
+        self.assign(self - value)
+
+    def __repr__(self) -> str:
+        said = " ".join(repr(self._resource.value).removeprefix("asarray(").rpartition(", dtype=")[0].split())
+        return f"<variable {self.name}: {self._type} = {said if len(said) <= 60 else said[:56] + '...'}>"
+
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        """Another variable that holds the same."""
+        type_, held = self._resource.type, self._resource.value
+        return Variable(held, dtype=type_, name=self.name, trainable=self.trainable)
+
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        hint = "write w.assign(tl.scatter(w, value, index)), or w.assign(tl.where(mask, value, w))"
+        raise Usage(f"elements of variable {self.name} are not assigned", where=here(), hint=hint)
+
+    def _no_update(self, value: Any) -> NoReturn:
+        """`w += x` would make w an array."""
+        hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
+        raise Usage(f"variable {self.name} is assigned by its methods", where=here(), hint=hint)
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _no_update
+    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _no_update
+
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
+        return self.value.__array_ufunc__(
+            function, method, *(each.value if each is self else each for each in operands), **options
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods that arrays have besides."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return getattr(self.value, name)
+        except AttributeError:
+            raise AttributeError(f"a variable has no attribute {name!r}") from None
+
+
+def _handed_on(name: str) -> Callable[..., Any]:
+    def method(self: Variable, *given: Any, **named: Any) -> Any:
+        return getattr(self.value, name)(*given, **named)
+
+    return method
+
+
+for _name in OF_ELEMENTS:
+    setattr(Variable, _name, _handed_on(_name))
+
+
+def _first(value: Any, dtype: Any) -> Concrete:
+    """The first value of a variable, as a dtype or type where that is given."""
+    if isinstance(value, Symbol):
+        hint = "make it of what is known: a number, an array; under tl.init_scope() ops run eagerly"
+        raise Usage("the first value of a variable is symbolic", where=here(), got=repr(value), hint=hint)
+    wanted = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
+    try:
+        operand = to_operand(value, wanted)
+        assert isinstance(operand, Literal)
+        found = operand if wanted is None or wanted.admits(operand.type) else literal(operand.value, wanted)
+    except TagloomError as error:
+        error.where = error.where or here()
+        raise
+    return Concrete(found)  # another object than any that tapes know
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Under `with tl.init_scope()` ops run eagerly, in a function under trace too: for what is made once, such as the
+    first values of variables."""
+    with outside():
+        yield

@@ -1,0 +1,1 @@
+"""Tracing: a Python function runs on symbolic values, and becomes a program."""

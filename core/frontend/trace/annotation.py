@@ -1,0 +1,266 @@
+"""Annotations: what a Python function says of its parameters and results.
+
+Owns the reading of signatures. Annotations nest as values do: tuples, dicts, TypedDicts, NamedTuples and dataclasses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
+
+from ...dtypes import DType
+from ...errors import TagloomError, Usage, counted
+from ...program.program import Location
+from ...types import Type, as_type
+from .pytree import (
+    LEAF,
+    Form,
+    Static,
+    Structure,
+    check_class,
+    compared,
+    compound,
+    fixed,
+    flatten,
+    is_named_tuple,
+    leaf,
+    leaf_names,
+    unflatten,
+)
+from .source_location import definition, here
+
+MOST_AGAIN = 8
+"""How often a generic class is an argument of its own, as in Box[Box[tl.int64]]: it may contain ever larger ones."""
+Declared = tuple[str, Form | None]
+"""A parameter's name, and its form; None where the argument decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Python function to trace: its parameters, and the form of its results; None where it does not say."""
+
+    python: Callable[..., Any]
+    arguments: tuple[Declared, ...]
+    results: Form | None
+    static: frozenset[str] = frozenset()
+    """The parameters that are no values of the program, whatever they are."""
+
+    @property
+    def name(self) -> str:
+        return self.python.__name__
+
+    @property
+    def where(self) -> Location:
+        """The line where the function is defined."""
+        return definition(self.python.__code__)
+
+    @property
+    def identifier(self) -> str:
+        """What the function is called in a program."""
+        return self.name if self.name.isidentifier() else "function"
+
+    @property
+    def parameters(self) -> list[tuple[str, Type | None]]:
+        """Name and type of every leaf of the parameters; a parameter without annotation counts as one."""
+        found: list[tuple[str, Type | None]] = []
+        for name, form in self.arguments:
+            if name in self.static:
+                raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.where)
+            found += [(name, None)] if form is None else zip(leaf_names(form.structure, name), form.types, strict=True)
+        return found
+
+    def nested(self, leaves: Sequence[Any]) -> list[Any]:
+        """Arguments, from one value for each of `parameters`."""
+        values = iter(leaves)
+        return [
+            next(values) if form is None else unflatten(form.structure, [next(values) for _ in form.types])
+            for _, form in self.arguments
+        ]
+
+    def forms(self, given: Sequence[Form | None]) -> tuple[Form, ...]:
+        """The parameters' forms: annotations first, else those of the given arguments."""
+        self.check_count(len(given))
+        forms = []
+        for (name, declared), form in zip(self.arguments, given, strict=True):
+            found = declared or form
+            if found is None:
+                raise Usage(
+                    f"parameter {name} of {self.name} has no type",
+                    where=self.where,
+                    hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
+                )
+            forms.append(found)
+        return tuple(forms)
+
+    def taken_apart(self, arguments: Sequence[object], error: type[TagloomError]) -> list[tuple[list[Any], Structure]]:
+        """The arguments as leaves and structures, `...` as one that nests as its annotation says; raises `error` where
+        they do not nest so."""
+        self.check_count(len(arguments))
+        taken = [self._apart(*pair) for pair in zip(self.arguments, arguments, strict=True)]
+        for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
+            if declared is not None and declared.structure != structure:
+                required, got = compared(declared.structure, structure)
+                raise error(
+                    f"argument {name} of {self.name} has another structure",
+                    rule="V6",
+                    where=here(),
+                    required=required,
+                    got=got,
+                    hint="an array is a list" if declared.structure == LEAF and structure.kind is tuple else None,
+                )
+        return taken
+
+    def _apart(self, parameter: Declared, argument: object) -> tuple[list[Any], Structure]:
+        name, declared = parameter
+        if name in self.static:
+            return [], fixed(argument)
+        if argument is ... and declared is not None:
+            return [...] * len(declared.types), declared.structure
+        return flatten(argument, by_reference=declared is None)
+
+    def check_count(self, count: int) -> None:
+        if count != len(self.arguments):
+            names = ", ".join(f"{name}: {form or '?'}" for name, form in self.arguments)
+            raise Usage(
+                f"{self.name} takes {counted(len(self.arguments), 'argument')}",
+                where=here(),
+                required=f"{self.name}({names})",
+                got=counted(count, "argument"),
+            )
+
+
+def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> Source:
+    """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none.
+    `signature` stands for the annotations of all parameters."""
+    where = definition(python.__code__)
+    try:
+        written = inspect.signature(python, eval_str=True)
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
+        raise Usage(f"the annotations of {python.__name__} cannot be read", where=where, got=error) from None
+    for parameter in written.parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise Usage("a program's parameters are positional", where=where, got=str(parameter))
+        if parameter.default is not parameter.empty:
+            raise Usage("a program's parameters have no defaults", where=where, got=str(parameter))
+    names = getattr(python, "__globals__", {})
+    said = [parameter.annotation for parameter in written.parameters.values()]
+    if signature is not None and len(signature) != len(said):
+        required, got = counted(len(said), "type"), len(signature)
+        raise Usage(f"the signature of {python.__name__} has another length", where=where, required=required, got=got)
+    said = said if signature is None else list(signature)
+    owners = (*(f"parameter {name}" for name in written.parameters), "the result")
+    forms = []
+    for owner, annotation in zip(owners, (*said, written.return_annotation), strict=True):
+        try:
+            is_none = annotation in (inspect.Signature.empty, Any, Static, None)
+            forms.append(None if is_none else form_of(annotation, names))
+        except TagloomError as error:
+            error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
+            raise
+    static = frozenset(name for name, each in zip(written.parameters, said, strict=True) if each is Static)
+    return Source(python, tuple(zip(written.parameters, forms[:-1], strict=True)), forms[-1], static)
+
+
+def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...] = ()) -> Form:
+    """The form that an annotation means; `names` are in sight of annotations written as strings.
+
+    Raises Usage where it means none, or where a class contains itself.
+    """
+    found = _parts(annotation, names)
+    if found is None:
+        return _leaf(annotation)
+    kind, parts = found
+    again = sum(kind is (get_origin(outer) or outer) for outer in around if kind is not tuple)
+    if any(annotation is outer for outer in around) or again > MOST_AGAIN:
+        raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
+    if kind not in (tuple, dict):
+        check_class(kind, tuple(parts))
+    inner = [(key, _part(annotation, key, part, names, around)) for key, part in parts.items()]
+    return compound(kind, inner)
+
+
+def _part(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> Form:
+    """The form of a part of a nested annotation; an error says of what the part is one."""
+    try:
+        return form_of(part, names, (*around, annotation))
+    except Usage as error:
+        if isinstance(annotation, type):
+            error.message = f"field {key} of {annotation.__name__}: {error.message}"
+        raise
+
+
+def _leaf(annotation: Any) -> Form:
+    try:
+        return leaf(as_type(annotation))
+    except Usage as error:
+        error.got, error.hint = _written(annotation), _ADVICE.get(get_origin(annotation) or annotation)
+        if isinstance(annotation, TypeVar):
+            error.hint = "say what it stands for, as in Box[tl.int64] for a generic class Box"
+        raise
+
+
+_ADVICE: dict[object, str] = {
+    tuple: "a tuple has a fixed length, as in tuple[tl.int64, tl.int64]; any number of values is an array, "
+    "tl.Array[tl.int64, None]",
+    list: "a list is an array, as in tl.Array[tl.int64, None], or write tuple[...] for a fixed number of values",
+    dict: "a dict has fixed keys: write a typing.TypedDict",
+}
+"""What to write instead of annotations that have no fixed structure."""
+
+
+def _written(annotation: object) -> str:
+    """An annotation as one would write it."""
+    return repr(annotation).replace(f"{DType.__module__}.", "tl.")
+
+
+def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
+    """The class and the parts of a nested annotation; None for any other."""
+    if isinstance(annotation, dict):
+        wrong = [key for key in annotation if type(key) is not str]
+        if wrong:
+            raise Usage("the keys of a dict are not all strings", required="strings", got=repr(wrong[0]))
+        return dict, annotation
+    if isinstance(annotation, tuple) or (get_origin(annotation) is tuple and ... not in get_args(annotation)):
+        parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
+        return tuple, {str(k): part for k, part in enumerate(parts)}
+    generic = get_origin(annotation)
+    if generic is not None and (found := _parts(generic, names)) is not None:
+        meant = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
+        return found[0], {key: _substituted(part, meant) for key, part in found[1].items()}
+    if is_typeddict(annotation):
+        if annotation.__optional_keys__:
+            said = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
+            raise Usage("a dict of a program has all its keys", got=said)
+        return dict, _hints(annotation, names, list(annotation.__annotations__))
+    if is_named_tuple(annotation):
+        return annotation, _hints(annotation, names, annotation._fields)
+    if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+        return annotation, _hints(annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init])
+    return None
+
+
+def _substituted(annotation: Any, meant: Mapping[Any, Any]) -> Any:
+    """An annotation in a generic class, with what its variables stand for."""
+    if isinstance(annotation, TypeVar):
+        return meant.get(annotation, annotation)
+    variables = getattr(annotation, "__parameters__", ())
+    if not variables or isinstance(annotation, type):
+        return annotation
+    return annotation[tuple(meant.get(variable, variable) for variable in variables)]
+
+
+def _hints(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """The annotations of a class's fields; strings are read where the class is defined, and where it is used."""
+    module = sys.modules.get(kind.__module__)
+    try:
+        hints = get_type_hints(kind, {**names, **(vars(module) if module else {})})
+    except (NameError, SyntaxError, TypeError, AttributeError) as error:
+        raise Usage(f"the annotations of {kind.__name__} cannot be read", got=error) from None
+    untyped = [key for key in keys if key not in hints]
+    if untyped:
+        raise Usage(f"field {untyped[0]} of {kind.__name__} has no type", hint="use typing.NamedTuple or a dataclass")
+    return {key: hints[key] for key in keys}

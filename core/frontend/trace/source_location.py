@@ -1,0 +1,158 @@
+"""Where in the user's Python something happened, and which construct of Python asked for a concrete value."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+
+import numpy as np
+
+from ...program.program import Location
+from ...python_ast import parsed
+
+_ROOT = Path(__file__).resolve().parents[2]
+_OURS = (
+    *(f"{_ROOT / layer}{os.sep}" for layer in ("core", "interp", "viz", "tui")),
+    str(_ROOT / "__init__.py"),
+    f"{Path(np.__file__).parent}{os.sep}",
+)
+"""Where code stands that is not the user's: tagloom's own, and NumPy's, which may call it."""
+_traced: set[str] = set()
+"""The files of the code that this process has traced."""
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of user code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
+def here() -> Location | None:
+    """The line of user code that is running."""
+    frame = user_frame()
+    return Location(frame.f_code.co_filename, frame.f_lineno) if frame else None
+
+
+def called_here(value: object) -> str | None:
+    """What the user code that is running calls a value, by its own names or those around it."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
+    return next((name for name, found in (*frame.f_locals.items(), *shared) if found is value), None)
+
+
+def traced_here() -> Location | None:
+    """The same, of code that is being traced."""
+    line = here()
+    if line is not None:
+        _traced.add(line.file)
+    return line
+
+
+def definition(code: CodeType) -> Location:
+    """The line where a Python function is defined that is to be traced."""
+    _traced.add(code.co_filename)
+    return Location(code.co_filename, code.co_firstlineno)
+
+
+def has_traced(file: str) -> bool:
+    """Whether this process has traced code of this file, whatever a document says of it."""
+    return file in _traced
+
+
+def construct() -> tuple[str, str]:
+    """The construct of user code that is asking for a truth value, and what to write instead."""
+    frame = user_frame()
+    if frame is None:
+        return "this code", _ADVICE[ast.If]
+    kinds = [kind for kind in map(_kind, _enclosing(frame)) if kind is not None]
+    return (_NAMES[kinds[-1]], _ADVICE[kinds[-1]]) if kinds else ("this line", _ADVICE[ast.If])
+
+
+_NAMES: dict[type[ast.AST], str] = {
+    ast.If: "`if`",
+    ast.While: "`while`",
+    ast.IfExp: "`x if p else y`",
+    ast.BoolOp: "`and` / `or`",
+    ast.UnaryOp: "`not`",
+    ast.Compare: "a chained comparison",
+    ast.Assert: "`assert`",
+    ast.comprehension: "a comprehension's `if`",
+    ast.In: "`in`",
+    ast.Match: "`match`",
+    ast.Call: "`max`, `min` or another builtin",
+}
+_ADVICE: dict[type[ast.AST], str] = {
+    ast.If: "write tl.cond(p, lambda: ..., lambda: ...)",
+    ast.While: "write tl.while_loop(lambda x: ..., lambda x: ..., x)",
+    ast.IfExp: "write tl.cond(p, lambda: x, lambda: y), or tl.where(p, x, y) to compute both",
+    ast.BoolOp: "write p & q, p | q, or tl.logical_and, tl.logical_or",
+    ast.UnaryOp: "write ~p, or tl.logical_not(p)",
+    ast.Compare: "write (a < b) & (b < c)",
+    ast.Assert: "assertions on symbolic values are not supported; test the result of a run",
+    ast.comprehension: "write tl.where(p, x, y) to choose between values",
+    ast.In: "write (x == a) | (x == b)",
+    ast.Match: "write tl.cond(x == a, lambda: ..., lambda: ...)",
+    ast.Call: "write tl.maximum(x, y), tl.minimum(x, y), or tagloom's function of that name",
+}
+
+
+def _kind(node: ast.AST) -> type[ast.AST] | None:
+    """Which construct a piece of syntax is, or None where it asks for no truth value."""
+    match node:
+        case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
+            return None
+        case ast.Compare(ops=[op]):
+            return ast.In if isinstance(op, ast.In | ast.NotIn) else None
+        case ast.Call(func=ast.Name(id=name)) if name in ("max", "min", "sorted", "any", "all", "bool"):
+            return ast.Call
+        case ast.Call():
+            return None
+    return type(node) if type(node) in _NAMES else None
+
+
+def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
+    """The syntax that asks for the value that a frame is computing, outermost first.
+
+    An instruction that asks stands in the source where that value does, or, before Python 3.12, where all of the
+    asking construct does.
+    """
+    line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if line is None or last is None or column is None or end is None:
+        return
+    span = (line, column), (last, end)
+    try:
+        tree = parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in _tests(node)):
+            yield node
+        elif isinstance(node, ast.stmt | ast.expr) and _span(node) == span:
+            yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
+
+
+def _tests(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
+    """The expressions whose truth a node asks for, or whose parts' truth."""
+    match node:
+        case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
+            return [node]
+        case ast.comprehension():
+            return node.ifs
+        case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
+            return [node.test]
+        case ast.Match():
+            return [case.pattern for case in node.cases]
+    return []
+
+
+def _span(node: ast.stmt | ast.expr | ast.pattern) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0)

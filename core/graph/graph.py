@@ -1,0 +1,245 @@
+"""Graphs: flat, static, cyclic. What machines run.
+
+A graph is nodes by number, each with ports and outputs; an output has edges to ports. A port takes a token, or
+holds a literal, which needs none. A node that has nothing but literals has one more port, its trigger, whose
+value is ignored. The body of a function stands here exactly once, whatever the number of its call sites.
+
+This module owns the data and the builder. Which graphs make sense is `validate`'s, where they come from `lower`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from ..display import Drawn
+from ..errors import Usage
+from ..program.program import PHASE, Location
+from ..tag import ENVIRONMENT, Site
+from ..types import Type
+from ..value import Literal, literal
+
+
+class Edge(NamedTuple):
+    """Where a token goes: a port of a node."""
+
+    node: int
+    port: int
+
+
+class Source(NamedTuple):
+    """Where tokens come from: an output of a node; node -1 is the environment, its outputs the arguments."""
+
+    node: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A typed output and the ports it feeds, ordered by node, then port."""
+
+    type: Type
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One application of an op. `ports` has a literal, or None where a token comes; a trigger port is the last."""
+
+    name: str
+    op: str
+    ports: tuple[Literal | None, ...]
+    outputs: tuple[Output, ...]
+    function: str
+    site: Site | None = None
+    triggered: bool = False
+    attributes: tuple[tuple[str, Any], ...] = ()
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        return f"{self.function}.{self.name}"
+
+    @property
+    def phase(self) -> int:
+        """The phase of a call or loop that a routing node belongs to: 0, or that of a pullback."""
+        return next((said for name, said in self.attributes if name == PHASE), 0)
+
+    @property
+    def where(self) -> Location | str:
+        """The source line, or the node's own name where no Python made it."""
+        return self.location or str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph(Drawn):
+    """Nodes by number; `arguments` are outputs of the environment, `results` the nodes that give it the results.
+
+    `calls` says which function a call site calls: by its name, which is also its nodes' `function`.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    arguments: tuple[tuple[str, Output], ...]
+    results: tuple[int, ...]
+    calls: tuple[tuple[Site, str], ...] = ()
+    hidden: int = 0
+    """How many of the arguments, from the first, are triggers that the environment supplies by itself."""
+
+    def sources(self) -> dict[Edge, list[Source]]:
+        """For every port that an edge ends on, the outputs it may get tokens from."""
+        found: dict[Edge, list[Source]] = {}
+        for number, (_, argument) in enumerate(self.arguments):
+            for edge in argument.edges:
+                found.setdefault(edge, []).append(Source(-1, number))
+        for number, node in enumerate(self.nodes):
+            for position, output in enumerate(node.outputs):
+                for edge in output.edges:
+                    found.setdefault(edge, []).append(Source(number, position))
+        return found
+
+    def output(self, source: Source) -> Output:
+        return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
+
+    def find(self, name: str) -> list[int]:
+        """The nodes called `name`, or `function.name`, by number; if none is, those whose names end so after a dot: `i`
+        for `loop.i`. Raises Usage where there is none."""
+        found = [number for number, node in enumerate(self.nodes) if name in (node.name, str(node))]
+        if not found:
+            found = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
+        if not found:
+            raise Usage(f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}")
+        return found
+
+    def only(self, name: str) -> int:
+        """The number of the node of this name; raises Usage where there is none, or more than one."""
+        found = self.find(name)
+        if len(found) > 1:
+            names = ", ".join(str(self.nodes[number]) for number in found)
+            raise Usage(f"several nodes are called {name!r}", required="one", got=names)
+        return found[0]
+
+
+Input: TypeAlias = Source | Literal | None
+"""What a port is given when its node is made: an output, a literal, or nothing yet."""
+
+
+def _input(given: object) -> Input:
+    """A port's input; a plain value is a literal."""
+    return given if given is None or isinstance(given, Source | Literal) else literal(given)
+
+
+class Builder:
+    """Makes a graph node by node; ports that close a cycle are connected later. Nothing is checked here.
+
+    >>> from tagloom.core.dtypes import int64
+    >>> builder = Builder("double")
+    >>> x = builder.argument("x", Type(int64))
+    >>> (y,) = builder.node("add", "y", [x, x], [Type(int64)])
+    >>> graph = builder.build([y])
+    >>> [str(node) for node in graph.nodes]
+    ['double.y', 'double.return']
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls: dict[Site, str] = {}
+        self._arguments: list[tuple[str, Type]] = []
+        self._nodes: list[dict[str, Any]] = []
+        self._edges: list[tuple[Source, Edge]] = []
+        self._leading: set[Source] = set()
+        self._names: dict[tuple[str, str], int] = {}
+        """The names that are taken, by function, and the last number that each got where it was wanted again."""
+
+    def argument(self, name: str, type_: Type) -> Source:
+        """An argument of the graph, supplied by the environment."""
+        self._arguments.append((name, type_))
+        return Source(-1, len(self._arguments) - 1)
+
+    def node(
+        self,
+        op: str,
+        name: str,
+        inputs: Iterable[object],
+        types: Sequence[Type],
+        *,
+        function: str | None = None,
+        trigger: Source | None = None,
+        **details: Any,
+    ) -> list[Source]:
+        """Add a node with outputs of these types; returns its outputs. A name that is taken gets a number.
+
+        An input is an output of a node made before, a literal or plain value, or None, to be connected later.
+        """
+        number, ports = len(self._nodes), [_input(port) for port in inputs]
+        if trigger is not None:
+            ports.append(trigger)
+        owner = function or self.name
+        self._nodes.append(
+            {
+                "name": self._fresh(owner, name),
+                "op": op,
+                "ports": [port if isinstance(port, Literal) else None for port in ports],
+                "types": list(types),
+                "function": owner,
+                "triggered": trigger is not None,
+                **details,
+            }
+        )
+        for position, port in enumerate(ports):
+            if isinstance(port, Source):
+                self.connect(port, number, position)
+        return [Source(number, position) for position in range(len(types))]
+
+    def connect(self, source: Source, node: int, port: int) -> None:
+        """Add an edge to a port; the node gets more ports if it has too few."""
+        ports = self._nodes[node]["ports"]
+        ports.extend([None] * (port + 1 - len(ports)))
+        self._edges.append((source, Edge(node, port)))
+        self._leading.add(source)
+
+    def extend(self, source: Source, node: int) -> None:
+        """Add an edge to a new port of a merge."""
+        self.connect(source, node, len(self._nodes[node]["ports"]))
+
+    def leads(self, source: Source) -> bool:
+        """Whether a source has an edge yet."""
+        return source in self._leading
+
+    def type(self, source: Source) -> Type:
+        if source.node < 0:
+            return self._arguments[source.output][1]
+        found: Type = self._nodes[source.node]["types"][source.output]
+        return found
+
+    def build(self, results: Iterable[Source] = (), *, returned: Iterable[int] = (), hidden: int = 0) -> Graph:
+        """The graph. `results` get return nodes to the environment; `returned` are such nodes, made before."""
+        made = [
+            self.node("return", "return", [source], [self.type(source)], site=ENVIRONMENT)[0].node for source in results
+        ]
+        edges: dict[Source, list[Edge]] = {}
+        for source, edge in self._edges:
+            edges.setdefault(source, []).append(edge)
+
+        def output(source: Source, type_: Type) -> Output:
+            return Output(type_, tuple(sorted(edges.get(source, []))))
+
+        nodes = []
+        for number, details in enumerate(self._nodes):
+            types, ports = details["types"], details["ports"]
+            outputs = tuple(output(Source(number, position), type_) for position, type_ in enumerate(types))
+            rest = {key: value for key, value in details.items() if key not in ("types", "ports")}
+            nodes.append(Node(ports=tuple(ports), outputs=outputs, **rest))
+        arguments = tuple(
+            (name, output(Source(-1, number), type_)) for number, (name, type_) in enumerate(self._arguments)
+        )
+        return Graph(self.name, tuple(nodes), arguments, (*returned, *made), tuple(self.calls.items()), hidden)
+
+    def _fresh(self, function: str, name: str) -> str:
+        fresh, count = name, self._names.get((function, name), 0)
+        while (function, fresh) in self._names:
+            count += 1
+            fresh = f"{name}_{count}"
+        self._names[function, name] = count
+        self._names.setdefault((function, fresh), 0)
+        return fresh

@@ -1,0 +1,86 @@
+"""Which loop each node of a graph stands in, and which loop each loop stands in.
+
+Read off the edges alone, in the order in which tokens would come, so that it has an answer for graphs that break
+the rules too. A loop holds its gates (enter, next_iteration, exit; reenter and back) and whatever lives between them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from ..tag import Site
+from .graph import Graph, Output
+
+Home: TypeAlias = Site | None
+"""The innermost loop around something, or None for the body of a function."""
+
+GATES = ("enter", "next_iteration", "exit", "reenter", "back")
+"""The ops that stand in the loop they are the gates of."""
+
+
+class Nesting:
+    """The home of each node of a graph, and of each loop. What no token can reach stands in no loop.
+
+    The first token that comes to a node tells: it brings the home that it lives in.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes: dict[int, Home] = {}
+        self._loops: dict[Site, Home] = {}
+        self._returns: dict[Home, list[int]] = {}
+        for number, node in enumerate(graph.nodes):
+            if node.op == "return":
+                self._returns.setdefault(node.site, []).append(number)
+        queue = deque(self._sent((output for _, output in graph.arguments), None))
+        while queue:
+            number, home = queue.popleft()
+            if number not in self._nodes:
+                self._nodes[number] = home
+                queue.extend(self._passed_on(number, home))
+
+    def of(self, number: int) -> Home:
+        """The home of a node."""
+        node = self._graph.nodes[number]
+        return node.site if node.op in GATES else self._nodes.get(number)
+
+    def around(self, home: Home) -> tuple[Site, ...]:
+        """A home and the loops around it, outermost first."""
+        found: list[Site] = []
+        while home is not None:
+            found.append(home)
+            home = self._loops.get(home)
+        return tuple(reversed(found))
+
+    def _passed_on(self, number: int, home: Home) -> Iterator[tuple[int, Home]]:
+        """The nodes that get tokens once this one has fired, and the homes that those tokens live in."""
+        node = self._graph.nodes[number]
+        lives = home
+        match node.op:
+            case "enter":
+                if node.site is not None and node.site not in self.around(home):
+                    self._loops.setdefault(node.site, home)
+                lives = node.site
+            case "next_iteration" | "reenter":
+                lives = node.site
+            case "exit":
+                lives = self._loops.get(node.site) if node.site else home
+            case "back":
+                lives = node.site
+                out = self._loops.get(node.site) if node.site else home
+                yield from self._sent(node.outputs[1:], out)
+                yield from self._sent(node.outputs[:1], lives)
+                return
+            case "call":
+                lives = None
+                yield from ((returned, home) for returned in self._returns.get(node.site, ()))
+        yield from self._sent(node.outputs, lives)
+
+    def _sent(self, outputs: Iterable[Output], home: Home) -> Iterator[tuple[int, Home]]:
+        """A return is left out: it lives where its call does, and not where the function that it returns from does."""
+        for output in outputs:
+            for edge in output.edges:
+                if 0 <= edge.node < len(self._graph.nodes) and self._graph.nodes[edge.node].op != "return":
+                    yield edge.node, home

@@ -1,0 +1,117 @@
+"""What lowering knows of a region: what its names stand for, its trigger, and the effects that are ordered in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .. import dtypes
+from ..ops.effect_op import resource_of
+from ..program.program import Function, Node, Operand, Program, Region, Var
+from ..types import Type
+from ..value import Literal
+from .graph import Source
+
+TRIGGER = Type(dtypes.bool)
+
+
+def needing_triggers(program: Program) -> set[str]:
+    """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
+    functions = program.reachable()
+    needing = {function.name for function in functions if not function.body.parameters}
+    while True:
+        more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
+        if not more:
+            return needing
+        needing |= more
+
+
+def resources(program: Program) -> dict[str, tuple[str, ...]]:
+    """For each function, the resources that it has effects on (L10): a fixed point over the calls."""
+    functions = program.reachable()
+    found: dict[str, set[str]] = {function.name: set() for function in functions}
+    while True:
+        more = {f.name: resources_of(f.body.walk(), found) for f in functions}
+        if more == found:
+            return {name: tuple(sorted(each)) for name, each in found.items()}
+        found = more
+
+
+def resources_of(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
+    """The resources that nodes, with those in their regions, have effects on."""
+    found = set()
+    for node in nodes:
+        found |= set(of_functions[node.attribute("function")] if node.op == "call" else ())
+        resource = resource_of(node.op)
+        found |= {resource} if resource else set()
+    return found
+
+
+def _needs_trigger(region: Region, needing: set[str]) -> bool:
+    """Whether a region of a function uses its trigger, in any phase; inner regions have triggers of their own."""
+    if any(isinstance(result, Literal) for phase in region.phases() for result in phase.results):
+        return True
+    for node in (node for phase in region.phases() for node in phase.nodes):
+        literal = [isinstance(operand, Literal) for operand in node.inputs]
+        match node.op:
+            case "cond":
+                used = literal[0]
+            case "while_loop" | "pullback":
+                used = any(literal)
+            case "call":
+                used = any(literal) or node.attribute("function") in needing
+            case _:
+                used = all(literal) and not resource_of(node.op)
+        if used:
+            return True
+    return False
+
+
+Further: TypeAlias = Callable[[Node], list[Source]]
+"""What lowers the pullback of a node that has been lowered."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """A region being lowered: its function, what its names stand for, and how to get its trigger."""
+
+    function: str
+    make_trigger: Callable[[], Source]
+    values: dict[str, Source] = field(default_factory=dict)
+    orders: dict[str, Source] = field(default_factory=dict)
+    """The order tokens of the resources, as the last effect on each left them."""
+    further: dict[str, Further] = field(default_factory=dict)
+    """Of the nodes that have a further phase, by name. Each is taken once (V17), and gone then: it has the scope."""
+    made: Source | None = None
+
+    def trigger(self) -> Source:
+        if self.made is None:
+            self.made = self.make_trigger()
+        return self.made
+
+    def input(self, operand: Operand) -> Source | Literal:
+        return operand if isinstance(operand, Literal) else self.values[operand]
+
+    def bind(self, variables: Sequence[Var], sources: Sequence[Source]) -> None:
+        self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
+
+
+def names_in(function: Function) -> set[str]:
+    """The names of the values in a function (V2)."""
+    made = {result.name for node in function.body.walk() for result in node.results}
+    return made | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}
+
+
+def within(regions: Iterable[Region]) -> Iterator[Node]:
+    """The nodes in some regions."""
+    for region in regions:
+        yield from region.walk()
+
+
+def names_used(region: Region) -> set[str]:
+    """The names that a region uses, in this phase and in further ones."""
+    phases = list(region.phases())
+    operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
+    results = [result for phase in phases for result in phase.results]
+    return {operand for operand in (*operands, *results) if isinstance(operand, str)}

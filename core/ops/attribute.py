@@ -1,0 +1,27 @@
+"""Static attributes: which of them are types, and how any is said in words."""
+
+from __future__ import annotations
+
+from ..dtypes import DType
+from ..types import Type
+
+TYPED = ("element", "returns")
+"""The attributes that are types; `dtype` is a dtype, and any other a text, a number, a truth value, or sizes."""
+
+
+def said(value: object) -> str:
+    """An attribute as the text form writes it, or nearly.
+
+    >>> said((2, 3)), said("a"), said(True), said(None)
+    ('[2, 3]', '"a"', 'true', 'none')
+    """
+    match value:
+        case tuple() | list():
+            return f"[{', '.join(map(said, value))}]"
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case None | bool():
+            return {None: "none", True: "true", False: "false"}[value]
+        case Type() | DType():
+            return str(value) if isinstance(value, Type) else repr(value)
+    return str(value)

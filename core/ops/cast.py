@@ -1,0 +1,145 @@
+"""Casts: operands on their way into a column of an op's row, and what NumPy is told of floats meanwhile.
+
+Owns how scalars and narrow floats become what a column computes with. Which column that is says `op`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import Context, ContextVar
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .. import dtypes
+from ..types import Type
+from ..value import Value
+
+Cast: TypeAlias = Callable[[Any], Any]
+_MAKE: dict[type, Cast] = dict.fromkeys(dtypes.BY_PYTHON, np.asarray)
+_WIDE = np.dtype(np.float64)
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def after(casts: Sequence[Cast | None], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of operands that are cast before; None is for one that is as it is. Of one and two operands it is
+    written out: 0.3 us less."""
+    first, second = casts[0], casts[-1]
+    if not any(casts):
+        return function
+    if len(casts) == 1 and first:
+        return lambda x: function(first(x))
+    if len(casts) == 2 and first and second:
+        return lambda x, y: function(first(x), second(y))
+    if len(casts) == 2 and second:
+        return lambda x, y: function(x, second(y))
+    if len(casts) == 2 and first:
+        return lambda x, y: function(first(x), y)
+
+    def call(*operands: Any) -> Any:
+        pairs = zip(casts, operands, strict=True)
+        return function(*[each if cast is None else cast(each) for cast, each in pairs])
+
+    return call
+
+
+def typed(operand: Value) -> Any:
+    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt."""
+    make = _MAKE.get(type(operand))
+    return operand if make is None else make(operand)
+
+
+def wide(operand: Value) -> Any:
+    """The same, and float32 as float64."""
+    made = typed(operand)
+    return made.astype(_WIDE) if made.dtype.char == "f" else made
+
+
+def _widened(operand: Any) -> Any:
+    return operand.astype(_WIDE)
+
+
+def as_typed(type_: Type) -> Cast | None:
+    """What makes an operand of this type one for NumPy."""
+    return None if type_.shape else typed
+
+
+def as_wide(type_: Type) -> Cast | None:
+    """The same, with float32 as float64."""
+    if type_.dtype is not dtypes.float32:
+        return as_typed(type_)
+    return _widened if type_.shape else wide
+
+
+def unboxed(type_: Type) -> Cast | None:
+    """What makes a scalar of this type a number of Python's, of which integers wrap nowhere; handles are none."""
+    return None if type_.dtype in dtypes.NATIVE else {"f": float, "i": int, "u": int}.get(type_.dtype.kind)
+
+
+def rounded(number: float) -> Any:
+    """A number as float32."""
+    if -_LARGEST <= number <= _LARGEST:
+        return np.float32(number)
+    before = ERRORS.set(IGNORED)
+    try:
+        return np.float32(number)
+    finally:
+        ERRORS.reset(before)
+
+
+def _ignoring() -> tuple[ContextVar[Any], Any]:
+    """Where NumPy keeps what it does about overflows and the like, and what stands there when it does nothing: to set
+    that, and back, takes 0.1 us, and np.errstate 1."""
+    context = Context()
+    context.run(np.seterr, all="ignore")
+    ((variable, value),) = context.items()
+    return variable, value
+
+
+ERRORS, IGNORED = _ignoring()
+
+
+def filling(function: Callable[..., Any], casts: Sequence[Cast | None], wanted: np.dtype[Any]) -> Callable[..., Any]:
+    """What calls a function of one or two operands that are cast before, and which fills a new array, row after row;
+    the array is made a value of a dtype. This is what most ops do on arrays, written out: 0.3 us less, and 0.2 less
+    for each operand that is widened."""
+    assert 1 <= len(casts) <= 2, "a function of more operands is no such function"
+    begin, end, wide = ERRORS.set, ERRORS.reset, _WIDE
+    widens = all(cast is _widened for cast in casts)
+    computed = function if widens else after(casts, function)
+
+    def unary(x: Any) -> Any:
+        before = begin(IGNORED)
+        try:
+            made = computed(x.astype(wide) if widens else x)
+            if made.dtype is not wanted:
+                made = made.astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
+    def unary_wide(x: Any) -> Any:
+        """Of float32, which is widened, and rounded again."""
+        before = begin(IGNORED)
+        try:
+            made = function(x.astype(wide)).astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
+    def binary(x: Any, y: Any) -> Any:
+        before = begin(IGNORED)
+        try:
+            made = computed(x.astype(wide), y.astype(wide)) if widens else computed(x, y)
+            if made.dtype is not wanted:
+                made = made.astype(wanted)
+        finally:
+            end(before)
+        made.setflags(False)
+        return made
+
+    if len(casts) == 2:
+        return binary
+    return unary_wide if widens and wanted == np.float32 else unary

@@ -1,0 +1,230 @@
+"""The big-step evaluator: a structured program, evaluated directly. No tokens, no tags, no graph.
+
+This is the independent meaning against which lowering and the machines are tested. It is strict and sequential:
+it agrees with the token machine wherever that becomes quiet, and stops at the first trap that it meets. It is
+never an engine for users.
+
+A region is evaluated by a generator that yields the regions it needs the results of; a list of such generators
+is the stack, so that depth is bounded by `max_depth` and memory, not by Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+from typing import Literal as Word
+
+from ..handle import Handle
+from ..mix import word_key
+from ..ops import cells
+from ..ops.effect import formatted
+from ..ops.effect_op import ACTS
+from ..ops.op import OPS, kernel, trap_message
+from ..ops.random import draw_key
+from ..tag import ROOT, child_key
+from ..types import Type, element_type, type_of
+from ..value import Literal, Value
+from ..world import Failed, World
+from .program import PULLED, Node, Operand, Program, Region
+
+Values: TypeAlias = tuple[Value, ...]
+
+
+class Frame:
+    """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
+    frames of the calls, branches and iterations below it that have a further phase. `key` is what that of its tag would
+    be."""
+
+    __slots__ = ("below", "function", "key", "values")
+
+    def __init__(self, function: str, key: int) -> None:
+        self.function, self.key = function, key
+        self.values: dict[str, Value] = {}
+        self.below: dict[str, list[tuple[Region, Frame]]] = {}
+
+    def leave(self, node: str, *begun: tuple[Region, Frame]) -> None:
+        """Keep the frames of a node whose phases are not all done."""
+        self.below.setdefault(node, []).extend(each for each in begun if each[0].pullback)
+
+
+class Request(NamedTuple):
+    """A phase of a region to evaluate in a frame, on these arguments."""
+
+    region: Region
+    frame: Frame
+    arguments: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How an evaluation ended: with results, at a trap (the node, the message), at a limit, that of memory included, or
+    at a get of a cell that is put later, if ever: there it says nothing."""
+
+    status: Word["Returned", "Trapped", "Exhausted", "Waiting"]
+    results: Values | None = None
+    trap: tuple[str, str] | None = None
+
+
+class _Trapped(Exception):
+    pass
+
+
+class _Exhausted(Exception):
+    pass
+
+
+class _Waiting(Exception):
+    pass
+
+
+_Region: TypeAlias = Generator[Request, Values, Values]
+
+
+def evaluate(
+    program: Program,
+    arguments: Sequence[Value],
+    *,
+    max_steps: int = 10_000_000,
+    max_depth: int = 250_000,
+    seed: int = 0,
+    world: World | None = None,
+) -> Evaluation:
+    """Evaluate a program on admitted arguments; `max_steps` bounds the nodes, `max_depth` the nested regions. Random
+    numbers are those of `seed`, and effects go to `world`."""
+    evaluator = _Evaluator(program, max_steps, seed, world or World())
+    entry = program.main
+    stack = [evaluator.region(Request(entry.body, Frame(entry.name, ROOT.key), tuple(arguments)))]
+    answer: Values | None = None
+    try:
+        while True:
+            try:
+                request = stack[-1].send(answer)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as finished:
+                stack.pop()
+                answer = finished.value
+                if not stack:
+                    return Evaluation("Returned", answer)
+            else:
+                if len(stack) >= max_depth:
+                    return Evaluation("Exhausted")
+                stack.append(evaluator.region(request))
+                answer = None
+    except _Trapped as trap:
+        return Evaluation("Trapped", trap=trap.args[0])
+    except _Waiting:
+        return Evaluation("Waiting")
+    except (_Exhausted, MemoryError):
+        return Evaluation("Exhausted")
+
+
+class _Evaluator:
+    def __init__(self, program: Program, max_steps: int, seed: int, world: World) -> None:
+        self.program = program
+        self.steps_left = max_steps
+        self.seed = seed
+        self.world = world
+        self.cells: dict[Handle, dict[int, Value]] = {}
+
+    def region(self, request: Request) -> _Region:
+        region, frame, arguments = request
+        function, key, values = frame.function, frame.key, frame.values
+        values.update((parameter.name, value) for parameter, value in zip(region.parameters, arguments, strict=True))
+
+        def value(operand: Operand) -> Value:
+            return operand.value if isinstance(operand, Literal) else values[operand]
+
+        for node in region.nodes:
+            self.steps_left -= 1
+            if self.steps_left < 0:
+                raise _Exhausted
+            inputs = tuple(map(value, node.inputs))
+            match node.op:
+                case "cond":
+                    taken, below = node.regions[0 if inputs[0] else 1], Frame(function, key)
+                    results = yield Request(taken, below, inputs[1:])
+                    frame.leave(node.name, (taken, below))
+                case "while_loop":
+                    (condition, body), results, site, trip = node.regions, inputs, node.site(function), 0
+                    frame.leave(node.name)
+                    below = Frame(function, child_key(key, site, trip))
+                    while (yield Request(condition, below, results))[0]:
+                        results = yield Request(body, below, results)
+                        frame.leave(node.name, (body, below))
+                        trip += 1
+                        below = Frame(function, child_key(key, site, trip))
+                case "call":
+                    callee, inner = self.program[node.attribute("function")], child_key(key, node.site(function), 0)
+                    below = Frame(callee.name, inner)
+                    results = yield Request(callee.body, below, inputs)
+                    frame.leave(node.name, (callee.body, below))
+                case "pullback":
+                    results = inputs
+                    frame.leave(node.name)
+                    for phase, below in reversed(frame.below.pop(node.attribute(PULLED))):
+                        assert phase.pullback is not None
+                        results = yield Request(phase.pullback, below, results)
+                        frame.leave(node.name, (phase.pullback, below))
+                case _ if node.op in ACTS:
+                    results = (self.act(function, node, inputs, key),)
+                case _:
+                    results = (self.compute(function, node, inputs),)
+            values.update((var.name, result) for var, result in zip(node.results, results, strict=True))
+        return tuple(map(value, region.results))
+
+    def compute(self, function: str, node: Node, inputs: Values) -> Value:
+        row = OPS[node.op]
+        message = trap_message(row, inputs, node.attributes)
+        if message is not None:
+            raise _Trapped((f"{function}.{node.name}", message))
+        return kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)
+
+    def act(self, function: str, node: Node, inputs: Values, key: int) -> Value:
+        """What S13 to S16 say, one after another: a cell has been put before it is got."""
+        row, where = ACTS[node.op], f"{function}.{node.name}"
+        if row.draw is not None:
+            self.trap(where, row.undefined(*inputs) if row.undefined else None)
+            return row.draw(draw_key(self.seed, word_key(where), key), *inputs, **dict(node.attributes))
+        match node.op:
+            case "print":
+                self.world.print(formatted(node.attribute("text"), inputs))
+                return True
+            case "callback":
+                try:
+                    return self.world.call(node.attribute("function"), inputs, node.attribute("returns"))
+                except Failed as failed:
+                    self.trap(where, str(failed))
+            case "breakpoint":
+                return inputs[0]
+        return self.on_cells(node, inputs, where)
+
+    def on_cells(self, node: Node, inputs: Values, where: str) -> Value:
+        """S13, of cells that are put before they are got."""
+        if node.op == "cells":
+            self.trap(where, cells.size_trap(inputs[0]))  # type: ignore[arg-type]
+            handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]
+            self.cells[handle] = {}
+            return handle
+        handle, *operands = inputs  # type: ignore[assignment]
+        if node.op == "cell_zeros":
+            return cells.zeros(handle, element_type(Type(handle.dtype)))
+        held = self.cells[handle]
+        if node.op == "collect":
+            if len(held) < handle.size:
+                raise _Waiting
+            values = [held[index] for index in range(handle.size)]
+            self.trap(where, cells.shapes_trap(values))
+            return cells.stacked(values, element_type(Type(handle.dtype)))
+        index: Any = operands[0]
+        self.trap(where, cells.index_trap(handle, index))
+        if node.op == "get":
+            if index not in held:
+                raise _Waiting
+            return held[index]
+        self.trap(where, cells.second_put_trap(index) if index in held else None)
+        held[index] = operands[1]
+        return handle
+
+    def trap(self, where: str, message: str | None) -> None:
+        if message is not None:
+            raise _Trapped((where, message))

@@ -1,0 +1,22 @@
+"""Problems: what is said where a program or graph breaks a numbered rule. All of it is words, and none is left out."""
+
+from __future__ import annotations
+
+from ..errors import Invalid
+
+
+def problem(rule: str, message: str, where: object, *, required: object, got: object, hint: str) -> Invalid:
+    """A rule that is broken: where, what it requires, what is there instead, and what can be done. Several things are
+    listed.
+
+    >>> print(problem("V6", "results do not fit", "f.tl:3", required=["int8", "bool"], got=[], hint="say both"))
+    V6: results do not fit (f.tl:3)
+      required: int8, bool
+      got: none
+      hint: say both
+    """
+    return Invalid(message, rule=rule, where=where, required=_words(required), got=_words(got), hint=hint)
+
+
+def _words(said: object) -> object:
+    return ", ".join(map(str, said)) or "none" if isinstance(said, list | tuple | dict | set | frozenset) else said

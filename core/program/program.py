@@ -1,0 +1,182 @@
+"""Programs: structured and typed, as plain frozen data. What people write and machines lower.
+
+A program is named functions; a function is one region; a region has parameters, nodes in definition order, and
+results. A node applies an op to values and names its results. Four ops have structure:
+
+cond        p, a...    regions then(a...) and else(a...), each yielding the results
+while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...; attribute
+                       `parallel_iterations`, where no more than so many iterations are to run at once
+call        a...       attribute `function`: any function of the program, this one included
+pullback    a...       attribute `of`: a cond, while_loop, call or pullback, of which it begins the next phase
+
+A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
+are unique in their function, so that function and name identify a node, and for calls and loops a site.
+
+A region may have a further phase, its `pullback`: a region that sees all that the first has, and whose parameters
+and results come and go when a `pullback` of the node says so (docs/gradients.md). Of a function it is the body that has
+one, of a cond both branches, of a loop what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from ..display import Drawn
+from ..errors import Usage
+from ..tag import Site
+from ..types import Type
+from ..value import Literal
+
+STRUCTURED = ("cond", "while_loop", "call", "pullback")
+"""The ops with structure; every other op of a program is a row of the registry."""
+
+BOUND = "parallel_iterations"
+"""The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
+
+PULLED = "of"
+"""The attribute of a pullback that names the node whose next phase it begins, by its first result."""
+
+AGAIN = "again"
+"""An attribute of pullbacks under trace: their call stands there for nothing else, and computes something again."""
+
+BY_ROWS = "by_rows"
+"""An attribute of pullbacks under trace: which parameters have an adjoint by rows, which is two values."""
+
+PHASE = "phase"
+"""The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
+
+MOST_NESTED = 100
+"""How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends
+at about 120."""
+
+
+class Location(NamedTuple):
+    """A line of the source that made a node."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+
+class Quoted(Location):
+    """A line that a document names, which may be of any file; `document` is the document's own file, if it has one."""
+
+    document: str | None
+
+    def __new__(cls, file: str, line: int, document: str | None = None) -> Quoted:
+        made = super().__new__(cls, file, line)
+        made.document = document
+        return made
+
+
+class Var(NamedTuple):
+    """A named, typed value: a parameter, or a result of a node."""
+
+    name: str
+    type: Type
+
+
+Operand: TypeAlias = str | Literal
+"""What a node consumes: a value by name, or a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes in definition order under parameters, with the values that leave."""
+
+    parameters: tuple[Var, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[Operand, ...]
+    pullback: Region | None = None
+
+    def phases(self) -> Iterator[Region]:
+        """This region, its pullback, the pullback of that, and so on."""
+        phase: Region | None = self
+        while phase is not None:
+            yield phase
+            phase = phase.pullback
+
+    def walk(self) -> Iterator[Node]:
+        """The nodes of all phases in program order, a node before the nodes of its regions."""
+        for phase in self.phases():
+            for node in phase.nodes:
+                yield node
+                for region in node.regions:
+                    yield from region.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One application of an op."""
+
+    op: str
+    inputs: tuple[Operand, ...]
+    results: tuple[Var, ...]
+    regions: tuple[Region, ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
+    location: Location | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        """The name of the first result, which names the node."""
+        return self.results[0].name
+
+    def attribute(self, name: str) -> Any:
+        return dict(self.attributes)[name]
+
+    def site(self, function: str) -> Site:
+        """The site that this call or loop is, in the function it stands in."""
+        return Site(function, self.name, "loop" if self.op == "while_loop" else "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase.
+
+    While a program is differentiated, a function may have a `rule`: the name of the one that gives the adjoints of its
+    first parameters, instead of its own reverse pass (`derive.ruled`). In the end none has.
+    """
+
+    name: str
+    body: Region
+    results: tuple[Type, ...]
+    location: Location | None = None
+    pullbacks: tuple[tuple[Type, ...], ...] = ()
+    rule: str | None = None
+
+    def returns(self, phase: int) -> tuple[Type, ...]:
+        """The types of the results of a phase, the first being 0."""
+        return self.pullbacks[phase - 1] if phase else self.results
+
+
+@dataclass(frozen=True, slots=True)
+class Program(Drawn):
+    """Functions by name; `entry` is the one that a run calls."""
+
+    functions: tuple[Function, ...]
+    entry: str
+
+    def __getitem__(self, name: str) -> Function:
+        for function in self.functions:
+            if function.name == name:
+                return function
+        raise Usage(f"no function is called {name!r}", hint=f"there are {', '.join(f.name for f in self.functions)}")
+
+    @property
+    def main(self) -> Function:
+        """The function that a run calls."""
+        return self[self.entry]
+
+    def reachable(self) -> tuple[Function, ...]:
+        """The functions that a run may call, the entry first, then in order of their first call; rules too."""
+        order = [self.entry]
+        for name in order:  # grows while it is walked
+            called = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
+            rule = self[name].rule
+            order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]
+        return tuple(self[name] for name in order)

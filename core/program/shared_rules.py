@@ -1,0 +1,69 @@
+"""What the validators of programs and of graphs say alike: of attributes, bounds on iterations, handles of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..errors import Invalid
+from ..ops import attribute
+from ..ops.op import Attributes
+from ..types import HandleType, Type
+from . import hints
+from .problem import problem
+from .program import BOUND, PHASE, PULLED
+
+
+def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
+    """A node has the attributes that its op says, in their order."""
+    names = tuple(name for name, _ in given)
+    if names != tuple(wanted):
+        what, hint = f"{op} has the wrong attributes", hints.example(op)
+        yield problem(rule, what, where, required=wanted, got=names, hint=hint)
+
+
+def structured(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
+    """A cond has no attributes, and a call none but the function that it calls."""
+    strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLED))]
+    if strange and op != "while_loop":
+        required = "the name of a function" if op == "call" else []
+        what, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"
+        yield problem(rule, what, where, required=required, got=strange, hint=hint)
+
+
+def handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
+    """What a run takes and returns are no handles: the environment has no cells."""
+    for type_ in types:
+        if isinstance(type_.dtype, HandleType):
+            yield problem(
+                rule,
+                f"a run of {name} takes or returns a handle of cells",
+                where,
+                required="numbers or arrays",
+                got=type_,
+                hint="collect makes an array of cells",
+            )
+
+
+def bounds(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+    """A loop may have a bound on its iterations, and no other attribute."""
+    if attributes and not (len(attributes) == 1 and attributes[0][0] == BOUND and _is_bound(attributes[0][1])):
+        yield problem(
+            rule,
+            "this is no bound on the iterations of a loop",
+            where,
+            required=f"{BOUND}, an integer from 1 up",
+            got=", ".join(f"{name}={attribute.said(value)}" for name, value in attributes),
+            hint=f"leave it out, or write {BOUND}=10",
+        )
+
+
+def phases(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+    """A routing node of a pullback says the number of its phase, and nothing else."""
+    if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
+        got = ", ".join(f"{name}={attribute.said(value)}" for name, value in attributes)
+        hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"
+        yield problem(rule, "this is no phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint)
+
+
+def _is_bound(bound: object) -> bool:
+    return type(bound) is int and 0 < bound < 2**63

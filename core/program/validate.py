@@ -1,0 +1,590 @@
+"""The well-formedness rules of programs. Every rule has a number; every problem says which one it breaks.
+
+V1  A name is defined before it is used, in the region that uses it.
+V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
+V3  A node's op exists, and the node has as many operands, results and regions, and the attributes, that the op says.
+V4  Operands have types that the op takes; the results have the types that it makes.
+V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
+    that admit what both branches yield; loop variables have the types of the results throughout.
+V6  A call names a function of the program and gives it its arguments; its results have the types of the function's.
+    A function returns as many results as it says, of these types. The entry is a function that neither takes nor
+    returns handles of cells.
+
+V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in
+    a phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what
+    the phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one, nor below
+    one.
+
+The rules of graphs, V7 to V16, are in `validate_graph`.
+
+
+What the rules of programs say of what breaks them, and where.
+
+The rule V17: the phases of calls, conds and loops. `validate` says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from .. import dtypes
+from ..errors import Invalid, counted
+from ..ops.effect_op import ROWS, resource_of, stands_in
+from ..types import Type
+from ..value import Literal
+from . import hints
+from .problem import problem
+from .program import PULLED, STRUCTURED, Function, Node, Operand, Program, Region, Var
+from .shared_rules import attributes, bounds, handles, structured
+
+
+def untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
+    """V4: what the rule of an op says of operands that it does not take."""
+    literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
+    hint = hints.fitting(ROWS[node.op], operands, literals, node.attributes)
+    required = error.required or "operands that the op takes"
+    message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
+    return problem("V4", message, where, required=required, got=got, hint=hint)
+
+
+def steady(type_: Type, found: Type, start: Operand) -> str:
+    """How a loop variable of one type, of which the next value would be another, can keep its type."""
+    if type_.dtype is found.dtype:
+        return "start it with an open size, as a parameter x: float64[?] has"
+    better = hints.rewritten(start, found.dtype) if isinstance(start, Literal) else None
+    return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
+
+
+def apart_in(variables: Sequence[Var], sides: dict[str, list[Type]], where: object) -> Iterator[Invalid]:
+    """V5: the variables of a loop that have not one type in all its parts."""
+    for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
+        if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
+            yield problem(
+                "V5",
+                f"loop variable {name} has more than one type",
+                where,
+                required="one type",
+                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *inside], strict=True)),
+                hint="write that of the operand in both regions, or convert the operand with astype",
+            )
+
+
+def place_at(node: Node) -> object:
+    return node.location or (node.name if node.results else node.op)
+
+
+def place_of(function: Function) -> object:
+    return function.location or function.name
+
+
+def origin_of(region: Region, place: int, where: object) -> object:
+    """Where what a region yields at a place is made: at a node of it, or at `where`."""
+    name = region.results[place] if place < len(region.results) else None
+    made = [place_at(node) for node in region.nodes if any(result.name == name for result in node.results)]
+    return made[-1] if made else where
+
+
+def names_in(region: Region, place: object) -> list[tuple[str, object]]:
+    """The parameters of a region, and the nodes in it that are called as one of them."""
+    names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
+    made = [(result.name, place_at(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
+    return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
+
+
+def duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
+    """V2: each name that stands for two things, where it is given the second time."""
+    seen: dict[str, int] = {}
+    for name, where in named:
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] == 2:
+            message = f"two {what} have one name"
+            hint = "give one of them another name"
+            yield problem("V2", message, where, required="unique names", got=name, hint=hint)
+
+
+@dataclass
+class Begun:
+    """The phases that are still to come of a call, cond or loop at `where`: what each takes and makes."""
+
+    where: object
+    left: list[tuple[list[Type], list[Type]]]
+
+    def next(self) -> tuple[list[Type], list[Type]]:
+        return self.left.pop(0)
+
+
+def joined(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
+    return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=False)]
+
+
+def parameter_types(region: Region) -> list[Type]:
+    return types_of(region.parameters)
+
+
+def said_types(types: Sequence[Type]) -> str:
+    return ", ".join(map(str, types)) or "nothing"
+
+
+class Phases:
+    """What nodes leave open, and pullbacks go on with."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+
+    def begins(
+        self, node: Node, operands: list[Type], open_: dict[str, Begun], number: int, where: object
+    ) -> Iterator[Invalid]:
+        """V17: what a node leaves open, or goes on with."""
+        if not node.results:
+            return
+        if node.op == "pullback":
+            begun = open_.pop(str(dict(node.attributes).get(PULLED)), None)
+            if begun is None:
+                yield problem(
+                    "V17",
+                    "a pullback of what has no further phase",
+                    where,
+                    required=", ".join(open_) or "a call, cond or loop of this region that has one",
+                    got=dict(node.attributes).get(PULLED),
+                    hint="each phase is begun once, behind the one before, in the same region",
+                )
+                return
+            taken, made = begun.next()
+            if not fits(taken, operands) or made != types_of(node.results):
+                yield problem(
+                    "V17",
+                    "a pullback takes or makes something else than its phase",
+                    where,
+                    required=f"{said_types(taken)} -> {said_types(made)}",
+                    got=f"{said_types(operands)} -> {said_types(types_of(node.results))}",
+                    hint="it takes the parameters of the phase, and has its results",
+                )
+            following: Begun | None = begun
+        else:
+            following = self.begun(node, where)
+        if following is not None and following.left:
+            open_[node.name] = following
+        effect = self.effect(node) if number else None
+        if effect is not None:
+            called = f", in {node.attribute('function')}," if node.op == "call" else ""
+            yield problem(
+                "V17",
+                f"{effect}{called} stands in a further phase",
+                where,
+                required="ops without effects",
+                got=effect,
+                hint="effects happen forwards; a pullback may call Python, or print, eagerly, on a tl.Tape",
+            )
+
+    def effect(self, node: Node) -> str | None:
+        """An effect that a node is, or that a function has which it calls, whatever further ones that calls."""
+        if node.op != "call":
+            return node.op if node.op in ROWS and resource_of(node.op) else None
+        reached = [str(dict(node.attributes).get("function"))]
+        for name in reached:  # grows while it is walked
+            for each in self.functions[name].body.walk() if name in self.functions else ():
+                if each.op == "call":
+                    callee = str(dict(each.attributes).get("function"))
+                    reached += [callee] if callee not in reached else []
+                elif self.effect(each) is not None:
+                    return each.op
+        return None
+
+    def begun(self, node: Node, where: object) -> Begun | None:
+        """The phases of a node that are still to come: what each takes and makes."""
+        if node.op == "call":
+            callee = self.functions.get(str(dict(node.attributes).get("function")))
+            if callee is None:
+                return None
+            phases = list(callee.body.phases())[1:]
+            return Begun(where, list(zip(map(parameter_types, phases), map(list, callee.pullbacks), strict=False)))
+        if node.op == "while_loop" and len(node.regions) == 2:
+            types = [parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
+            return Begun(where, [(each, each) for each in types])
+        if node.op == "cond" and len(node.regions) == 2:
+            then = [*node.regions[0].phases()][1:]
+            yielded = zip(*(yielded_by(region)[1:] for region in node.regions), strict=False)
+            made = [joined(one or [], other or []) for one, other in yielded]
+            return Begun(where, list(zip(map(parameter_types, then), made, strict=False)))
+        return None
+
+    def alike(
+        self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
+    ) -> Iterator[Invalid]:
+        """V17: both branches have the same phases."""
+        then, otherwise = (list(map(parameter_types, [*region.phases()][1:])) for region in node.regions)
+        fits = then == otherwise and all(
+            mine is None or theirs is None or (len(mine) == len(theirs) and None not in map(Type.join, mine, theirs))
+            for mine, theirs in zip(one, other, strict=False)
+        )
+        if not fits:
+            yield problem(
+                "V17",
+                "the branches do not have the same phases",
+                where,
+                required="as many, that take the same types, and make types that join",
+                got=f"{counted(len(then), 'pullback')} and {counted(len(otherwise), 'pullback')}",
+                hint="the pullback of a cond is that of the branch that it took",
+            )
+
+
+def types_of(variables: Sequence[Var]) -> list[Type]:
+    return [variable.type for variable in variables]
+
+
+def type_in(operand: Operand, known: dict[str, Type]) -> Type:
+    return operand.type if isinstance(operand, Literal) else known[operand]
+
+
+def yielded_by(region: Region) -> list[list[Type] | None]:
+    """The types of what each phase of a region yields, or None where it yields a name it does not define."""
+    known: dict[str, Type] = {}
+    found: list[list[Type] | None] = []
+    for phase in region.phases():
+        known |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
+        are_known = all(not isinstance(result, str) or result in known for result in phase.results)
+        found.append([type_in(result, known) for result in phase.results] if are_known else None)
+    return found
+
+
+def fits(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
+    return len(wanted) == len(found) and all(w.admits(f) for w, f in zip(wanted, found, strict=True))
+
+
+_BOOL = Type(dtypes.bool)
+_REGIONS = {"cond": 2, "while_loop": 2}
+
+
+def program_problems(program: Program, functions: Iterable[Function] | None = None) -> list[Invalid]:
+    """Everything that is wrong with a program, in program order; empty where it is well-formed. With `functions`, what
+    is wrong with these of it.
+
+    Every problem has its rule, where it is, what is required, what is there instead, and a hint.
+    """
+    return list(_Checker(program).program(program.functions if functions is None else functions))
+
+
+class _Checker:
+    def __init__(self, program: Program) -> None:
+        self.functions = {function.name: function for function in program.functions}
+        self.phases = Phases(self.functions)
+        self.subject = program
+        self.names: set[str] = set()
+        """What has a name in the function that is looked at, wherever it is."""
+
+    def program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
+        if self.subject.entry not in self.functions:
+            yield problem(
+                "V6",
+                "the entry is no function",
+                f"entry {self.subject.entry}",
+                required=self.functions,
+                got=self.subject.entry,
+                hint=hints.meant(self.subject.entry, self.functions) or "name one of the functions",
+            )
+        else:
+            entry = self.functions[self.subject.entry]
+            types = (*types_of(entry.body.parameters), *entry.results)
+            yield from handles("V6", entry.name, place_of(entry), types)
+        named = [(function.name, place_of(function)) for function in functions]
+        yield from duplicates(named, "functions")
+        for function in functions:
+            yield from self.function(function)
+
+    def function(self, function: Function) -> Iterator[Invalid]:
+        body, place = function.body, place_of(function)
+        named = [(parameter.name, place) for phase in body.phases() for parameter in phase.parameters]
+        named += [(result.name, place_at(node)) for node in body.walk() for result in node.results]
+        self.names = {name for name, _ in named}
+        yield from duplicates(named, "values")
+        yield from self.region(body, place)
+        phases = list(body.phases())
+        if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.subject.entry):
+            yield problem(
+                "V17",
+                f"{function.name} has another number of phases than it may have",
+                place,
+                required="1 in the entry, elsewhere as many as have types of results",
+                got=counted(len(phases), "phase"),
+                hint="each phase says what it returns: pullback(dy: float64) -> float64 { ... }",
+            )
+            return
+        for number, returned in enumerate(yielded_by(body)):
+            said = function.returns(number)
+            if returned is not None and not fits(said, returned):
+                yield problem(
+                    "V6",
+                    f"{function.name} returns something else than it says",
+                    place,
+                    required=said,
+                    got=returned,
+                    hint="say behind `->` what it returns, or leave the types out: they are inferred",
+                )
+
+    def region(self, region: Region, where: object) -> Iterator[Invalid]:
+        """What is wrong in the phases of a region, which stands at `where`."""
+        known: dict[str, Type] = {}
+        open_: dict[str, Begun] = {}
+        for number, phase in enumerate(region.phases()):
+            yield from self.phase(phase, known, open_, number, where)
+        for name, begun in open_.items():
+            yield problem(
+                "V17",
+                f"the next phase of {name} is never begun",
+                begun.where,
+                required="one pullback of it",
+                got="none",
+                hint=f"write `d = pullback {name} ...` behind it, in the same region",
+            )
+
+    def phase(
+        self, region: Region, known: dict[str, Type], open_: dict[str, Begun], number: int, where: object
+    ) -> Iterator[Invalid]:
+        known.update((parameter.name, parameter.type) for parameter in region.parameters)
+        for node in region.nodes:
+            place = place_at(node)
+            for inner in node.regions:
+                yield from duplicates(names_in(inner, place), "values")
+            missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
+            if missing:
+                yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
+            else:
+                operands = [type_in(operand, known) for operand in node.inputs]
+                yield from self.node(node, operands, place)
+                yield from self.phases.begins(node, operands, open_, number, place)
+            known.update(node.results)
+        missing = [name for name in region.results if isinstance(name, str) and name not in known]
+        if missing:
+            yield self.unknown("a region yields a name it does not define", missing[0], known, where)
+
+    def unknown(self, message: str, name: str, known: dict[str, Type], where: object, op: str = "") -> Invalid:
+        elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
+        guess = None if name in self.names else hints.meant(name, known, op)
+        return problem("V1", message, where, required=sorted(known), got=name, hint=guess or elsewhere)
+
+    def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        regions = _REGIONS.get(node.op, 0)
+        if not stands_in(node.op, "program") and node.op not in STRUCTURED:
+            hint = hints.op_meant(node.op, self.functions)
+            yield problem("V3", f"there is no op {node.op!r}", where, required="an op", got=node.op, hint=hint)
+        elif len(node.regions) != regions or not node.results:
+            yield problem(
+                "V3",
+                f"{node.op} has the wrong number of regions or results",
+                where,
+                required=f"{counted(regions, 'region')} and at least 1 result",
+                got=f"{counted(len(node.regions), 'region')} and {counted(len(node.results), 'result')}",
+                hint="as in `y = call f a`" if node.op == "call" else hints.example(node.op),
+            )
+        elif node.op in STRUCTURED:
+            yield from structured("V3", node.op, where, node.attributes)
+            yield from getattr(self, node.op)(node, operands, where)
+        else:
+            yield from self.ordinary(node, operands, where)
+
+    def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        row = ROWS[node.op]
+        arity = len(operands) if row.arity is None else row.arity
+        if (len(operands), len(node.results)) != (arity, 1):
+            yield problem(
+                "V3",
+                f"{node.op} has the wrong number of operands or results",
+                where,
+                required=f"{counted(arity, 'operand')} and 1 result",
+                got=f"{counted(len(operands), 'operand')} and {counted(len(node.results), 'result')}",
+                hint=hints.example(node.op),
+            )
+            return
+        wrong = list(attributes("V3", node.op, where, row.attributes, node.attributes))
+        yield from wrong
+        if wrong:
+            return
+        try:
+            made = row.types(*operands, **dict(node.attributes))
+        except Invalid as error:
+            yield untaken(error, node, operands, where)
+            return
+        if made != node.results[0].type:
+            yield problem(
+                "V4",
+                f"{node.op} makes another type than its result has",
+                where,
+                required=made,
+                got=node.results[0].type,
+                hint=hints.INFERRED,
+            )
+
+    def cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        if not operands or operands[0] != _BOOL:
+            got = operands[0] if operands else "nothing"
+            what = "the predicate of cond is not one bool"
+            yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE)
+            return
+        apart = [region for region in node.regions if not fits(types_of(region.parameters), operands[1:])]
+        if apart:
+            yield problem(
+                "V5",
+                "a branch does not take what cond passes",
+                where,
+                required=types_of(apart[0].parameters),
+                got=operands[1:],
+                hint="the operands behind the predicate are those of both branches, in their order",
+            )
+            return
+        for region in node.regions:
+            yield from self.region(region, where)
+        one, other = map(yielded_by, node.regions)
+        if one[0] is not None and other[0] is not None:
+            yield from self.joined(node, one[0], other[0], where)
+        yield from self.phases.alike(node, one[1:], other[1:], where)
+
+    def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
+        """The results of a cond are the joins of what its branches yield."""
+        if len(one) != len(other):
+            yield problem(
+                "V5",
+                "the branches do not yield as many values",
+                where,
+                required=one,
+                got=other,
+                hint="cond has the results of the branch that it takes: both yield the same ones",
+            )
+            return
+        apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine.join(theirs) is None]
+        for mine, theirs in apart:
+            yield problem(
+                "V5",
+                "the branches yield different types",
+                where,
+                required="one dtype",
+                got=f"{mine} and {theirs}",
+                hint=hints.ASTYPE,
+            )
+        made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
+        if not apart and made != types_of(node.results):
+            yield problem(
+                "V5",
+                "the results of cond are not what its branches yield",
+                where,
+                required=made,
+                got=types_of(node.results),
+                hint=hints.INFERRED,
+            )
+
+    def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        condition, body = node.regions
+        sides = {
+            "from outside": operands,
+            "in while": types_of(condition.parameters),
+            "in do": types_of(body.parameters),
+            "as results": types_of(node.results),
+        }
+        if len({len(types) for types in sides.values()}) > 1:
+            yield problem(
+                "V5",
+                "a loop has as many variables in all its parts",
+                where,
+                required=counted(len(operands), "variable"),
+                got=", ".join(f"{len(types)} {side}" for side, types in sides.items()),
+                hint=hints.example("while_loop"),
+            )
+            return
+        apart = list(apart_in(body.parameters, sides, where))
+        yield from apart
+        yield from bounds("V3", where, node.attributes)
+        if not apart:
+            yield from self.condition(condition, where)
+            yield from self.following(node, body, where)
+
+    def condition(self, condition: Region, where: object) -> Iterator[Invalid]:
+        yield from self.region(condition, where)
+        if condition.pullback is not None:
+            hint = "of a loop it is what it does that has one"
+            yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
+        yielded = yielded_by(condition)[0]
+        if yielded is not None and yielded != [_BOOL]:
+            yield problem(
+                "V5",
+                "the condition of while_loop is not one bool",
+                origin_of(condition, 0, where),
+                required=_BOOL,
+                got=yielded,
+                hint=hints.COMPARE,
+            )
+
+    def following(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
+        """What `do` yields are the next variables."""
+        yield from self.region(body, where)
+        for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
+            made, taken = yielded_by(body)[number], parameter_types(phase)
+            if made is not None and not fits(taken, made):
+                yield problem(
+                    "V17",
+                    "a phase of a loop makes something else than it takes",
+                    where,
+                    required=taken,
+                    got=made,
+                    hint="what it makes of one iteration it takes for the next",
+                )
+        yielded, wanted = yielded_by(body)[0], types_of(body.parameters)
+        if yielded is not None and len(yielded) != len(wanted):
+            yield problem(
+                "V5",
+                "do does not yield as many values as there are loop variables",
+                where,
+                required=wanted,
+                got=yielded,
+                hint="what does not change is yielded as it is",
+            )
+            return
+        for place, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
+            if not type_.admits(found):
+                origin, start = origin_of(body, place, where), node.inputs[place]
+                yield problem(
+                    "V5",
+                    f"loop variable {name} changes its type",
+                    origin,
+                    required=f"{type_} ({where})",
+                    got=f"{found} ({origin})",
+                    hint=steady(type_, found, start),
+                )
+
+    def pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        """What it begins says what it takes: see `begins`."""
+        yield from ()
+
+    def call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        name = dict(node.attributes).get("function")
+        if name not in self.functions:
+            got = str(name) if name is not None else "nothing"
+            yield problem(
+                "V6",
+                "a call names no function of the program",
+                where,
+                required=self.functions,
+                got=got,
+                hint=hints.meant(got, self.functions) or "name one of the functions, as in `y = call f a`",
+            )
+            return
+        callee = self.functions[name]
+        parameters = types_of(callee.body.parameters)
+        if not fits(parameters, operands):
+            yield problem(
+                "V6",
+                f"the arguments of {name} do not fit",
+                where,
+                required=parameters,
+                got=operands,
+                hint=f"{name} takes {counted(len(parameters), 'argument')}; astype converts",
+            )
+        if list(callee.results) != types_of(node.results):
+            yield problem(
+                "V6",
+                f"the results of {name} do not fit",
+                where,
+                required=callee.results,
+                got=types_of(node.results),
+                hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
+            )

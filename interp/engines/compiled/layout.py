@@ -1,0 +1,159 @@
+"""How the arguments and results of functions are passed: in slots, each in its lane.
+
+A function alone has a slot for each. Functions that recur through each other are one function in the text, which is
+told which of them it is; that one has as many slots of each lane as the one with most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ....core import dtypes
+from ....core.dtypes import DType
+from ....core.types import HandleType, Type, element_type
+from ..jit.kernels import LANES, lane
+from .phases import Key, Phase
+
+Slots: TypeAlias = tuple[str, ...]
+"""Each is a lane, or, of an array or a handle of cells, what numba calls its type."""
+_PRESENT = "Array(boolean, 1, 'C')"
+_ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
+
+
+def slot(type_: Type) -> str:
+    """Where a value of a type is passed."""
+    if isinstance(type_.dtype, HandleType):
+        return f"Tuple(({_held(element_type(type_))}, {_PRESENT}))"
+    if type_.is_scalar:
+        return lane(type_.dtype)
+    assert type_.shape is not None
+    return f"Array({element(type_.dtype)}, {len(type_.shape)}, 'C')"
+
+
+def is_open(type_: Type) -> bool:
+    """Whether the size of an array is not known."""
+    return type_.shape is None or None in type_.shape
+
+
+def _held(type_: Type) -> str:
+    """What numba calls the values of cells: an array, or references to arrays."""
+    whole = Type(dtypes.int64, (None, None)) if is_open(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
+    return slot(whole)
+
+
+def element(dtype: DType) -> str:
+    """What numba calls the elements of an array."""
+    return "boolean" if dtype is dtypes.bool else repr(dtype)
+
+
+def axes(type_: Type) -> str:
+    """Text of a number for each axis of an array."""
+    return f"({'0, ' * len(type_.shape or ())})"
+
+
+def slots(types: Iterable[Type]) -> Slots:
+    return tuple(map(slot, types))
+
+
+def zero(slot: str) -> str:
+    """What stands where nothing is."""
+    if slot in _ZERO:
+        return _ZERO[slot]
+    if slot.startswith("Tuple(("):
+        return f"({zero(slot[len('Tuple((') : -len(f', {_PRESENT}))')])}, {zero(_PRESENT)})"
+    dtype, rank, _ = slot[len("Array(") :].split(", ")
+    return f"e.nothing({numpy(dtype)}, ({'0, ' * int(rank)}))"
+
+
+def numpy(element: str) -> str:
+    """What NumPy calls such elements."""
+    return "np.bool_" if element == "boolean" else f"np.{element}"
+
+
+def common(many: Sequence[Slots]) -> Slots:
+    """Slots in which the arguments of each of many functions have their places."""
+    if len(many) == 1:
+        return many[0]
+    most: Counter[str] = Counter()
+    for each in many:
+        most |= Counter(each)
+    return tuple(sorted(most.elements()))
+
+
+def places(wanted: Slots, given: Slots) -> list[int]:
+    """Which of the slots given are for values in the slots wanted."""
+    if wanted == given:
+        return list(range(len(given)))
+    left = {kind: [at for at, each in enumerate(given) if each == kind] for kind in set(wanted)}
+    return [left[kind].pop(0) for kind in wanted]
+
+
+def filled(texts: Sequence[str], wanted: Slots, given: Slots) -> list[str]:
+    """What is in each slot where these are passed, of exactly its lane: for a literal numba would compile a function
+    that recurs anew, and not find it again on disk."""
+    made = list(map(zero, given))
+    for at, text in zip(places(wanted, given), texts, strict=True):
+        made[at] = text
+    return [f"{LANES[each]}({text})" if each in LANES else text for each, text in zip(given, made, strict=True)]
+
+
+def said(slot: str) -> str:
+    """What numba calls the type of what is in a slot."""
+    return LANES.get(slot, slot)
+
+
+def returned(given: Slots) -> str:
+    """What numba calls a result of such slots."""
+    return said(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{said(each)}, ' for each in given)}))"
+
+
+def result(texts: Sequence[str]) -> str:
+    """Text of a result of such slots."""
+    return texts[0] if len(texts) == 1 else f"({''.join(f'{text}, ' for text in texts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Phases of functions that are one function of the text."""
+
+    name: str
+    members: tuple[Phase, ...]
+    keyed: bool
+    """Whether it takes the key of its tag, since it reaches a draw."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it takes a record, since a function has further phases."""
+        return any(each.function.pullbacks for each in self.members)
+
+    @property
+    def parameters(self) -> Slots:
+        """The slots of the arguments."""
+        return common([slots(each.parameters) for each in self.members])
+
+    @property
+    def results(self) -> Slots:
+        """The slots of the results; one where there is none."""
+        return common([slots(each.results) for each in self.members]) or ("i",)
+
+    @property
+    def has_arrays(self) -> bool:
+        """Whether there are arrays or cells among its results."""
+        return any(each not in LANES for each in self.results)
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """What it takes before the arguments: names, and what numba calls the types."""
+        made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.recorded]
+        return [*made, *[("key", "uint64")] * self.keyed, *[("which", "int64")] * (len(self.members) > 1)]
+
+    @property
+    def signature(self) -> str:
+        hidden = [said for _, said in self.hidden]
+        return f"{returned(self.results)}({', '.join([*hidden, *map(said, self.parameters)])})"
+
+    def position(self, key: Key) -> int:
+        return [member.key for member in self.members].index(key)

@@ -1,0 +1,139 @@
+"""The table of opcodes on the device: `compute`, `cast` and `traps` are made of the same rows as those of `fast`.
+
+What is called differs only in where `math` leads: to the C library in the reference and in `fast`, to CUDA's libdevice
+on a graphics processor, whose `pow` and elementary functions (core/ops/math.py) may differ from them in the last bits;
+and so may products and sums that the compiler contracts, those of `hypot`. The simulator runs Python's own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dis import get_instructions
+from functools import cache
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ....core.ops import guarded
+from ....core.ops.guarded import div, floor
+from ...image.image import Words
+from ...image.opcodes import first_trapping
+from ..fast import arms
+from ..jit import kernels
+from .device import is_simulated, launch, numba_cuda, quiet
+
+HEADER = """\
+from math import inf, nan
+import numpy as np
+from numba import boolean, cuda, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+""" + "".join(
+    f"""\
+@cuda.jit(device=True)
+def k_wrapping_{name}(a, b):
+    return int64(uint64(a) {operator} uint64(b))
+"""
+    for name, operator in (("add", "+"), ("sub", "-"), ("mul", "*"))
+)
+_TABLE = f"""\
+@cuda.jit
+def table(codes, casts, a, b, c, out, trapped):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        trapped[i] = 0
+        if codes[i] >= {first_trapping()} and traps(codes[i], a[i], b[i]):
+            trapped[i] = 1
+        else:
+            out[i] = compute(codes[i], a[i], b[i], c[i])
+            if casts[i]:
+                out[i] = cast(casts[i], out[i])
+"""
+_CALL = re.compile(r"\bk\.(\w+)")
+
+
+@cache
+def text() -> str:
+    """The source of the three functions for the device, with the imports that they need."""
+    said = arms.text().replace(kernels.HEADER, HEADER).replace("@inner\n", "@cuda.jit(device=True)\n")
+    return _CALL.sub(r"k_\1", said)
+
+
+@cache
+def names() -> dict[str, Any]:
+    """What `text` calls."""
+    called = set(re.findall(r"\bk_(\w+)", text()))
+    return {f"k_{name}": _device(function) for name, function in kernels.functions().items() if name in called}
+
+
+def table(codes: Words, casts: Words, a: Words, b: Words, c: Words) -> tuple[Words, Words]:
+    """out[i] is what opcode codes[i] makes of the words a[i], b[i] and c[i], after the cast casts[i]; and whether it
+    traps there, in which case its word is 0."""
+    out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
+    with quiet():
+        # A thread takes many words: to start one in the simulator takes as long as some arms.
+        launch(_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
+    return out, trapped
+
+
+@cache
+def _table() -> Any:
+    module = dict(names())
+    exec(compile(text() + _TABLE, "<table>", "exec"), module)
+    return module["table"]
+
+
+def mod(x: float, y: float) -> float:
+    """As C Python's, of what fmod leaves exactly; numba's of a device is x - y * floor(x / y), which is not."""
+    if y == 0.0 or math.isinf(x):
+        return math.nan
+    left = math.fmod(x, y)
+    if left == 0.0:
+        return math.copysign(0.0, y)
+    return left + y if (left < 0.0) != (y < 0.0) else left
+
+
+def floordiv(x: float, y: float) -> float:
+    """As C Python's."""
+    if y == 0.0:
+        return div(x, y)
+    if math.isinf(x):
+        return math.nan
+    left = math.fmod(x, y)
+    quotient = (x - left) / y
+    if left != 0.0 and (left < 0.0) != (y < 0.0):
+        quotient -= 1.0
+    if quotient == 0.0:
+        return math.copysign(0.0, x) * math.copysign(1.0, y)
+    whole = floor(quotient)
+    return whole + 1.0 if quotient - whole > 0.5 else whole
+
+
+_OF_THE_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: mod, guarded.floordiv: floordiv}
+"""What numba computes otherwise on a device than C Python does."""
+
+
+@cache
+def _device(function: Callable[..., Any]) -> Any:
+    """What the device calls for a function of `core`: the same source, or the function of `math` that it stands for."""
+    function = _OF_THE_DEVICE.get(function, function)
+    if function is guarded.power and not is_simulated():
+        # A device knows no exceptions; its pow is C's without them.
+        return math.pow
+    if isinstance(function, BuiltinFunctionType):
+        return function
+    assert isinstance(function, FunctionType)
+    copied = FunctionType(function.__code__, _meant(function), function.__name__, function.__defaults__)
+    return numba_cuda().jit(device=True)(copied)
+
+
+def _meant(function: FunctionType) -> dict[str, Any]:
+    """What the names in a function's source mean on the device."""
+    meant: dict[str, Any] = {"__name__": __name__, "__builtins__": __builtins__}
+    for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            meant[name] = _device(value)
+        elif value is not None:
+            meant[name] = value
+    return meant

@@ -1,0 +1,342 @@
+"""The lines of a log, made of the words of a journal in the part of Python that numba compiles: a line takes 0.2 us,
+where events that `log` writes take 10. `scribe` compiles this, and gives it what it reads; `b` has the addresses.
+
+What is written is ASCII. Eight bytes are written at once, of which what is too much is written over, or beyond the end.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...image.image import LOW_BITS, PORT_BITS
+from ..jit.memory import peek, peek_bytes, poke, poke_bytes
+from .ink import LENGTH_BITS, Does, Ink, Member, Node, Part, Piece, Port, Shape, Tagged
+from .registers import Head, Item, Noted
+
+PORT_MASK = (1 << PORT_BITS) - 1
+LOW = (1 << LOW_BITS) - 1
+LENGTH = (1 << LENGTH_BITS) - 1
+HALF = (1 << 32) - 1
+COMMA, OPEN, CLOSE, QUOTE, MINUS, BRACE = 44, 91, 93, 34, 45, 125
+EXACT = 2**53
+MANY = 10**8
+
+
+def put(pool: Any, at: Any, text: Any) -> Any:
+    """Write a text of the pool; where it ends."""
+    begin, length = pool + (text >> LENGTH_BITS), text & LENGTH
+    for byte in range(0, length, 8):
+        poke_bytes(at + byte, peek_bytes(begin + byte))
+    return at + length
+
+
+def piece(b: Any, at: Any, which: Any) -> Any:
+    """Write a text that is the same in every log."""
+    return put(peek(b, Ink.POOL), at, peek(peek(b, Ink.PIECES), which))
+
+
+def char(at: Any, code: Any) -> Any:
+    poke_bytes(at, code)
+    return at + 1
+
+
+def few_digits(at: Any, number: Any) -> Any:
+    """A number from 0 up of at most 8 digits."""
+    word, count = 0, 0
+    while True:
+        word = word << 8 | 48 + number % 10
+        count += 1
+        number //= 10
+        if number == 0:
+            break
+    poke_bytes(at, word)
+    return at + count
+
+
+def eight_digits(at: Any, number: Any) -> Any:
+    """A number of at most 8 digits, with zeros before it."""
+    word = 0
+    for _ in range(8):
+        word = word << 8 | 48 + number % 10
+        number //= 10
+    poke_bytes(at, word)
+    return at + 8
+
+
+def digits(at: Any, number: Any) -> Any:
+    """A number from 0 up."""
+    if number < MANY:
+        return few_digits(at, number)
+    high = number // MANY
+    if high < MANY:
+        at = few_digits(at, high)
+    else:
+        at = few_digits(at, high // MANY)
+        at = eight_digits(at, high % MANY)
+    return eight_digits(at, number % MANY)
+
+
+def unsigned_digits(at: Any, word: Any) -> Any:
+    """The unsigned number that a word is."""
+    if word >= 0:
+        return digits(at, word)
+    high = np.int64(np.uint64(word) // np.uint64(MANY))
+    at = digits(at, high)
+    return eight_digits(at, np.int64(np.uint64(word) - np.uint64(high) * np.uint64(MANY)))
+
+
+def put_value(b: Any, at: Any, shape: Any, head: Any, word: Any) -> Any:
+    """A value: of integers, those that doubles do not hold are in quotes."""
+    at = put(peek(b, Ink.POOL), at, head)
+    if shape == Shape.BOOL:
+        return piece(b, at, Piece.TRUE if word else Piece.FALSE)
+    if shape == Shape.FLOAT:
+        at = put(peek(b, Ink.POOL), at, float_text(b, word))
+        return char(at, BRACE)
+    quoted = word > EXACT or (word < 0 if shape == Shape.UNSIGNED else word < -EXACT)
+    if quoted:
+        at = char(at, QUOTE)
+    if shape == Shape.UNSIGNED:
+        at = unsigned_digits(at, word)
+    else:
+        if word < 0:
+            at = char(at, MINUS)
+            word = -word
+        at = unsigned_digits(at, word)
+    if quoted:
+        at = char(at, QUOTE)
+    return char(at, BRACE)
+
+
+def float_text(b: Any, word: Any) -> Any:
+    """The text of a float, which is found by halves."""
+    floats, low, high = peek(b, Ink.FLOATS), 0, peek(b, Ink.FLOAT_COUNT) - 1
+    while low < high:
+        middle = low + high >> 1
+        if peek(floats, middle) < word:
+            low = middle + 1
+        else:
+            high = middle
+    return peek(peek(b, Ink.FLOAT_TEXTS), low)
+
+
+def tag_of(b: Any, frame: Any) -> Any:
+    """The row of a frame."""
+    return peek(b, Ink.TAGS) + ((frame >> 3) * len(Tagged) << 3)
+
+
+def put_token(b: Any, at: Any, token: Any, word: Any) -> Any:
+    """A token that is in flight, or was."""
+    port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
+    at = put(peek(b, Ink.POOL), at, peek(port, Port.TOKEN))
+    at = digits(at, peek(tag_of(b, token >> PORT_BITS), Tagged.NUMBER))
+    at = char(at, COMMA)
+    at = put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), word)
+    return char(at, CLOSE)
+
+
+def put_opened(b: Any, at: Any, node: Any, frame: Any, target: Any) -> Any:
+    """The line of a tag that an event opens."""
+    mine, made, number = tag_of(b, frame), tag_of(b, target), peek(b, Ink.NEXT)
+    poke(b, Ink.NEXT, number + 1)
+    above, iteration = peek(mine, Tagged.NUMBER), 0
+    if peek(node, Node.KIND) == Does.NEXT:
+        above, iteration = peek(mine, Tagged.PARENT), peek(mine, Tagged.ITERATION) + 1
+    poke(made, Tagged.NUMBER, number)
+    poke(made, Tagged.PARENT, above)
+    poke(made, Tagged.ITERATION, iteration)
+    at = digits(piece(b, at, Piece.TAG), number)
+    at = digits(piece(b, at, Piece.ABOVE), above)
+    at = digits(piece(b, at, Piece.SITE), peek(node, Node.SITE))
+    at = digits(piece(b, at, Piece.ITERATION), iteration)
+    return piece(b, at, Piece.END)
+
+
+def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
+    """The operands by port."""
+    token, others, pool = peek(item, Noted.TOKEN), item + (Noted.FIRED_WORDS << 3), peek(b, Ink.POOL)
+    if peek(node, Node.KIND) == Does.MERGE:
+        port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
+        return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, Noted.VALUE))
+    begin, end, several, nth = peek(node, Node.PARTS), peek(node, Node.PARTS_END), peek(node, Node.NEEDS) > 2, 0
+    for each in range(begin, end):
+        part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
+        if each > begin:
+            at = char(at, COMMA)
+        if peek(part, Part.TEXT):
+            at = put(pool, at, peek(part, Part.TEXT))
+            continue
+        word = peek(item, Noted.VALUE)
+        if peek(part, Part.PORT) != token & PORT_MASK:
+            word = peek(others, nth if several else 0)
+        port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
+        at = put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), word)
+        nth += 1
+    return at
+
+
+def takes_second(b: Any, node: Any, item: Any) -> Any:
+    """Whether a switch, or a back, sends to its second output."""
+    if peek(node, Node.KIND) == Does.BACK:
+        return peek(tag_of(b, peek(item, Noted.TOKEN) >> PORT_BITS), Tagged.ITERATION) == 0
+    part = peek(b, Ink.PARTS) + ((peek(node, Node.PARTS) + 1) * len(Part) << 3)
+    if peek(part, Part.TEXT):
+        return peek(part, Part.WORD) == 0
+    if peek(part, Part.PORT) == peek(item, Noted.TOKEN) & PORT_MASK:
+        return peek(item, Noted.VALUE) == 0
+    return peek(item, Noted.FIRED_WORDS) == 0
+
+
+def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
+    """The results by output."""
+    count = peek(item, 0) >> Head.OUTPUTS & 3
+    if count == 0:
+        return at
+    kind = peek(node, Node.KIND)
+    if (kind == Does.SWITCH or kind == Does.BACK) and takes_second(b, node, item):
+        at = piece(b, at, Piece.SECOND)
+    else:
+        at = piece(b, at, Piece.FIRST)
+    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
+    at = char(at, CLOSE)
+    if count == 2:
+        at = piece(b, char(at, COMMA), Piece.SECOND)
+        at = put_value(
+            b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, Noted.OUT_SECOND)
+        )
+        at = char(at, CLOSE)
+    return at
+
+
+def put_sent(b: Any, at: Any, node: Any, item: Any) -> Any:
+    """The tokens that are sent."""
+    if peek(node, Node.RESULT) and peek(item, 0) >> Head.OUTPUTS & 3:
+        at = put(peek(b, Ink.POOL), piece(b, at, Piece.SENT), peek(node, Node.RESULT))
+        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
+        return char(char(at, CLOSE), CLOSE)
+    first, second, high = peek(item, Noted.FIRST), peek(item, Noted.SECOND), peek(item, Noted.TARGET) << PORT_BITS
+    begun = False
+    for edge in range(first >> 32, first & HALF):
+        at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT))
+        begun = True
+    for edge in range(second >> 32, second & HALF):
+        at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT_SECOND))
+        begun = True
+    return char(at, CLOSE) if begun else at
+
+
+def put_closed(b: Any, at: Any, item: Any) -> Any:
+    """An activation that closed."""
+    scope = peek(peek(b, Ink.SITE_SCOPES), peek(item, Noted.ABOVE) & LOW)
+    at = digits(char(at, OPEN), peek(tag_of(b, peek(item, Noted.FRAME)), Tagged.NUMBER))
+    at, begun = char(char(at, COMMA), OPEN), False
+    for each in range(peek(peek(b, Ink.SCOPES), scope << 1), peek(peek(b, Ink.SCOPES), (scope << 1) + 1)):
+        member = peek(b, Ink.MEMBERS) + (each * len(Member) << 3)
+        if peek(item, Noted.CLOSED_WORDS + peek(member, Member.STATE)) & peek(member, Member.FIRED):
+            at = digits(char(at, COMMA) if begun else at, peek(member, Member.NODE))
+            begun = True
+    return char(char(at, CLOSE), CLOSE)
+
+
+def size_of(item: Any) -> Any:
+    """The words of an item."""
+    kind = peek(item, 0) & Head.KIND
+    if kind == Item.FIRED:
+        return Noted.FIRED_WORDS + (peek(item, 0) >> Head.OTHERS & 127)
+    if kind == Item.CLOSED:
+        return Noted.CLOSED_WORDS + (peek(item, 0) >> Head.SHIFT)
+    return Noted.RELEASED_WORDS if kind == Item.RELEASED else Noted.STAYED_WORDS
+
+
+def put_more(b: Any, at: Any, item: Any, end: Any, kind: Any, name: Any) -> Any:
+    """What a step closed, or released: the items of one kind that follow it."""
+    begun = False
+    while item < end and peek(item, 0) & Head.KIND > Item.FIRED:
+        if peek(item, 0) & Head.KIND == kind:
+            at = char(at, COMMA) if begun else piece(b, at, name)
+            begun = True
+            if kind == Item.CLOSED:
+                at = put_closed(b, at, item)
+            else:
+                at = char(digits(char(at, OPEN), peek(item, Noted.STEP)), COMMA)
+                at = char(put_token(b, at, peek(item, Noted.TOKEN), peek(item, Noted.VALUE)), CLOSE)
+        item += size_of(item) << 3
+    return char(at, CLOSE) if begun else at
+
+
+def put_step(b: Any, at: Any, item: Any, end: Any) -> Any:
+    """The line of a step, and before it that of the tag which it opens."""
+    head, token = peek(item, 0), peek(item, Noted.TOKEN)
+    fired, after = head & Head.KIND == Item.FIRED, item + (size_of(item) << 3)
+    port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
+    node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
+    if fired and head & Head.OPENED:
+        at = put_opened(b, at, node, token >> PORT_BITS, peek(item, Noted.TARGET))
+    at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, Noted.VALUE))
+    at = digits(piece(b, at, Piece.POSITION), head >> Head.SHIFT)
+    if fired:
+        at = put_inputs(b, piece(b, at, Piece.INPUTS), node, item)
+        at = char(put_outputs(b, piece(b, at, Piece.OUTPUTS), node, item), CLOSE)
+        if head & Head.GIVEN:
+            read = peek(b, Ink.SAID_READ)
+            at = put(peek(b, Ink.POOL), at, peek(peek(b, Ink.SAID), read))
+            poke(b, Ink.SAID_READ, read + 1)
+        at = put_sent(b, at, node, item)
+        at = put_more(b, at, after, end, Item.CLOSED, Piece.CLOSED)
+        if head & Head.IS_HELD:
+            at = piece(b, at, Piece.HELD)
+    at = put_more(b, at, after, end, Item.RELEASED, Piece.RELEASED)
+    return piece(b, at, Piece.END)
+
+
+def write(b: Any, begin: Any, end: Any) -> Any:
+    """Write the lines of the steps on a page; where they end."""
+    item, at = peek(b, Ink.WORDS) + (begin << 3), peek(b, Ink.PAPER)
+    end = peek(b, Ink.WORDS) + (end << 3)
+    while item < end:
+        if peek(item, 0) & Head.KIND <= Item.FIRED:
+            at = put_step(b, at, item, end)
+        item += size_of(item) << 3
+    return at
+
+
+def gathered(b: Any, count: Any, shape: Any, word: Any) -> Any:
+    """Note the word of a float; how many there are."""
+    if shape == Shape.FLOAT:
+        poke(peek(b, Ink.FLOATS), count, word)
+        count += 1
+    return count
+
+
+def gather(b: Any, begin: Any, end: Any) -> Any:
+    """Note the words of all floats that lines are to have; how many there are."""
+    item, count = peek(b, Ink.WORDS) + (begin << 3), 0
+    end = peek(b, Ink.WORDS) + (end << 3)
+    while item < end:
+        head = peek(item, 0)
+        if head & Head.KIND != Item.CLOSED:
+            port = peek(b, Ink.PORTS) + ((peek(item, Noted.TOKEN) & PORT_MASK) * len(Port) << 3)
+            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, Noted.VALUE))
+        if head & Head.KIND == Item.FIRED:
+            node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
+            outputs = head >> Head.OUTPUTS & 3
+            if outputs > 0:
+                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, Noted.OUT))
+            if outputs > 1:
+                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, Noted.OUT_SECOND))
+            several, nth = peek(node, Node.NEEDS) > 2, 0
+            for each in range(peek(node, Node.PARTS), peek(node, Node.PARTS_END)):
+                part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
+                if peek(part, Part.TEXT) == 0:
+                    if peek(part, Part.PORT) != peek(item, Noted.TOKEN) & PORT_MASK:
+                        port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
+                        word = peek(item, Noted.FIRED_WORDS + (nth if several else 0))
+                        count = gathered(b, count, peek(port, Port.SHAPE), word)
+                    nth += 1
+        item += size_of(item) << 3
+    return count

@@ -1,0 +1,1 @@
+"""A run of `fast` on several cores, which give activations to each other."""

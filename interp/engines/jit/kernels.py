@@ -1,0 +1,270 @@
+"""Ops on scalars as Python text that numba compiles, in generated modules that begin with HEADER.
+
+Scalars live in lanes: 'b' is numba's boolean, 'i' int64, for all signed integers, 'u' uint64, for all unsigned ones,
+'f' float64, for both floats: float32 is computed in float64 and rounded. A value in a lane is always one of its dtype.
+Integers wrap in 64 bits and are then cast to the dtype, which is what the table's cast of unbounded numbers gives.
+
+Text here needs no parentheses around it, never raises, and may name an operand more than once. Nothing is said here of
+what an op computes: an operator of Python's stands for itself, a function of the registry that is one expression for
+that expression, which compiles in a third of the time that a call takes, and any other is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import math
+import operator
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from ....core import dtypes
+from ....core.dtypes import DType
+from ....core.mix import MASK
+from ....core.ops.guarded import integer_power
+from ....core.ops.op import OPS, Attributes
+from ....core.python_ast import parsed
+from ....core.types import Type
+from ....core.value import Value
+
+HEADER = f"""\
+from math import inf, nan
+from numba import boolean, float32, float64, int8, int16, int32, int64, njit, uint8, uint16, uint32, uint64
+from {__package__} import jitted as k
+from {__package__}.inner import inner, kernel
+"""
+"""The first lines of a generated module."""
+
+LANES = {"b": "boolean", "i": "int64", "u": "uint64", "f": "float64"}
+"""What numba calls the lanes; as a function it casts to the lane."""
+
+_TEXTS: Mapping[Callable[..., Any], str] = {
+    operator.add: "({} + {})",
+    operator.sub: "({} - {})",
+    operator.mul: "({} * {})",
+    operator.neg: "(-{})",
+    operator.abs: "abs({})",
+    operator.lt: "({} < {})",
+    operator.le: "({} <= {})",
+    operator.gt: "({} > {})",
+    operator.ge: "({} >= {})",
+    operator.eq: "({} == {})",
+    operator.ne: "({} != {})",
+    operator.not_: "(not {})",
+    operator.and_: "({} & {})",
+    operator.or_: "({} | {})",
+    operator.xor: "({} ^ {})",
+    operator.invert: "(~{})",
+    float: "float64({})",
+}
+"""Columns that text says better than a call: these compile faster."""
+_WRAPPING: Mapping[Callable[..., Any], str] = {
+    operator.add: "k.wrapping_add({}, {})",
+    operator.sub: "k.wrapping_sub({}, {})",
+    operator.mul: "k.wrapping_mul({}, {})",
+    integer_power: f"int64(k.pow_uu(uint64({{}}), uint64({{}}), uint64(1), uint64({MASK})))",
+}
+"""Those of signed integers. An operator of Python's numba marks as one that never overflows (`nsw`), so that LLVM takes
+the square of a number, or the difference of a negative one and a positive one, for what has a known sign."""
+_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
+"""What `constant` makes of an integer in the lane of signed ones."""
+_OWN_WIDTH: Mapping[str, str] = {
+    "add": "({} + {})",
+    "subtract": "({} - {})",
+    "multiply": "({} * {})",
+    "divide": "({} / {})",
+    "multiply_no_nan": "({0} * {1} if {1} != 0 else {1} - {1})",
+    "negative": "(-{})",
+    "abs": "abs({})",
+    "sqrt": "np.sqrt({})",
+    "floor": "np.floor({})",
+    "ceil": "np.ceil({})",
+    "trunc": "np.trunc({})",
+    "round": "np.rint({})",
+    "copysign": "np.copysign({}, {})",
+    "minimum": "({0} if {0} != {0} or {0} <= {1} else {1})",
+    "maximum": "({0} if {0} != {0} or {0} >= {1} else {1})",
+    "where": "({1} if {0} else {2})",
+}
+"""Ops that give the same bits where float32 is computed as such, and not in float64 and rounded. Of most nothing is
+rounded; of + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
+rounding innocuous?", 1995). And / and sqrt are those of IEEE 754, which needs no branches. So loops over elements fill
+vector registers: a chain of ten a * x + b over a million takes 0.2 ms instead of 4.8."""
+
+
+def lane(dtype: DType) -> str:
+    """The lane of a dtype's scalars."""
+    return dtype.kind
+
+
+def supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
+    """Whether there is text for this op: on scalars there is for every op that computes element by element."""
+    of = (*operand_types, result_type)
+    return (
+        op_name in OPS
+        and OPS[op_name].scalar is not None
+        and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in of)
+    )
+
+
+def expression(
+    op_name: str, operand_types: Sequence[Type], result_type: Type, attributes: Attributes, operands: Sequence[str]
+) -> str:
+    """Text that computes an op, given text of its operands in their lanes; the result is in the lane of its dtype.
+
+    What it gives on operands that trap means nothing. `attributes` say nothing that the result's type does not.
+    """
+    given = _unfolded(_aligned(operand_types, operands))
+    dtype, made = result_type.dtype, lane(result_type.dtype)
+    function, further = OPS[op_name].scalar_on(operand_types[0].dtype, dtype)
+    if function is int:
+        return cast(given[0], None, dtype)
+    inlined = None if further else _inlined(function, given)
+    if made == "i" and function in _WRAPPING:
+        text = _WRAPPING[function].format(*given)
+    elif function in _TEXTS:
+        text = _TEXTS[function].format(*given)
+    elif inlined is not None:
+        text = inlined
+    else:
+        arguments = [*given, *(_further(constant, dtype) for constant in further)]
+        text = f"k.{_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
+    return cast(text, made, dtype)
+
+
+def in_own_width(op_name: str, operands: Sequence[DType], result: DType) -> str | None:
+    """What to fill with text of elements that are numbers of their own dtypes, not of their lanes, for text of the
+    result's, which is one of its own dtype; None where an op is computed in lanes. Texts may name `np`."""
+    if result.kind != "f" or any(operand not in (result, dtypes.bool) for operand in operands):
+        return None
+    return _OWN_WIDTH.get(op_name)
+
+
+def cast(text: str, from_lane: str | None, dtype: DType) -> str:
+    """A number in a lane, of whatever size, as one of this dtype; None is any lane but that of floats."""
+    made = lane(dtype)
+    if dtype.kind == "b":
+        return text
+    if dtype in (dtypes.int64, dtypes.uint64, dtypes.float64):
+        return text if from_lane == made else f"{LANES[made]}({text})"
+    return f"{LANES[made]}({dtype!r}({text}))"
+
+
+def trap_condition(
+    op_name: str, operand_types: Sequence[Type], result_type: Type, operands: Sequence[str]
+) -> str | None:
+    """Text of whether an op has no value for its operands, given as text in their lanes; None where it always has."""
+    undefined = OPS[op_name].undefined
+    if undefined is None or result_type.dtype.kind not in undefined.kinds:
+        return None
+    given = _aligned(operand_types, operands)
+    return _inlined(undefined.when, given) or f"k.{op_name}_undefined({', '.join(given)})"
+
+
+def trap_message(op_name: str) -> str:
+    """What a trap of this op says; only for ops that can trap."""
+    undefined = OPS[op_name].undefined
+    assert undefined is not None
+    return undefined.message
+
+
+def constant(value: Value, dtype: DType) -> str:
+    """Text of a scalar in its lane.
+
+    >>> constant(-(2**63), dtypes.int64), constant(3, dtypes.uint8), constant(-0.0, dtypes.float64)
+    ('(-9223372036854775807 - 1)', 'uint64(3)', '-0.0')
+    """
+    match dtype.kind:
+        case "b":
+            return repr(bool(value))
+        case "f":
+            number = float(value)  # type: ignore[arg-type]
+            return repr(number) if math.isfinite(number) or number != number else f"({number!r})"
+        case "u":
+            return f"uint64({int(value)})"  # type: ignore[arg-type]
+    number = int(value)  # type: ignore[arg-type]
+    return f"({number + 1} - 1)" if number == -(2**63) else str(number)
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """The functions that text may call, by the names that it has for them."""
+    found: dict[str, Callable[..., Any]] = {}
+    kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
+    for row in OPS.values():
+        if row.undefined is not None and row.scalar is not None:
+            found[f"{row.name}_undefined"] = row.undefined.when
+        for operand in kinds.values() if row.scalar is not None else ():
+            for result in kinds.values():
+                function = row.scalar_on(operand, result).function
+                if function not in _TEXTS and function is not int:
+                    found[_name(row.name, operand, result)] = function
+    return found
+
+
+def _name(op_name: str, operand: DType, result: DType) -> str:
+    return f"{op_name}_{operand.kind}{result.kind}"
+
+
+def _inlined(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
+    """The expression that a function is, with these operands; None where it is more, or names anything else."""
+    found = _expression(function)
+    if found is None:
+        return None
+    parameters, expression = found
+    meant = {name: parsed(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
+    return f"({ast.unparse(_Renamed(meant).visit(copy.deepcopy(expression)))})"
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, meant: Mapping[str, ast.expr]) -> None:
+        self.meant = meant
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.meant[node.id]
+
+
+@cache
+def _expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
+    """The parameters of a function and what it returns, where that is all there is to it."""
+    if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+        return None
+    (defined,) = parsed(textwrap.dedent(inspect.getsource(function))).body
+    if (
+        not isinstance(defined, ast.FunctionDef)
+        or len(defined.body) != 1
+        or not isinstance(defined.body[0], ast.Return)
+    ):
+        return None
+    parameters, value = [argument.arg for argument in defined.args.args], defined.body[0].value
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value else {""}
+    return (parameters, value) if value is not None and names <= set(parameters) else None
+
+
+def _aligned(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
+    """Operands in the lane that they promote to: unsigned ones become signed where they meet signed ones."""
+    mixed = {"i", "u"} <= {lane(type_.dtype) for type_ in types}
+    return [
+        f"int64({text})" if mixed and lane(type_.dtype) == "u" else text
+        for type_, text in zip(types, operands, strict=True)
+    ]
+
+
+def _unfolded(operands: list[str]) -> list[str]:
+    """Operands of which Python, which would compute with literals before anybody wraps, leaves the first alone."""
+    if all(_LITERAL.fullmatch(text) for text in operands):
+        return [f"int64({operands[0]})", *operands[1:]]
+    return operands
+
+
+def _further(number: Any, dtype: DType) -> str:
+    """What a column takes after its operands, in the lane of the result: 2**64 - 1 is -1 in that of signed numbers."""
+    if number is int:
+        return LANES[lane(dtype)]
+    whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
+    low, high = whole.range
+    return constant(((number - low) & (high - low)) + low, whole)

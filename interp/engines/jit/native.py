@@ -1,0 +1,123 @@
+"""Functions of words as object code on disk, which is loaded without numba: that alone takes a third of a second.
+
+What cannot be read, or is not what was written, is compiled again. A file is written whole or not at all, so that two
+processes that compile at once do no harm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+from ..interrupt import held_off, insistent
+from . import clib
+from .cache import folder_of, key, write
+
+Words: TypeAlias = Callable[..., int]
+"""A function of words, which gives one."""
+_NEVER = (
+    "NRT_Free",
+    "numba_do_raise",
+    "numba_gil_ensure",
+    "numba_gil_release",
+    "numba_runtime_build_excinfo_struct",
+    "numba_unpickle",
+)
+"""What numba would call to raise an exception, which no function here does."""
+_kept: list[Any] = []
+"""What must live as long as the functions do."""
+_loaded: dict[tuple[str, str], Words] = {}
+"""The functions that this process has, by the key of the text and their names."""
+
+
+class Unlinkable(Exception):
+    """Object code calls what only numba knows."""
+
+
+def native(name: str, text: str, function: str, arity: int) -> Words:
+    """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk.
+
+    Raises Unlinkable where it calls what a process without numba does not have.
+    """
+    called = key(text), function
+    if called not in _loaded:
+        _loaded[called] = _made(name, text, function, arity)
+    return _loaded[called]
+
+
+def _made(name: str, text: str, function: str, arity: int) -> Words:
+    """The same, from disk if it can be."""
+    with suppress(OSError, ValueError):
+        return _linked((folder_of(text) / f"{name}.o").read_bytes(), arity)
+    with insistent():
+        found = _compiled(text, function, arity)
+    with suppress(OSError):
+        write(folder_of(text) / f"{name}.o", found)
+    return _linked(found, arity)
+
+
+def _compiled(text: str, function: str, arity: int) -> bytes:
+    """Object code, after two lines: the sum of all that follows, and which symbol is meant."""
+    with held_off():
+        import numba
+
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"<{function}>", "exec"), namespace)
+    signature = numba.int64(*[numba.int64] * arity)
+    made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
+    _check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
+    code: bytes = made._library._get_compiled_object()
+    rest: bytes = made.native_name.encode() + b"\n" + code
+    return _sum(rest) + b"\n" + rest
+
+
+def _check_linkable(called: Iterable[str]) -> None:
+    """LLVM ends the process where it links what calls a function that it does not find."""
+    library = ctypes.CDLL(None)
+    known = {*_NEVER, *map(clib.symbol, clib.ARITY)}
+    others = (name for name in called if name not in known and not name.startswith("llvm."))
+    unknown = [name for name in others if not hasattr(library, name)]
+    if unknown:
+        raise Unlinkable(", ".join(unknown))
+
+
+def _sum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=16).hexdigest().encode()
+
+
+def _linked(found: bytes, arity: int) -> Words:
+    """What object code is, in this process; raises ValueError where it is not what was written."""
+    import llvmlite.binding as llvm
+
+    said, _, rest = found.partition(b"\n")
+    if said != _sum(rest):
+        raise ValueError("damaged")
+    symbol, _, code = rest.partition(b"\n")
+    _prepare()
+    engine = llvm.create_mcjit_compiler(
+        llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
+    )
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _kept.append(engine)
+    word = ctypes.c_int64
+    made: Words = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
+    return made
+
+
+@cache
+def _prepare() -> None:
+    """Make known what object code calls."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in clib.ARITY:
+        llvm.add_symbol(clib.symbol(name), clib.address(name))
+    for name in _NEVER:
+        if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own
+            llvm.add_symbol(name, clib.address("abort"))

@@ -1,0 +1,367 @@
+"""Loops over many elements, shared out over the processor's cores: by threads of this process that wait for work.
+
+A loop is a function `part(words, first, last)` that computes the elements from `first` to before `last`, of arrays
+whose addresses stand in the words; elements are independent, so it does not matter who computes which. Whoever has such
+a loop asks the crew, which is one for the process. If the crew is at work for somebody else, or there is none, the loop
+is run as it stands.
+
+The words of a crew:
+
+0   1 while the crew is somebody's
+1   1 while there is work to join
+2   how many helpers have joined
+3   where the next share begins
+4   the address of the part
+5   the address of its words
+6   how many elements there are
+7   1 if a part failed
+8   the descriptor of the end of a pipe where helpers sleep, 9 that of the other, 10 how many helpers there are
+11  how many elements a share has
+12  how many helpers sleep
+13  the address of these words; 0 where nobody helps
+14  the core that helpers keep off, and 1; 0 where there is none
+15  1 where helpers can be kept off a core
+16  zeros, a byte for each helper that is called
+24  a bit for each core where helpers may be
+40  the identities of their threads
+
+A helper that has nothing to do looks for work for a while, since a program that has one such loop mostly has more; then
+it sleeps until there is a byte in a pipe. Machine code can do that without Python's lock, on all systems but one.
+
+A helper that sleeps where the run is that calls it wakes up there: the two take turns of 4 ms on one core, with others
+idle beside (seen with Linux 6.18). So it is kept off that core before it is called.
+
+A helper that wakes up late finds no work: it joins, and then looks whether there is any; who closes the work looks
+afterwards whether anybody has joined. Who goes to sleep says so, and then looks once more; who has work says so, and
+then looks who sleeps. All of these words are read and written in one order that all threads see.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import int64, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from . import cache, machine
+from .inner import inner, kernel
+from .memory import place
+from .state import LARGE, WANTED
+
+SHARE = 16_384
+"""How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
+_LOOKS = 200_000
+"""How often a helper looks for work before it sleeps: for some 0.1 ms."""
+_SHORT, _LONG, _PAUSE = 1_000, 3_000, 50
+"""How often who shared a loop looks whether its helpers are done before it gives way to others, and, after half a
+millisecond, before it sleeps for so many microseconds at a time: then whoever else is on the core of a helper may come
+here. OpenBLAS's threads look for work for 0.1 s after each product."""
+_ZEROS, _CORES, _THREADS = 16, 24, 40
+_MASK = _THREADS - _CORES
+"""How many words say which cores there are, 64 each."""
+look: Any = machine.look
+read_i: Any = machine.read_i
+write: Any = machine.write
+_MOST = 64
+"""How many helpers there are at most."""
+_WORD, _INT = ir.IntType(64), ir.IntType(32)
+
+
+def _atomic(change: Any) -> Any:
+    """An intrinsic on a word; `change` emits what gives its result."""
+
+    @intrinsic
+    def done(typing: Any, base: Any, index: Any, word: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return change(builder, place(builder, _WORD, *arguments[:2]), arguments[2])
+
+        return int64(int64, int64, int64), build
+
+    return done
+
+
+def _claim(builder: Any, pointer: Any, word: Any) -> Any:
+    pair = builder.cmpxchg(pointer, _WORD(0), word, "seq_cst")
+    return builder.zext(builder.extract_value(pair, 1), _WORD)
+
+
+add: Any = _atomic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
+"""Add to a word; what it was."""
+claim: Any = _atomic(_claim)
+"""Write a word that is 0; whether it was."""
+
+
+@intrinsic
+def _address(typing: Any, array: Any) -> Any:
+    """Where the elements of an array begin."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, _WORD)
+
+    return int64(array), build
+
+
+@intrinsic
+def keep(typing: Any, array: Any) -> Any:
+    """An array is still needed here."""
+    return types.void(array), lambda context, builder, signature, arguments: context.get_dummy_value()
+
+
+@intrinsic
+def array(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
+    """The array of so many elements that begins at an address; whoever calls holds it."""
+    made = types.Array(dtype.dtype, 1, "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        begin, count, _ = arguments
+        found = context.make_array(made)(context, builder)
+        size = context.get_abi_sizeof(context.get_data_type(made.dtype))
+        pointer = builder.inttoptr(begin, context.get_data_type(made.dtype).as_pointer())
+        arrayobj.populate_array(found, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
+        return found._getvalue()
+
+    return made(int64, int64, dtype), build
+
+
+def _form(context: Any) -> Any:
+    """What numba calls a function of three words, which gives nothing."""
+    return context.call_conv.get_function_type(types.none, (int64,) * 3)
+
+
+def address_in(typing: Any, part: Any) -> Any:
+    """What emits the address of a function of three words, which is compiled for it."""
+    kind: Any = types.Dispatcher(part)
+    signature = kind.get_call_type(typing, (int64,) * 3, {})
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        compiled = part.overloads[signature.args]
+        context.add_linking_libs([compiled.library])
+        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
+
+    return build
+
+
+@intrinsic
+def address_of(typing: Any, part: Any) -> Any:
+    """The address of a compiled function of three words."""
+    return int64(part), address_in(typing, part.dispatcher)
+
+
+def there(part: Any) -> Any:
+    """A function that gives the address of a compiled function of three words, which is not copied to who asks: see
+    `machine.apart`."""
+    cache.check(part)
+    (compiled,) = part.overloads.values()
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
+
+    return machine.fixed(int64(), build)
+
+
+@intrinsic
+def _call(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
+    """Call what is at an address; whether it failed."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        form = _form(context)
+        given = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
+        status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*given, *arguments[1:]])
+        is_good = builder.or_(
+            builder.icmp_signed("==", status, _INT(0)), builder.icmp_signed("==", status, _INT(-2))
+        )  # numba's OK, and its None
+        return builder.zext(builder.not_(is_good), _WORD)
+
+    return int64(int64, int64, int64, int64), build
+
+
+def _c_function(name: str, signature: Any) -> Any:
+    symbol = f"tagloom_{name}"
+    llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value)
+    return types.ExternalFunction(symbol, signature)
+
+
+if sys.platform != "win32":
+    _read, _write = (_c_function(name, int64(types.int32, int64, int64)) for name in ("read", "write"))
+    _give_way, _sleep = _c_function("sched_yield", types.int32()), _c_function("usleep", types.int32(types.uint32))
+else:
+    _read = _write = inner(lambda file, address, count: int64(0))
+    _give_way, _sleep = inner(lambda: types.int32(0)), inner(lambda microseconds: types.int32(0))
+if sys.platform == "linux":
+    _core = _c_function("sched_getcpu", types.int32())
+    _allowed, _allow = (
+        _c_function(f"sched_{name}affinity", types.int32(types.int32, int64, int64)) for name in ("get", "set")
+    )
+else:
+    _core = inner(lambda: types.int32(-1))
+    _allowed = _allow = inner(lambda thread, size, cores: types.int32(-1))
+
+address: Any = _address
+call: Any = _call
+
+
+@kernel
+def _work(c):  # type: ignore[no-untyped-def]
+    """Take shares until there are none."""
+    part, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
+    first = add(c, 3, size)
+    while first < count:
+        if call(part, words, first, min(first + size, count)) != 0:
+            add(c, 7, 1)
+        first = add(c, 3, size)
+
+
+@kernel
+def _is_called(c):  # type: ignore[no-untyped-def]
+    """Wait until there may be work; False when the pipe is closed."""
+    for _ in range(_LOOKS):
+        if look(c + 8) == 1:
+            return True
+    byte = np.empty(1, np.int64)
+    add(c, 12, 1)
+    came = add(c, 1, 0) == 1 or _read(types.int32(read_i(c, 8)), address(byte), 1) == 1
+    add(c, 12, -1)
+    return came
+
+
+@kernel
+def serve(c):  # type: ignore[no-untyped-def]
+    """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
+    while _is_called(c):
+        add(c, 2, 1)
+        if add(c, 1, 0) == 1:
+            _work(c)
+        add(c, 2, -1)
+
+
+@kernel
+def _keep_off(c, core):  # type: ignore[no-untyped-def]
+    """Keep helpers off the core of who calls them, if that may be on another one, too. Nothing is allocated: whoever
+    has claimed the crew has its words."""
+    cores = c + 8 * _CORES
+    if read_i(c, 15) == 0 or core < 0 or core >= 64 * _MASK or read_i(c, 14) == core + 1:
+        return
+    if _allowed(types.int32(0), 8 * _MASK, cores) < 0:
+        return
+    write(cores, core // 64, read_i(cores, core // 64) & ~(int64(1) << (core % 64)))
+    some = int64(0)
+    for at in range(_MASK):
+        some |= read_i(cores, at)
+    if some != 0:
+        write(c, 14, core + 1)
+        for at in range(read_i(c, 10)):
+            _allow(types.int32(read_i(c, _THREADS + at)), 8 * _MASK, cores)
+
+
+@kernel
+def share(s, part, words, count, size):  # type: ignore[no-untyped-def]
+    """Compute a loop with the crew of a state, in shares of this size, if it is free, else here; whether that went
+    well."""
+    c = read_i(s, 8)
+    if c == 0:
+        write(s, 8, WANTED)
+    if c <= WANTED or claim(c, 0, 1) == 0:
+        return call(part, words, 0, count) == 0
+    write(c, 3, 0)
+    write(c, 4, part)
+    write(c, 5, words)
+    write(c, 6, count)
+    write(c, 7, 0)
+    write(c, 11, size)
+    add(c, 1, 1)
+    asleep = add(c, 12, 0)
+    if asleep > 0:
+        _keep_off(c, int64(_core()))
+        _write(types.int32(read_i(c, 9)), c + 8 * _ZEROS, asleep)
+    _work(c)
+    add(c, 1, -1)
+    looks = 0
+    while add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
+        looks += 1
+        if looks > _LONG:
+            _sleep(types.uint32(_PAUSE))
+        elif looks > _SHORT:
+            _give_way()
+    good = read_i(c, 7) == 0
+    add(c, 0, -1)
+    return good
+
+
+@kernel
+def share_large(s, part, words, count):  # type: ignore[no-untyped-def]
+    """The same of a loop over elements, if it is large."""
+    return share(s, part, words, count, SHARE) if count >= LARGE else call(part, words, 0, count) == 0
+
+
+_TEXT = f"""\
+from numba import int64, njit, void
+from {__package__} import thread_pool as crew
+@njit(void(int64), cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
+def serve(c):
+ crew.serve(c)
+"""
+_begun: dict[int, Any] = {}
+"""By process, the words of its crew: a child that was forked has none of the threads."""
+_lock = cache.unforked(threading.Lock())
+
+
+def helpers() -> int:
+    """How many threads help: one for each core but one; none where there are no pipes of this kind."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores - 1, _MOST) if sys.platform != "win32" else 0
+
+
+def begun() -> int:
+    """The address of the words of this process's crew, whose threads are started if they have not been; 0 where nobody
+    would help."""
+    with _lock:
+        if os.getpid() not in _begun:
+            _begun[os.getpid()] = _crew(helpers())
+    return at_hand()
+
+
+def at_hand() -> int:
+    """The same, and 0 where the threads have not been started."""
+    words = _begun.get(os.getpid())
+    return 0 if words is None else int(words[13])
+
+
+def soon() -> int:
+    """The same, and another thread starts them."""
+    if os.getpid() not in _begun and not _lock.locked():
+        threading.Thread(target=begun, name="tagloom crew begins", daemon=True).start()
+    return at_hand()
+
+
+def _crew(count: int) -> Any:
+    words = np.zeros(_THREADS + _MOST, np.int64)
+    if not count:
+        return words
+    with suppress(OSError):  # too many files are open: nobody helps
+        words[8:11] = *os.pipe(), count
+    if words[10]:
+        os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
+        serving = cache.load("crew", _TEXT).serve
+        for at in range(count):
+            helper = threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True)
+            helper.start()
+            words[_THREADS + at] = helper.native_id or -1  # which no thread has
+        words[13], words[15] = words.ctypes.data, sys.platform == "linux"
+    return words
+
+
+def _helper(serving: Any, words: Any) -> None:
+    """A thread that gets no signals: one that did would stop reading, and be gone."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    serving(words.ctypes.data)

@@ -1,0 +1,37 @@
+"""Calls that were made, and are made again: the run of a pullback computes its function anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ...core.frontend.eager.array import Concrete
+from ...core.frontend.trace.captures import Resource
+from ...core.types import Type
+from ...core.value import Value, admit
+from ...core.world import Recording, World, again
+from .trace_cache import Traced
+
+
+class Made(NamedTuple):
+    """A call that was made, and may be again: with the same in it, and without its effects."""
+
+    arguments: tuple[Any, ...]
+    """As they were then."""
+    held: Mapping[Resource, Any]
+    """What resources held."""
+    given: list[Value]
+    """What callbacks gave, one after another."""
+
+
+def world_of(traced: Traced, before: Made | None, given: list[Value] | None) -> World:
+    """The world of a call: that in which the effects of one before have happened, or one where they happen, of which
+    `given`, if it is wanted, takes what callbacks give."""
+    if before is not None:
+        return again(before.given)
+    return World(callbacks=traced.callbacks) if given is None else Recording(traced.callbacks, given)
+
+
+def as_it_is(leaf: Any, type_: Type) -> Any:
+    """A value that nobody changes: a copy of an array that somebody may write to."""
+    return leaf if isinstance(leaf, Concrete) else admit(leaf, type_)

@@ -1,0 +1,77 @@
+"""A moment of a run, in words: what a test can hold on to, whatever engine or program gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...core.graph.graph import Graph
+from ..machine.event import Event, Token
+from ..machine.state import State
+from ..outcome.describe import shown
+from .advance import Going
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is true where a history stands; values are literals of the text form."""
+
+    event: str
+    """What happened last: `main.add under main/fib: 1, 2 -> 3`, or `5 came to port 0 of main.add under main, and
+    stays`; empty at the beginning."""
+    results: tuple[str, ...]
+    """Those that have come: `0: 8`."""
+    flight: tuple[str, ...]
+    """In their order: `3 for port 0 of main.add under main`."""
+    waiting: tuple[str, ...]
+    """What waits for partners, is parked or is held, in alphabetical order."""
+    cells: tuple[str, ...]
+    """Those that have been put, in the order in which they were made: `2 of main.cells under main: 7`."""
+
+    def __str__(self) -> str:
+        """A line for each of them, as `tagloom debug` writes it into tests."""
+        parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting), ("cell", self.cells))
+        lines = (f"{word} {said}" for word, part in parts for said in part)
+        return "\n".join([f"event: {self.event}".rstrip(), *lines])
+
+
+def moment(history: Going) -> Moment:
+    """What is true where a history stands."""
+    graph, state = history.graph, history.state
+    tokens = [
+        Token(node, port, tag, value)
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+    tokens += [token for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked]
+    tokens += [token for entries in state.held.values() for _, token in entries]
+    return Moment(
+        "" if history.last is None else _event(graph, history.last),
+        tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
+        tuple(token_said(graph, token) for token in state.flight),
+        tuple(sorted(token_said(graph, token) for token in tokens)),
+        tuple(_cells(graph, state)),
+    )
+
+
+def _cells(graph: Graph, state: State) -> Iterator[str]:
+    """The cells that are full; one that was put twice has the value that came first."""
+    for handle, block in state.cells.blocks.items():
+        for number, puts in sorted(block.puts.items()):
+            yield f"{number} of {shown(graph, handle)}: {shown(graph, puts[0].inputs[2])}"
+
+
+def token_said(graph: Graph, token: Token) -> str:
+    """`3 for port 0 of fib.add under main/fib`."""
+    return f"{shown(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+
+
+def _event(graph: Graph, event: Event) -> str:
+    token = event.token
+    place = f"{graph.nodes[token.node]} under {token.tag}"
+    if event.inputs is None:
+        return f"{shown(graph, token.value)} came to port {token.port} of {place}, and stays"
+    inputs = ", ".join(shown(graph, value) for value in event.inputs)
+    outputs = ", ".join(f"{shown(graph, value)} at {output}" for output, value in event.outputs)
+    return f"{place}: {inputs} -> {event.trap or outputs or 'nothing'}"

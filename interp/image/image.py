@@ -1,0 +1,238 @@
+"""The image of a graph: one flat form, as arrays of numbers, that every token engine runs.
+
+An activation has a frame of words: a header, words of bits (which operands of a node are there, and whether it has
+fired), a place for each operand that may have to wait, and a place for each activation below that several tokens enter.
+So matching is an index and no search. Which nodes fire under a tag is static: those of a function, but for those of its
+loops, or those of one loop; that is a scope, and all frames of a scope look alike.
+
+A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the float64 it equals.
+What does not fit into a word, arrays and handles of cells, is an object, and its word the number of it.
+
+The columns of the arrays are the names in NODE, PORT, SITE, SCOPE and HEADER; `show --form image` writes them out.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core import dtypes
+from ...core.dtypes import DType
+from ...core.graph.graph import Graph
+from ...core.tag import Site
+from ...core.types import Type
+from ...core.value import Value
+
+VERSION = 1
+"""Of this form: what is written in one version is read in no other."""
+
+Words = npt.NDArray[np.int64]
+
+PORT_BITS = 24
+"""A token in flight is a frame and a port in one word; the lower bits are the port."""
+LINE = 8
+"""The words of a line of the processor's cache: frames are multiples of it."""
+SCRATCH = 1
+"""The word of memory where the operand lies that came last; word 0 is nothing's, and literals follow."""
+MOST_OPERANDS = 60
+"""How many operands of a node may wait: their bits share a word with that of the firing."""
+
+
+class Header(IntEnum):
+    """What a frame begins with. The last ones are there only where the graph draws random numbers, or has bounds."""
+
+    ABOVE = 0
+    """The frame around it, and in the low bits the number of its site. Once it has closed, another that has."""
+    WHEN = 1
+    """The iteration, and in the low bits the depth; below 0 once it has closed."""
+    COUNTS = 2
+    """In the low bits what is pending: tokens in it, open activations below, arguments to come and results to go; at 0
+    it closes (S11). Above them the arguments that have come, the results that have gone, and whether its tag has been
+    made as a Python object."""
+    KEY = 3
+    """The key of its tag (T4)."""
+    BUSY = 4
+    """The tokens in it that are not held, the activations below that have any, and the tokens held for those (S16)."""
+    HELD = 5
+    """The row of a token that is held for it, or 0."""
+    OLDER = 6
+    """The open iterations of the same loop next to it."""
+    NEWER = 7
+
+
+LOW_BITS = 24
+"""How many low bits of ABOVE are the site, and of WHEN the depth."""
+DEEPEST = 2**LOW_BITS - 2
+"""The deepest tag, whatever the limit."""
+COMING = 1 << 32
+"""What an argument that comes adds to COUNTS."""
+LEAVING = 1 << 47
+TAGGED = 1 << 62
+MOST_PASSED = 2**15 - 1
+"""How many arguments an activation may have, and how many results."""
+
+
+class NODE(IntEnum):
+    """The columns of a node."""
+
+    CODE = 0
+    NEEDS = 1
+    FULL = 2
+    """The bits of its operands, all set; 0 where it needs one token only."""
+    FIRED = 3
+    """The bit that says that it has fired."""
+    STATE = 4
+    """The word of the frame that has these bits."""
+    FIRST = 5
+    """The edges of output 0 begin here, of output 1 at SECOND, and end at END."""
+    SECOND = 6
+    END = 7
+    ROUTE = 8
+    """Where output 0's edges by site begin in `routes`, or -1; of output 1, ROUTE_SECOND (S10)."""
+    ROUTE_SECOND = 9
+    SITE = 10
+    PLACE = 11
+    """The word of the frame that knows the activation which it sends to, or 0 where nothing else sends there."""
+    CAST = 12
+    BOXED = 13
+    """1 where output 0 is an object; 2 more where its trigger is; 4 more where the operand at port 0 is a literal."""
+    BOUND = 14
+    SPECIAL = 15
+    """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED says something."""
+
+
+class PORT(IntEnum):
+    """The columns of a port."""
+
+    NODE = 0
+    BIT = 1
+    WAIT = 2
+    """The word of the frame where an operand waits."""
+    A = 3
+    """Where the operands 0, 1 and 2 lie, when this port gets its token last: a word of the frame, or, complemented, of
+    memory."""
+    B = 4
+    C = 5
+    LINK = 6
+    """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it
+    is; of a reenter or back, the word of its own frame that was told. Else 0."""
+    UNUSED = 7
+    """Rows are of 8 words, a line of the processor's cache."""
+
+
+class SITE(IntEnum):
+    """The columns of a site."""
+
+    SCOPE = 0
+    COMING = 1
+    """How many arguments or loop variables come in."""
+    LEAVING = 2
+    KEY = 3
+    """What it adds to the key of a tag."""
+    BOUND = 4
+    """How many iterations of the loop run at once; 0 where it has no bound."""
+
+
+class SCOPE(IntEnum):
+    """The columns of a scope."""
+
+    SIZE = 0
+    """The words of a frame."""
+    CLEAR = 1
+    """The words from the header on that a new frame must have at 0: bits, and places for activations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """A graph as arrays; `sites` and `scopes` say what their numbers mean."""
+
+    graph: Graph
+    nodes: Words
+    ports: Words
+    edges: Words
+    routes: Words
+    sites: Words
+    scopes: Words
+    literals: Words
+    """What memory begins with."""
+    objects: tuple[Value, ...]
+    """The literals that are objects, by their numbers."""
+    site_list: tuple[Site, ...]
+    scope_list: tuple[str | Site, ...]
+    port_types: tuple[Type, ...]
+    arguments: tuple[tuple[int, ...], ...]
+    """The ports that each argument feeds."""
+    header: int
+    is_keyed: bool
+    is_bounded: bool
+    first_port: tuple[int, ...] = field(repr=False)
+    """The number of the first port of each node."""
+    members: tuple[Words, ...] = field(repr=False)
+    """The nodes of each scope."""
+
+    @cached_property
+    def fan(self) -> int:
+        """The most tokens that a firing sends: where the site says where to, those for one site."""
+        sent = np.diff(self.nodes[:, [NODE.FIRST, NODE.SECOND, NODE.END]], axis=1)
+        lengths, count = np.diff(self.routes, axis=1)[:, 0], len(self.sites)
+        for output, column in enumerate((NODE.ROUTE, NODE.ROUTE_SECOND)):
+            for number in np.flatnonzero(self.nodes[:, column] >= 0):
+                first = self.nodes[number, column]
+                sent[number, output] = lengths[first : first + count].max()
+        return int(sent.sum(axis=1).max(initial=1))
+
+    @cached_property
+    def links(self) -> dict[Site, tuple[int, int]]:
+        """Of loops that go back: the words that know the last iteration, and the one before."""
+        found: dict[Site, list[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.op in ("reenter", "back") and node.site is not None:
+                place = 0 if node.op == "reenter" else 1
+                found.setdefault(node.site, [0, 0])[place] = int(self.ports[self.first_port[number], PORT.LINK])
+        return {site: (last, before) for site, (last, before) in found.items()}
+
+    @cached_property
+    def largest(self) -> int:
+        """The words of the largest frame."""
+        return int(self.scopes[:, SCOPE.SIZE].max())
+
+
+def is_boxed(type_: Type) -> bool:
+    """Whether values of this type are objects: all but scalars."""
+    return not type_.is_scalar or type_.dtype.kind == "h"
+
+
+def word_of(value: Value, dtype: DType) -> int:
+    """The word of a scalar.
+
+    >>> word_of(True, dtypes.bool), word_of(-1, dtypes.int64), hex(word_of(1.0, dtypes.float64))
+    (1, -1, '0x3ff0000000000000')
+    """
+    if dtype.kind == "f":
+        number: int = struct.unpack("<q", struct.pack("<d", float(value)))[0]  # type: ignore[arg-type]
+        return number
+    number = int(value)  # type: ignore[arg-type]
+    return signed(number)
+
+
+def value_of(word: int, dtype: DType) -> Value:
+    """The scalar of a word."""
+    if dtype.kind == "b":
+        return bool(word)
+    if dtype.kind == "f":
+        number = struct.unpack("<d", struct.pack("<q", word))[0]
+        return number if dtype is dtypes.float64 else np.float32(number)
+    if dtype is dtypes.int64:
+        return word
+    made: Value = dtype.numpy.type(word % 2**64 if dtype is dtypes.uint64 else word)
+    return made
+
+
+def signed(word: int) -> int:
+    """A word as the number that an array holds."""
+    return word - 2**64 if word >= 2**63 else word

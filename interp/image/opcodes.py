@@ -1,0 +1,189 @@
+"""The table of opcodes, made from the registry of ops: what the nodes of an image do, by number.
+
+Values of every dtype are computed in one of four wide dtypes, bool, int64, uint64 and float64, and cast to the node's
+own afterwards; so an op has an arm for each of those that it takes, and not for each dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from ...core import dtypes
+from ...core.dtypes import DType, promote
+from ...core.errors import Invalid
+from ...core.graph.graph import Node
+from ...core.ops.op import OPS, Op
+from ...core.types import Type
+
+
+class Code(IntEnum):
+    """What is no scalar kernel. The codes of those begin at FIRST."""
+
+    PASS = 0
+    """Pass on operand 0: merges, and ops that give what they get."""
+    SWITCH = 1
+    CALL = 2
+    """To the activation of a call, or to the first iteration of a loop."""
+    RETURN = 3
+    NEXT = 4
+    EXIT = 5
+    RESULT = 6
+    """A return to the environment."""
+    LEAVE = 7
+    """Leave the loop: the reference's rule for this node says what it does."""
+    STOP = 8
+    """Stop before it fires: no node of an image has it, but one that a run is to stop at."""
+    REENTER = 9
+    BACK = 10
+
+
+FIRST = 11
+
+_ROUTING = {
+    "merge": Code.PASS,
+    "switch": Code.SWITCH,
+    "call": Code.CALL,
+    "enter": Code.CALL,
+    "return": Code.RETURN,
+    "next_iteration": Code.NEXT,
+    "exit": Code.EXIT,
+    "reenter": Code.REENTER,
+    "back": Code.BACK,
+}
+WIDE = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
+CASTS: tuple[DType | None, ...] = (
+    None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32
+)  # fmt: skip
+"""The dtypes that are narrower than those that are computed in, by the number of the cast; 0 is none."""
+
+
+class Arm(NamedTuple):
+    """A scalar kernel: an op on operands of wide dtypes."""
+
+    op: str
+    operands: tuple[DType, ...]
+    result: DType
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.op} {', '.join(map(repr, self.operands))} -> {self.result!r}"
+
+
+@cache
+def arms() -> tuple[Arm, ...]:
+    """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST."""
+    found = [arm for row in OPS.values() for arm in _arms(row)]
+    return tuple(sorted(found, key=lambda arm: _may_trap(arm)))
+
+
+def first_trapping() -> int:
+    """The code of the first arm that may trap."""
+    return FIRST + next((n for n, arm in enumerate(arms()) if _may_trap(arm)), len(arms()))
+
+
+def _may_trap(arm: Arm) -> bool:
+    undefined = OPS[arm.op].undefined
+    return undefined is not None and arm.operands[-1].kind in undefined.kinds
+
+
+def _arms(row: Op) -> Iterator[Arm]:
+    if row.name in ("identity", "stop_gradient") or row.scalar is None:
+        return
+    if row.name == "astype":
+        yield from _conversions()
+        return
+    for operands in product(WIDE, repeat=row.arity or 0):
+        try:
+            result = row.types(*map(Type, operands)).dtype
+        except Invalid:
+            continue
+        if all(_wide(operand, result) for operand in operands) or row.name == "where":
+            yield Arm(row.name, operands, result)
+
+
+def _wide(operand: DType, result: DType) -> bool:
+    """Whether an operand is of the dtype that is computed in: others are of the same bits."""
+    return operand is result or result is dtypes.bool or promote(operand, result) is operand
+
+
+def _conversions() -> Iterator[Arm]:
+    """Between integers only bits are cut off; so the other ways are left."""
+    ways: list[tuple[DType, DType]] = [
+        (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
+        (dtypes.int64, dtypes.float64), (dtypes.uint64, dtypes.float64),
+    ]  # fmt: skip
+    ways += [(dtypes.float64, target) for target in dtypes.BY_NAME.values() if target.is_integer]
+    for source, target in ways:
+        yield Arm("astype", (source,), target, (("dtype", target),))
+
+
+@cache
+def _codes() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
+    return {
+        (arm.op, arm.operands, arm.result if arm.op == "astype" else None): FIRST + number
+        for number, arm in enumerate(arms())
+    }
+
+
+def wide(dtype: DType) -> DType:
+    """The dtype that values of this one are computed in."""
+    if dtype.is_integer:
+        return dtype if dtype is dtypes.uint64 else dtypes.int64
+    return dtypes.float64 if dtype.kind == "f" else dtypes.bool
+
+
+def cast_code(dtype: DType) -> int:
+    """Which cast makes values of this dtype."""
+    return CASTS.index(dtype) if dtype in CASTS else 0
+
+
+def code_of(node: Node, types: Sequence[Type], is_result: bool) -> int:
+    """What a node of a graph does, whose ports have these types."""
+    if is_result:
+        return Code.RESULT
+    if node.op in _ROUTING:
+        return _ROUTING[node.op]
+    if node.op == "breakpoint":
+        return Code.PASS
+    if node.op not in OPS:
+        return Code.LEAVE
+    row = OPS[node.op]
+    operands = types[: row.arity]
+    if row.scalar is None or not all(type_.is_scalar for type_ in (*operands, node.outputs[0].type)):
+        return Code.LEAVE
+    return _scalar_code(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
+
+
+def _scalar_code(row: Op, operands: Sequence[DType], result: DType) -> int:
+    match row.name:
+        case "identity" | "stop_gradient":
+            return Code.PASS
+        case "astype":
+            return _conversion_code(operands[0], result)
+        case "where":
+            return _codes()["where", (dtypes.bool, *[wide(_promoted(operands[1:]))] * 2), None]
+    return _codes().get((row.name, (wide(_promoted(operands)),) * len(operands), None), Code.LEAVE)
+
+
+def _promoted(operands: Sequence[DType]) -> DType:
+    dtype: DType = operands[0]
+    for operand in operands[1:]:
+        dtype = promote(dtype, operand) or dtype
+    return dtype
+
+
+def _conversion_code(source: DType, target: DType) -> int:
+    if source.kind == "f":
+        if target.kind == "f":
+            return Code.PASS
+        return _codes()["astype", (dtypes.float64,), target]
+    if target.kind == "b":
+        return Code.PASS if source.kind == "b" else _codes()["astype", (dtypes.int64,), target]
+    if target.kind == "f":
+        wanted = dtypes.uint64 if source is dtypes.uint64 else dtypes.int64
+        return _codes()["astype", (wanted,), dtypes.float64]
+    return Code.PASS

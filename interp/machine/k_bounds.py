@@ -1,0 +1,71 @@
+"""Bounds on the iterations of a loop that run at once.
+
+S16 Where a loop has a bound k, what a next_iteration of its first phase sends into iteration j is held while iteration
+    j-k is busy: while a token lies or waits under its tag or below it, parked gets included, tokens held for itself
+    not, nor those bound for nodes of the reverse pass. The event after which that iteration is not busy releases what
+    is held for it, behind the flight; under `waves`, the event that ends the wave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core.tag import Tag
+from .activation import Record
+from .event import Token
+from .fire import Rule
+from .state import State
+
+
+def is_held(state: State, rule: Rule, record: Record) -> bool:
+    """Whether what a next_iteration sends, firing under this record, is held."""
+    tag, bound = record.tag, rule.bound
+    if bound is None or tag.parent is None or tag.iteration + 1 < bound:
+        return False
+    before = _sibling(state, tag, tag.iteration + 1 - bound)
+    if before is None:
+        return False
+    busy = state.records[before].busy
+    return busy > rule.needs if before == tag else busy > 0
+
+
+def released(state: State, record: Record, rule: Rule | None, sent: tuple[Token, ...]) -> tuple[tuple[int, Token], ...]:
+    """What an event releases that fires by this rule, if it does, and sends these; each with the number of the step
+    that held it, in that order."""
+    consumed = rule.needs * rule.counts if rule else 0
+    target = sent[0].tag if sent and sent[0].node >= 0 and state.counted(sent) else None
+    idle = set(_idle(state, record, consumed, target))
+    if not state.clocked:
+        found = [entry for tag in idle for entry in state.held.get(_following(state, tag) or tag, ())]
+    elif state.ahead == 1:
+        found = [entry for tag, held in state.held.items() if _is_free(state, tag, idle, target) for entry in held]
+    else:
+        return ()
+    return tuple(sorted(found, key=lambda entry: entry[0]))
+
+
+def _sibling(state: State, tag: Tag, iteration: int) -> Tag | None:
+    """Another iteration of a loop, where it is open."""
+    assert tag.parent is not None
+    return state.records[tag.parent].children.get((tag.site, iteration))
+
+
+def _following(state: State, tag: Tag) -> Tag | None:
+    """The iteration that is held while this one is busy."""
+    bound = state.bounds.get(tag.site)
+    return None if bound is None else _sibling(state, tag, tag.iteration + bound)
+
+
+def _is_free(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
+    """Whether what is held for an iteration may go on after this event."""
+    before = _sibling(state, tag, tag.iteration - state.bounds[tag.site])
+    return before is None or before in idle or (state.records[before].busy == 0 and before != target)
+
+
+def _idle(state: State, record: Record, consumed: int, target: Tag | None) -> Iterator[Tag]:
+    """The activations that stop being busy, innermost first."""
+    at: Record | None = record
+    kept = () if target is None else (target, target.parent)
+    while at is not None and consumed and at.busy == consumed and at.tag not in kept:
+        yield at.tag
+        at, consumed = state.records.get(at.tag.parent) if at.tag.parent else None, 1

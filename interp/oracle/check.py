@@ -1,0 +1,214 @@
+"""Checking a program against itself: several schedules, the big-step evaluator, and the engines `fast` and `compiled`.
+
+The reference machine under `waves` is the standard; the first difference from it is a Disagreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.errors import Disagreement, Exhausted, counted
+from ...core.graph.graph import Graph
+from ...core.program.evaluate import evaluate
+from ...core.program.program import Program
+from ...core.value import Value, same, show
+from ...core.world import World
+from ..engines.engine import Options, Subject, refusal
+from ..engines.engine import run as run_on
+from ..engines.reference import Limits, admit_arguments, run_graph, structure_of
+from ..outcome.outcome import Outcome
+
+FAST = ("waves", "lifo", "random:0")
+"""The schedules that the fast machine is tried under."""
+SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
+
+
+class Verdict(NamedTuple):
+    """What one way of running a program gave, and how it differs from the standard, if it does.
+
+    `status` is how it ended, `said` its results or its trap, and what it took.
+    """
+
+    way: str
+    status: str
+    said: str
+    difference: Disagreement | None
+
+
+def check(
+    graph: Graph,
+    program: Program | None,
+    arguments: Sequence[Value],
+    limits: Limits | None = None,
+    *,
+    seed: int = 0,
+    callbacks: Mapping[str, Callable[..., Any]] | None = None,
+    engines: bool = False,
+) -> Iterator[Verdict]:
+    """Run a graph under several schedules, and its program by the evaluator; a verdict each, the standard's first. With
+    `engines`, run it on `fast` and `compiled` too.
+
+    Where a limit ended one of two runs, only the results that both have are compared. What the runs print is compared,
+    and not printed; the Python functions that they call are called by each.
+    """
+    printed: list[str] = []
+    standard = _silent(graph, arguments, "waves", limits, seed, callbacks, printed)
+    for name in SCHEDULES:
+        lines = printed if name == "waves" else []
+        run = standard if name == "waves" else _silent(graph, arguments, name, limits, seed, callbacks, lines)
+        yield Verdict(name, run.status, _said(run), _difference(graph, standard, run) or _in_print(run, printed, lines))
+    if program is not None:
+        lines = []
+        yield _evaluated(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
+    if not engines:
+        return
+    for name in FAST:
+        lines = []
+        run = _silent(graph, arguments, name, limits, seed, callbacks, lines, engine="fast")
+        difference = _difference(graph, standard, run) or _in_print(run, printed, lines)
+        yield Verdict(f"fast:{name}", run.status, _said(run), difference)
+    subject = Subject(graph, structure_of(graph), program)
+    lines = []
+    options = Options(limits=limits, seed=seed, world=World(lines.append, callbacks))
+    yield _compiled(subject, standard, arguments, options, printed, lines)
+
+
+def _silent(
+    graph: Graph,
+    arguments: Sequence[Value],
+    schedule: str,
+    limits: Limits | None,
+    seed: int,
+    callbacks: Mapping[str, Callable[..., Any]] | None,
+    lines: list[str],
+    engine: str = "reference",
+) -> Outcome:
+    """A run whose lines are kept."""
+    world = World(lines.append, callbacks)
+    if engine == "reference":
+        run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
+    else:
+        options = Options(schedule=schedule, limits=limits, seed=seed, world=world)
+        run = run_on(Subject(graph, structure_of(graph)), arguments, options, engine)
+    if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
+        raise KeyboardInterrupt  # one run of several: the others are not wanted either
+    return run
+
+
+def _compiled(
+    subject: Subject,
+    standard: Outcome,
+    arguments: Sequence[Value],
+    options: Options,
+    printed: Sequence[str],
+    lines: Sequence[str],
+) -> Verdict:
+    """Without tokens too: it gives results, or the trap that a sequential evaluation meets first. What a limit ended on
+    the machine may go on for ever here. What cells forbid is run as `fast`, and said to be."""
+    why = refusal("compiled", subject, options)
+    if standard.status in ("Exhausted", "Deadlocked"):
+        why = f"what is {standard.status} on the machine may go on for ever without tokens"
+    if why is not None:
+        return Verdict("compiled", "Refused", why, None)
+    run = run_on(subject, arguments, options, "compiled")
+    agrees = _compatible(standard.results, run.results)
+    if run.status != "Exhausted":
+        traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
+        agrees = agrees and standard.status == run.status and traps[0] == traps[1]
+    said = _shown(run.results) if not run.traps else run.traps[0].message
+    said += "" if run.engine == "compiled" else f", as {run.engine}"
+    if agrees:
+        difference = _in_print(run, printed, lines) if run.status == "Returned" else None
+        return Verdict("compiled", run.status, said, difference)
+    where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_shown(standard.results)}"
+    difference = Disagreement("the endings differ", where=where, required=ended, got=f"{run.status} {said}")
+    return Verdict("compiled", run.status, said, difference)
+
+
+def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+    """The first line that differs, if the run was not cut short by a limit."""
+    if run.status == "Exhausted" or lines == wanted:
+        return None
+    number = next((n for n, pair in enumerate(zip(wanted, lines, strict=False)) if pair[0] != pair[1]), None)
+    number = min(len(wanted), len(lines)) if number is None else number
+    required, got = ([*each, "no line"][min(number, len(each))] for each in (wanted, lines))
+    where = f"line {number} that {run.graph.name} prints under {run.schedule}"
+    return Disagreement("the lines differ", where=where, required=required, got=got)
+
+
+def _said(run: Outcome) -> str:
+    return f"{_shown(run.results)} after {counted(run.firings, 'firing')}"
+
+
+def _shown(results: Sequence[Value | None]) -> str:
+    return ", ".join("-" if value is None else show(value) for value in results)
+
+
+def _difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
+    if standard.puts_twice and run.puts_twice:
+        return None
+    where = f"{graph.name} under {run.schedule}"
+    ended = [f"{outcome.status} {_said(outcome)}" for outcome in (standard, run)]
+    if "Exhausted" in (standard.status, run.status):
+        if _compatible(standard.results, run.results):
+            return None
+        return Disagreement("the results differ", where=where, required=ended[0], got=ended[1])
+    if standard.status != run.status or not all(map(_equal, standard.results, run.results)):
+        return Disagreement("the endings differ", where=where, required=ended[0], got=ended[1])
+    pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
+    for node, (wanted, got) in zip(graph.nodes, pairs, strict=True):
+        if wanted != got:
+            what = f"node {node} fires another number of times"
+            return Disagreement(what, where=where, required=wanted, got=got)
+    traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
+    if traps[0] != traps[1]:
+        return Disagreement("the traps differ", where=where, required=traps[0], got=traps[1])
+    return None
+
+
+def _equal(one: Value | None, other: Value | None) -> bool:
+    return one is other if one is None or other is None else same(one, other)
+
+
+def _compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+    """Whether the results that came on both sides are the same."""
+    pairs = zip(some, others, strict=True)
+    return all(one is None or other is None or same(one, other) for one, other in pairs)
+
+
+def _evaluated(
+    program: Program,
+    standard: Outcome,
+    arguments: Sequence[Value],
+    seed: int,
+    world: World,
+    printed: Sequence[str],
+    lines: Sequence[str],
+) -> Verdict:
+    """The evaluator is sequential: where the machine trapped, it stops at the first trap; and where a cell is got
+    before it is put, it says nothing.
+
+    It may take as many steps as the machine has firings, since every node that it evaluates is at least one, but for a
+    put, whose firing may be forbidden by a limit or wait for ever.
+    """
+    most, values = standard.firings, admit_arguments(standard.graph, arguments)
+    said = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)
+    if said.status == "Waiting":
+        return Verdict("evaluator", said.status, "for a cell that is put later, if ever", None)
+    trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
+    text = _shown(said.results) if said.results is not None else trap or f"after {most:,} nodes"
+    match standard.status:
+        case "Exhausted":
+            agrees = said.results is None or _compatible(standard.results, said.results)
+        case "Trapped":
+            agrees = standard.traps[0].message == trap
+        case _:
+            agrees = said.results is not None and all(map(_equal, standard.results, said.results))
+    where = f"{program.entry}, evaluated without tokens"
+    required = standard.traps[0].message if standard.traps else f"{standard.status} {_shown(standard.results)}"
+    got = f"{said.status} {text}"
+    difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
+    if agrees and standard.status == "Returned":
+        difference = _in_print(standard, printed, lines)
+    return Verdict("evaluator", said.status, text, difference)

@@ -1,0 +1,169 @@
+"""Corpora: the cases of a text, each tried under every schedule and by the evaluator.
+
+A case says how a run ends. What a run that becomes quiet took, in firings, is the same under every schedule; of one
+that a limit or a breach ends, `in N firings` is what it takes under `waves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from ...core.errors import Disagreement, Exhausted, Invalid, TagloomError, Usage, counted
+from ...core.graph.graph import Graph
+from ...core.graph.lower import lower
+from ...core.graph.validate import graph_problems
+from ...core.program.program import Program
+from ...core.program.validate import program_problems
+from ...core.text import Case, Document, print_ending, quoted
+from ...core.text.literals import read
+from ...core.value import Value, same, show
+from ...core.world import World
+from ..engines.reference import Limits, run_graph
+from ..outcome.outcome import Outcome
+from .check import SCHEDULES, check
+
+T = TypeVar("T")
+"""The type of a parameter, where it has one."""
+
+ENDINGS = {
+    "returns": "Returned",
+    "traps": "Trapped",
+    "exhausts": "Exhausted",
+    "breaks": "Broken",
+    "deadlocks": "Deadlocked",
+}
+"""The status of a run that ends as a case says."""
+
+
+class Trial(NamedTuple):
+    """A case that was tried, and how what happened differs from what it says, if it does."""
+
+    case: Case
+    difference: TagloomError | None
+
+
+def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Trial]:
+    """Try the cases of a text, in their order. A case that cannot be tried at all, since it names nothing, or its
+    arguments do not fit, differs by that error."""
+    for case in document.cases:
+        try:
+            yield Trial(case, _tried(case, document[case.name], limits or Limits()))
+        except TagloomError as error:
+            error.where = error.where or case.location
+            yield Trial(case, error)
+
+
+def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
+    program = subject if isinstance(subject, Program) else None
+    problems = program_problems(program) if program else []
+    if isinstance(subject, Graph):
+        graph = subject
+        problems = graph_problems(graph)
+    elif not problems:
+        graph = lower(subject)
+    if case.kind == "refused":
+        rules = _rules(problems)
+        return None if case.details[0] in rules else _differs(case, _refused(rules), problems=problems)
+    if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
+        return _differs(case, _refused(_rules(problems)), problems=problems)
+    wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden :]]
+    values = arguments(graph.name, wanted, case.arguments, lambda _, type_, word: read(word, type_))
+    if case.kind == "exhausts":
+        number, limit = case.details
+        limits = Limits(**{limit: int(number)})
+    if not problems:
+        for verdict in check(graph, program, values, limits):
+            if verdict.difference is not None:
+                verdict.difference.add_note(f"  in case {case.name}, under {verdict.way}")
+                return verdict.difference
+    for schedule in SCHEDULES if problems or case.kind == "exhausts" else ("waves",):
+        world = World(lambda line: None)
+        run = run_graph(graph, values, schedule=schedule, limits=limits, unchecked=True, world=world)
+        if not _ends_so(case, run):
+            return _differs(case, _said(run), schedule)
+    return None
+
+
+def unclaimed(document: Document) -> list[Invalid]:
+    """What is wrong in the functions and graphs of a text, but for those that a case expects to be refused, or runs in
+    spite of their problems, and those that they call."""
+    claimed: set[str] = set()
+    for case in document.cases:
+        if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
+            subject = document[case.name]
+            claimed |= {case.name} if isinstance(subject, Graph) else {each.name for each in subject.functions}
+    program = document.program
+    functions = [function for function in program.functions if function.name not in claimed] if program else []
+    problems = program_problems(program, functions) if program else []
+    return problems + [each for graph in document.graphs if graph.name not in claimed for each in graph_problems(graph)]
+
+
+def arguments(
+    called: str, wanted: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
+) -> list[Value]:
+    """What is called, on these words: as many as it has parameters, each of which `admit` reads with its name and type;
+    raises Usage where there are more or fewer."""
+    if len(wanted) != len(words):
+        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
+        raise Usage(
+            f"{called} takes {counted(len(wanted), 'argument')}",
+            required=f"{called}({signature})",
+            got=", ".join(words) or "none",
+        )
+    return [admit(name, type_, word) for (name, type_), word in zip(wanted, words, strict=True)]
+
+
+def _rules(problems: Sequence[Invalid]) -> list[str]:
+    return sorted({str(problem.rule) for problem in problems})
+
+
+def _refused(rules: Sequence[str]) -> str:
+    return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
+
+
+def _ends_so(case: Case, run: Outcome) -> bool:
+    """Whether a run ends as the case says."""
+    if run.status != ENDINGS[case.kind]:
+        return False
+    quiet = case.kind not in ("breaks", "exhausts")
+    if case.firings not in (None, run.firings) and (quiet or run.schedule == "waves"):
+        return False
+    match case.kind:
+        case "returns":
+            types = [run.graph.nodes[number].outputs[0].type for number in run.graph.results]
+            if len(types) != len(case.details):
+                return False
+            wanted = [read(text, type_) for text, type_ in zip(case.details, types, strict=True)]
+            return all(same(mine, theirs) for mine, theirs in zip(wanted, run.results, strict=True))
+        case "traps":
+            return run.trapped[0].trap == case.details[0]
+        case "breaks":
+            return run.error is not None and run.error.rule == case.details[0]
+        case "exhausts":
+            return isinstance(run.error, Exhausted) and run.error.limit == case.details[1]
+    return True
+
+
+def _said(run: Outcome) -> str:
+    """How a run ended, in the words of a case."""
+    words = {status: word for word, status in ENDINGS.items()}
+    said = [words[run.status]]
+    match run.status:
+        case "Returned":
+            said.append(", ".join(show(value) for value in run.results))
+        case "Trapped":
+            said.append(quoted(str(run.trapped[0].trap)))
+        case "Broken":
+            said.append(str(run.error.rule if run.error else None))
+    return " ".join([*said, f"in {counted(run.firings, 'firing')}"])
+
+
+def _differs(case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()) -> Disagreement:
+    """How a case ends; where it is refused, with the first problem as a note."""
+    what, wanted = f"{case.name} does not end as its case says", print_ending(case)
+    said = f"{got}, under {schedule}" if schedule else got
+    difference = Disagreement(what, where=case.location, required=wanted, got=said)
+    for problem in problems[:1]:
+        difference.add_note(f"  {problem}".replace("\n", "\n  "))
+    return difference

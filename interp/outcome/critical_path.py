@@ -1,0 +1,176 @@
+"""The critical path of a run, and its time on some processors: from its events, whatever their order.
+
+A firing depends on the firings that made its operands, one that reads cells also on those that filled them, and on
+nothing else. So a run is a directed graph without cycles, the same under every schedule, and what is measured on it
+belongs to the program and its arguments. A trigger counts as an operand; a bound on iterations makes no dependence. All
+this is promised for graphs that keep the rules, where (node, port, tag) is one token.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.errors import Usage
+from ...core.graph.graph import Graph
+from ...core.tag import Tag
+from ...core.value import Value
+from ..machine.event import Cell, Event
+from .program_order import Place, program_order
+
+
+class Dependence(NamedTuple):
+    """What a firing depends on: the events that made its operands, and how deep it is in these dependences.
+
+    The depth is 1 more than the largest among the makers; the environment's is 0. Without cells and bounds, it is the
+    wave in which the firing happens under the schedule `waves`. With cells it may be more, since a get finds the cell
+    full that was filled in the same wave before it.
+    """
+
+    depth: int
+    makers: tuple[int, ...]
+
+
+class Firing(NamedTuple):
+    """A firing of a run: the number of its event, from 0, and what it did."""
+
+    event: int
+    node: int
+    tag: Tag
+    inputs: tuple[Value, ...]
+    outputs: tuple[tuple[int, Value], ...]
+
+
+def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
+    """The dependence of every firing, by the number of its event, in the order of the events."""
+    found: dict[int, Dependence] = {}
+    made: dict[tuple[int, int, Tag], int] = {}
+    """By whom the tokens in flight were made."""
+    gathered: dict[Place, list[int]] = {}
+    """The makers of what waits."""
+    filled: dict[Cell, int] = {}
+    for number, event in enumerate(events):
+        node, port, tag, _ = event.token
+        maker = made.pop((node, port, tag), None)
+        makers = gathered.setdefault((tag, node), [])
+        if maker is not None:
+            makers.append(maker)
+        if event.inputs is None:
+            continue
+        del gathered[tag, node]
+        op = graph.nodes[node].op
+        if op == "store" and event.trap is None:
+            filled[_cell(event.inputs)] = number
+        makers += [filled[cell] for cell in _read(op, event.inputs) if cell in filled]
+        found[number] = Dependence(1 + max((found[each].depth for each in makers), default=0), tuple(makers))
+        made.update(((token.node, token.port, token.tag), number) for token in event.sent)
+    return found
+
+
+def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[Firing, ...]:
+    """A longest chain of firings, from the first to the last, each with an operand that the one before it made.
+
+    Its length is the largest depth, which is Sinf without cells and bounds. Of all such chains it is the one whose last
+    firing is the first in program order, and so on backwards: under every schedule the same but for the numbers of the
+    events. Empty where nothing fired.
+    """
+    found = dependences(graph, events)
+    if not found:
+        return ()
+    ranks = _ranks(graph, events, found)
+    deepest = max(found[number].depth for number in found)
+    at = min((number for number in found if found[number].depth == deepest), key=ranks.__getitem__)
+    path = [at]
+    while found[at].depth > 1:
+        above = (maker for maker in found[at].makers if found[maker].depth == found[at].depth - 1)
+        at = min(above, key=ranks.__getitem__)
+        path.append(at)
+    return tuple(_firing(number, events[number]) for number in reversed(path))
+
+
+def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[int, int]:
+    """When each firing happens, by the number of its event, if at most `processors` happen in a unit of time.
+
+    Greedy list scheduling: a unit of time, from 1 up, takes of the firings whose makers were earlier as many as there
+    are processors, the less deep first, and those of one depth in program order. `math.inf` stands for as many
+    processors as there is work for. Raises Usage where there is no processor, or a part of one.
+    """
+    if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
+        raise Usage("work needs processors", required="an integer from 1 up, or math.inf", got=repr(processors))
+    found = dependences(graph, events)
+    ranks = _ranks(graph, events, found)
+    times: dict[int, int] = {}
+    taken: Counter[int] = Counter()
+    later: dict[int, int] = {}
+    for number in sorted(found, key=lambda each: (found[each].depth, ranks[each])):
+        # With units alone, this gives the greedy times: no firing holds one back that goes before it.
+        time = _with_room(later, 1 + max((times[maker] for maker in found[number].makers), default=0))
+        times[number] = time
+        taken[time] += 1
+        if taken[time] == processors:
+            later[time] = time + 1
+    return times
+
+
+def time_on(graph: Graph, events: Sequence[Event], processors: float) -> int:
+    """T_p: the time that `processors` take for the firings of a run, each of a unit, scheduled as by `times_on`.
+
+    T_1 is S1, T_inf is Sinf, and max(Sinf, S1/p) <= T_p <= sum of ceil(P(t)/p) <= S1/p + Sinf, which is Brent's bound
+    (R. P. Brent, The parallel evaluation of general arithmetic expressions, JACM 1974), where Sinf and P(t) are those
+    of the depths. More processors may take longer, as in any list scheduling (R. L. Graham, Bounds on multiprocessing
+    timing anomalies, SIAM J. 1969).
+    """
+    return max(times_on(graph, events, processors).values(), default=0)
+
+
+def time_by_waves(profile: Sequence[int], processors: int) -> int:
+    """The time on processors that end a wave before they begin the next: the sum of ceil(P(t)/p), which needs no
+    events and bounds T_p from above.
+
+    >>> time_by_waves([1, 2, 3, 4, 4, 1], 1), time_by_waves([1, 2, 3, 4, 4, 1], 2), time_by_waves([1, 2, 3, 4, 4, 1], 4)
+    (15, 9, 6)
+    """
+    return sum(-(-firings // processors) for firings in profile)
+
+
+def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
+    """`time_by_waves` on 1, 2, 4, 8, ... processors, up to the first power of two that gives every firing its own.
+
+    >>> times_by_waves([1, 2, 5])
+    {1: 8, 2: 5, 4: 4, 8: 3}
+    """
+    powers = range((max(profile, default=1) - 1).bit_length() + 1)
+    return {1 << power: time_by_waves(profile, 1 << power) for power in powers}
+
+
+def _ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
+    """The rank in program order of each of these firings, by the number of its event."""
+    places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
+    ranks = program_order(graph, places.values())
+    return {number: ranks[place] for number, place in places.items()}
+
+
+def _firing(number: int, event: Event) -> Firing:
+    assert event.inputs is not None
+    return Firing(number, event.token.node, event.token.tag, event.inputs, event.outputs)
+
+
+def _cell(inputs: tuple[Any, ...]) -> Cell:
+    """The cell that a store fills, or a get reads."""
+    return Cell(inputs[0], int(inputs[1]))
+
+
+def _read(op: str, inputs: tuple[Any, ...]) -> Sequence[Cell]:
+    """The cells that a firing of this op reads."""
+    if op == "collect":
+        return [Cell(inputs[0], number) for number in range(inputs[0].size)]
+    return [_cell(inputs)] if op == "get" else ()
+
+
+def _with_room(later: dict[int, int], time: int) -> int:
+    """The first unit of time from this one on that is not full; `later` says of a full one where to look on."""
+    while (following := later.get(time)) is not None:
+        later[time] = time = later.get(following, following)
+    return time

@@ -1,0 +1,76 @@
+"""Program order: the order in which a sequential evaluation would meet nodes under tags.
+
+No path is written out here. The tags of a deep recursion share their links, so walking down the tree that they make
+costs as much as there are links, where paths would cost the square of the depth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from math import inf
+from typing import TypeAlias
+
+from ...core.graph.graph import Graph
+from ...core.graph.phases import Phases
+from ...core.tag import ROOT, Site, Tag
+
+Place: TypeAlias = tuple[Tag, int]
+"""A node, by its number, under a tag."""
+
+_Visit: TypeAlias = tuple[Tag, int]
+"""An activation, in one of its phases."""
+
+
+def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
+    """The rank of each of these places.
+
+    The nodes of an activation rank by number, as lowering makes them in program order. What is below a call or loop
+    ranks, phase by phase, with the first node that sends into that phase; iterations by number, in a phase that goes
+    back the last first.
+    """
+    first: dict[tuple[Site, int], int] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.site is not None and node.op in ("call", "enter", "reenter"):
+            first.setdefault((node.site, node.phase), number)
+    phases = _phases(graph)
+    inside: defaultdict[_Visit, list[tuple[int, float, _Visit | None]]] = defaultdict(list)
+    roots = [(ROOT, phase) for phase in sorted({0, *phases})]
+    reached = set(roots)
+    for tag, number in set(places):
+        visit = tag, phases[number]
+        inside[visit].append((number, -inf, None))
+        while tag.parent is not None and visit not in reached:
+            reached.add(visit)
+            _, phase = visit
+            sender = first.get((tag.site, phase), -1)
+            iteration = -tag.iteration if phase % 2 else tag.iteration
+            around = tag.parent, phases[sender]
+            inside[around].append((sender, iteration, visit))
+            tag, visit = tag.parent, around
+    ranks: dict[Place, int] = {}
+    ahead: list[tuple[_Visit, int | None]] = [(root, None) for root in reversed(roots)]
+    while ahead:
+        visit, leaf = ahead.pop()
+        if leaf is not None:
+            ranks[visit[0], leaf] = len(ranks)
+            continue
+        for number, _, below in sorted(inside[visit], key=lambda entry: entry[:2], reverse=True):
+            ahead.append((visit, number) if below is None else (below, None))
+    return ranks
+
+
+def _phases(graph: Graph) -> list[int]:
+    """The phase in which each node fires, of the activation that it fires in, and 0 behind the last."""
+    if not any(node.phase for node in graph.nodes):
+        return [0] * (len(graph.nodes) + 1)
+    known, found = Phases(graph), []
+    for number, node in enumerate(graph.nodes):
+        if node.op == "return":
+            found.append(node.phase)
+        elif node.op in ("enter", "reenter") and node.site is not None:
+            around = known.nesting.around(node.site)[:-1]
+            found.append(known.at(around[-1] if around else node.function, number))
+        else:
+            found.append(known.of(number))
+    return [*found, 0]

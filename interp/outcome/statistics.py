@@ -1,0 +1,102 @@
+"""Measures of a run, collected while it goes on.
+
+Time is measured on waves of unit length, where every op counts and all that can fire, fires. So the critical path,
+the parallelism and the profiles exist for runs under the schedule `waves`, and are None under any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...core.tag import Site
+from ..machine.event import Event
+from ..machine.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a run took.
+
+    firings          S1: nodes fired, routing ops included
+    steps            tokens delivered
+    critical_path    Sinf: waves until the last firing; the longest chain of firings
+    parallelism      S1 / Sinf
+    profile          P(t): firings in each wave
+    waiting          W(t): tokens waiting at the end of each wave
+    largest_store    the most tokens that waited at once, after any step
+    largest_flight   the most tokens in flight, at the beginning or after any step
+    deepest_tag      the longest path of a tag; the root's is 0
+    by_node          firings of each node, by its number in the graph
+    opened           activations of each site: calls, or iterations of a loop
+
+    Of a run that came to its end on several cores, the largest store and flight are those at the ends of waves: what
+    happens within a wave has no order there.
+
+    Profiles are tuples, or what equals them.
+    """
+
+    firings: int
+    steps: int
+    critical_path: int | None
+    parallelism: float | None
+    profile: Sequence[int] | None
+    waiting: Sequence[int] | None
+    largest_store: int
+    largest_flight: int
+    deepest_tag: int
+    by_node: tuple[int, ...]
+    opened: Mapping[Site, int]
+
+
+class Meter:
+    """Watches a run, event by event."""
+
+    def __init__(self, state: State, *, clocked: bool) -> None:
+        self.state = state
+        self.clocked = clocked
+        self.largest_store = 0
+        self.largest_flight = len(state.flight)
+        self.deepest = 0
+        self.firings_before = state.firings
+        self.profile: list[int] = []
+        self.waiting: list[int] = []
+
+    def see(self, event: Event) -> None:
+        """Count an event that has just been applied."""
+        state = self.state
+        if event.inputs is None:
+            if state.waiting > self.largest_store:
+                self.largest_store = state.waiting
+        elif event.sent:
+            if len(state.flight) > self.largest_flight:
+                self.largest_flight = len(state.flight)
+            depth = event.sent[0].tag.depth
+            if depth > self.deepest:
+                self.deepest = depth
+        if event.ends_wave and self.clocked:
+            self.profile.append(state.firings - self.firings_before)
+            self.waiting.append(state.waiting)
+            self.firings_before = state.firings
+
+    def stats(self) -> Stats:
+        """The measures so far; a wave that is not over counts as one."""
+        state, profile = self.state, list(self.profile)
+        if state.firings > self.firings_before:
+            profile.append(state.firings - self.firings_before)
+        while profile and not profile[-1]:
+            profile.pop()
+        span = len(profile)
+        return Stats(
+            firings=state.firings,
+            steps=state.steps,
+            critical_path=span if self.clocked else None,
+            parallelism=(state.firings / span if span else 0.0) if self.clocked else None,
+            profile=tuple(profile) if self.clocked else None,
+            waiting=tuple(self.waiting) if self.clocked else None,
+            largest_store=self.largest_store,
+            largest_flight=self.largest_flight,
+            deepest_tag=self.deepest,
+            by_node=tuple(state.counts),
+            opened=dict(state.opened),
+        )

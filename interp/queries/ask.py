@@ -1,0 +1,163 @@
+"""Questions about a history where it stands, asked with the names that people use: of nodes, and of tags as written.
+
+Owns the names; the answers are those of `queries`, `why` and `difference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from ...core.errors import TagloomError, Usage
+from ...core.graph.graph import Graph
+from ...core.program import hints
+from ...core.tag import ROOT, Site, Tag
+from ...core.value import Value
+from ..machine.event import Event
+from ..machine.state import State
+from .causes import Answer
+from .contexts import Context, check_place
+from .difference import Difference, first_difference
+from .index import Index
+from .origin import Change, Firing
+from .provenance import Link, tree, where_from, who_used
+from .why import Ready, could_fire, why_not
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Lines(tuple[Item, ...]):
+    """What was found, which stands whatever the history does; in words a line for each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "none"
+
+
+class Walk(Protocol):
+    """What is asked about: `position` events have happened in `state`, and each is known by its number."""
+
+    state: State
+    position: int
+
+    @property
+    def edits(self) -> Sequence[tuple[int, Change]]:
+        """The tokens that were changed, and after how many events."""
+
+    def __getitem__(self, number: int) -> Event: ...
+
+
+class Asked(Protocol):
+    """What may be asked: a history."""
+
+    @property
+    def ask(self) -> Ask: ...
+
+
+class Ask:
+    """What one may ask of a walk over a run, at its present position.
+
+    Nodes go by name, `add` or `fib.add`; tags as they are written, `main/fib/loop[4]`, or as they are.
+    """
+
+    def __init__(self, walk: Walk, graph: Graph, arguments: Sequence[Value], index: Index | None = None) -> None:
+        self._walk = walk
+        self._graph = graph
+        self._arguments = arguments
+        self._index = index
+
+    @property
+    def index(self) -> Index:
+        """The events up to the present position, by what they fired and sent."""
+        index = self._seen
+        index.edits = tuple(self._walk.edits)
+        index.follow(self._walk, self._walk.position)
+        return index
+
+    @property
+    def _seen(self) -> Index:
+        """The index, wherever it stands."""
+        if self._index is None:
+            self._index = Index(self._graph, self._arguments)
+        return self._index
+
+    @property
+    def contexts(self) -> Mapping[int, Context]:
+        """The function or loop under whose tags each node fires: no event is looked at for that."""
+        return self._seen.contexts
+
+    def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
+        """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
+        number, under = self._named(node, tag)
+        return why_not(self.index, self._walk.state, number, under, stopped=stopped)
+
+    def could_fire(self) -> Lines[Ready]:
+        """The tokens in flight whose delivery, as the next step, would fire a node."""
+        return Lines(could_fire(self._walk.state))
+
+    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> Lines[Link]:
+        """The firings behind what a node's firing consumed, nearest first, that firing itself at their head."""
+        return Lines(where_from(self.index, self.firing(node, tag), depth))
+
+    def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
+        """The same as a tree, drawn in lines."""
+        return tree(self.index, self.firing(node, tag), depth)
+
+    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> Lines[Link]:
+        """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
+        return Lines(who_used(self.index, self.firing(node, tag), depth))
+
+    def first_difference(self, other: Ask | Asked) -> Difference | None:
+        """Where another run, given as a history or its `ask`, differs first, in the order of dependence: None where it
+        does the same. Each counts up to where it stands."""
+        found = other if isinstance(other, Ask) else getattr(other, "ask", None)
+        if not isinstance(found, Ask):
+            raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
+        return first_difference(self.index, found.index)
+
+    def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:
+        """The firing of a node under a tag; raises Usage where it has not fired."""
+        index, (number, under) = self.index, self._named(node, tag)
+        event = index.fired(number, under)
+        if event is None:
+            raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
+        return Firing(event, index.graph, index.events[event])
+
+    def _named(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
+        """A node and a tag; raises Usage where the node never fires under such a tag."""
+        number, under = self._graph.only(node), tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
+        check_place(self._graph, self.contexts, number, under)
+        return number, under
+
+
+def tag_of(graph: Graph, text: str) -> Tag:
+    """The tag that is written so, as `main/fib/loop[4]`; raises Usage where a graph has no such sites.
+
+    A step is the name of a call or loop of the function that the steps before it lead to.
+    """
+    tag, function, callees = ROOT, graph.name, dict(graph.calls)
+    sites = {(node.site.function, node.site.name): node.site for node in graph.nodes if node.site is not None}
+    first, *steps = text.split("/")
+    if first != str(ROOT):
+        raise Usage("a tag begins with main, the root", got=repr(text))
+    for step in steps:
+        name, bracket, rest = step.partition("[")
+        site = sites.get((function, name))
+        if site is None:
+            there = [other for owner, other in sites if owner == function]
+            hint = hints.meant(name, there) or f"there are {', '.join(there) or 'none'}"
+            raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint)
+        tag = tag.child(site, _iteration(site, bracket + rest, text))
+        function = callees.get(site, function) if site.kind == "call" else function
+    return tag
+
+
+def _iteration(site: Site, brackets: str, text: str) -> int:
+    number = brackets[1:-1]
+    if site.kind == "call" and not brackets:
+        return 0
+    if site.kind == "loop" and brackets[-1:] == "]" and number.isascii() and number.isdigit():
+        return int(number)
+    required = f"{site.name}[0], or another iteration" if site.kind == "loop" else site.name
+    raise Usage(f"{site} is a {site.kind}", required=required, got=repr(text))

@@ -1,0 +1,300 @@
+"""Where two runs differ first, in dependence order: under other schedules, on other arguments, or of an edited program.
+
+Firings of the two are the same if their nodes have the same name and their tags the same path. They agree if operands,
+results and traps have the same bits. A difference is a *first* one if all the firings that its tokens came from agree;
+every difference goes back to a first one, since dependence has no circles; unless an edited program gives its names to
+other nodes, so that of two each depends on the other in one of the programs: then all differences count. Of several,
+the one that is first in program order is told. So the answer is the same whatever the schedules were, where the runs
+became quiet.
+
+Where a run was stopped before, what it had not come to yet is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import Literal as Word
+from typing import NamedTuple, TypeAlias
+
+from ...core.graph.graph import Graph
+from ...core.handle import Handle
+from ...core.tag import Tag
+from ...core.value import Value, same, show
+from ..machine.event import Event
+from ..outcome.describe import shown
+from ..outcome.program_order import Place, program_order
+from .index import Index
+from .origin import Arrival, Firing, Injected, Number, Origin
+
+Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
+Pair: TypeAlias = tuple[Number | None, Number | None]
+"""A firing of each run, None where it has none."""
+
+
+class Changed(NamedTuple):
+    """An argument that differs, by position; None where a run has none there."""
+
+    name: str
+    first: Value | None
+    second: Value | None
+
+    def __str__(self) -> str:
+        return f"argument {self.name} is {_shown(self.first)} in the first, {_shown(self.second)} in the second"
+
+
+class Operand(NamedTuple):
+    """A port whose operand differs, and where each side's came from: None for a literal."""
+
+    port: int
+    first: Value | None
+    second: Value | None
+    first_from: Origin | None
+    second_from: Origin | None
+
+    def __str__(self) -> str:
+        one, other = _fed(self.first, self.first_from), _fed(self.second, self.second_from)
+        return f"port {self.port} got {one} in the first, {other} in the second"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """The first difference between two runs.
+
+    `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (it got
+    different ones, although all they came from agrees: an argument, a literal or an edge differs, or a what-if changed
+    one), "only one" (it fired
+    in one run, and what it depends on agrees) or "arguments" (they differ, and no firing does). `first` and `second`
+    are the firing on each side, `operands` the ports that differ, and `missing` the ports that got no token where it
+    did not fire: None where that graph has no such node. `arguments` are those that differ.
+    """
+
+    kind: Kind
+    arguments: tuple[Changed, ...]
+    first: Firing | None = None
+    second: Firing | None = None
+    operands: tuple[Operand, ...] = ()
+    missing: tuple[int, ...] | None = ()
+
+    @property
+    def firing(self) -> Firing | None:
+        """The firing that differs, on the side where there is one, the first rather."""
+        return self.first or self.second
+
+    def __str__(self) -> str:
+        lines = [f"  {changed}" for changed in self.arguments]
+        if self.firing is None:
+            return "\n".join(["the runs differ in their arguments only", *lines])
+        line = f" ({self.firing.node.location})" if self.firing.node.location else ""
+        head = f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._what()}"
+        sides = [f"  first: {self._side(self.first)}", f"  second: {self._side(self.second)}"]
+        return "\n".join([head, *lines, *sides, *(f"  {operand}" for operand in self.operands)])
+
+    def _what(self) -> str:
+        match self.kind:
+            case "results":
+                return "on the same operands it gave different results"
+            case "operands":
+                return "it got different operands"
+        return "it fired in one of them only"
+
+    def _side(self, firing: Firing | None) -> str:
+        if firing is not None:
+            return f"{firing.did}, at event {firing.number}"
+        if self.missing is None:
+            return "there is no such node"
+        if not self.missing:
+            return "it did not fire"
+        ports = " and ".join(map(str, self.missing))
+        return f"it did not fire: no token came to port {ports}"
+
+
+def first_difference(first: Index, second: Index) -> Difference | None:
+    """Where two runs differ first; None if all their firings agree, and their arguments do."""
+    return _Comparison(first, second).answer()
+
+
+class _Side:
+    """One run, seen from the other: which number each node has there, and which of its firings differ."""
+
+    def __init__(self, index: Index, other: Graph) -> None:
+        self.index = index
+        numbers = {str(node): number for number, node in enumerate(other.nodes)}
+        self.there = [numbers.get(str(node)) for node in index.graph.nodes]
+        self.quiet = _is_quiet(index)
+        self.wrong = set[Number]()
+
+    def firings(self) -> Iterator[tuple[Number, int, Tag]]:
+        for number, event in enumerate(islice(self.index.events, len(self.index))):
+            if event.inputs is not None:
+                yield number, event.token.node, event.token.tag
+
+    def depends_on_none_wrong(self, number: Number) -> bool:
+        return all(sender not in self.wrong for _, sender in self.index.operands(number))
+
+
+class _Comparison:
+    def __init__(self, first: Index, second: Index) -> None:
+        self.first, self.second = _Side(first, second.graph), _Side(second, first.graph)
+        self.changed = tuple(_changed_arguments(first, second))
+
+    def answer(self) -> Difference | None:
+        self._mark(self.first, self.second)
+        self._mark(self.second, self.first)
+        differing = list(self._differing())
+        candidates = [pair for pair in differing if self._is_first(*pair)] or differing
+        if not candidates:
+            return Difference("arguments", self.changed) if self.changed else None
+        return self._described(*self._earliest(candidates))
+
+    def _mark(self, here: _Side, there: _Side) -> None:
+        """Which firings differ, or are on this side only although the other could have come to them."""
+        for number, node, tag in here.firings():
+            match = self._match(here, there, node, tag)
+            if match is None:
+                if there.quiet or here.there[node] is None:
+                    here.wrong.add(number)
+            elif not _agree(here.index, number, there.index, match):
+                here.wrong.add(number)
+
+    def _match(self, here: _Side, there: _Side, node: int, tag: Tag) -> Number | None:
+        known = here.there[node]
+        return None if known is None else there.index.fired(known, tag)
+
+    def _differing(self) -> Iterator[Pair]:
+        """The differing firings as pairs, None where one side has none."""
+        for number in sorted(self.first.wrong):
+            node, _, tag, _ = self.first.index.events[number].token
+            yield number, self._match(self.first, self.second, node, tag)
+        for number in sorted(self.second.wrong):
+            node, _, tag, _ = self.second.index.events[number].token
+            if self._match(self.second, self.first, node, tag) is None:
+                yield None, number
+
+    def _is_first(self, one: Number | None, other: Number | None) -> bool:
+        return (one is None or self.first.depends_on_none_wrong(one)) and (
+            other is None or self.second.depends_on_none_wrong(other)
+        )
+
+    def _earliest(self, pairs: list[Pair]) -> Pair:
+        """The one that program order has first: that of the first run; and what fired in the second only comes before
+        it if it does so there."""
+        theirs = [pair for pair in pairs if pair[0] is None]
+        if len(theirs) == len(pairs):
+            return _foremost(self.second.index, theirs, 1)
+        mine = _foremost(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
+        return mine if mine[1] is None else _foremost(self.second.index, [mine, *theirs], 1)
+
+    def _described(self, one: Number | None, other: Number | None) -> Difference:
+        first = None if one is None else _firing(self.first.index, one)
+        second = None if other is None else _firing(self.second.index, other)
+        if first is not None and second is not None:
+            operands = tuple(_differing_operands(self.first.index, first, self.second.index, second))
+            return Difference("operands" if operands else "results", self.changed, first, second, operands)
+        here, there = (self.first, self.second) if first else (self.second, self.first)
+        firing = first or second
+        assert firing is not None
+        missing = _missing(there.index, here.there[firing.event.token.node], firing.tag)
+        return Difference("only one", self.changed, first, second, (), missing)
+
+
+def _is_quiet(index: Index) -> bool:
+    """Whether no token is in flight at the end: what joined the flight has been delivered, each time."""
+    sent = sum(len(output.edges) for _, output in index.graph.arguments)
+    for event in islice(index.events, len(index)):
+        if event.sent and event.sent[0].node >= 0 and not event.held:
+            sent += len(event.sent)
+        sent += len(event.woken) + len(event.released)
+    return sent == len(index)
+
+
+def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
+    for position, (one, other) in enumerate(zip_longest(first.arguments, second.arguments)):
+        if one is None or other is None or not same(one, other):
+            holder = second if one is None else first
+            yield Changed(holder.graph.arguments[position][0], one, other)
+
+
+def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
+    one, other = here.events[number], there.events[match]
+    mine, theirs = _operands(here, one), _operands(there, other)
+    outputs, others = ([output for output, _ in event.outputs] for event in (one, other))
+    if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
+        return False
+    mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
+    return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
+
+
+def _operands(index: Index, event: Event) -> tuple[Value, ...]:
+    inputs = event.inputs or ()
+    return inputs[:-1] if index.graph.nodes[event.token.node].triggered else inputs
+
+
+def _same(one: Value, other: Value) -> bool:
+    if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
+        return one == other
+    return not isinstance(one, Handle) and (one is other or same(one, other))
+
+
+def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
+    """Whether two handles are of cells that nodes of one name made: their numbers are those of two programs."""
+    if not (isinstance(one, Handle) and isinstance(other, Handle)):
+        return False
+    names = str(here.nodes[one.node]), str(there.nodes[other.node])
+    return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
+
+
+def _foremost(index: Index, pairs: list[Pair], side: int) -> Pair:
+    """Of pairs that all fired on this side, the first in its program order."""
+    at: dict[Place, Pair] = {}
+    for pair in pairs:
+        number = pair[side]
+        assert number is not None
+        token = index.events[number].token
+        at[token.tag, token.node] = pair
+    ranks = program_order(index.graph, at)
+    return at[min(at, key=ranks.__getitem__)]
+
+
+def _firing(index: Index, number: Number) -> Firing:
+    return Firing(number, index.graph, index.events[number])
+
+
+def _differing_operands(here: Index, first: Firing, there: Index, second: Firing) -> Iterator[Operand]:
+    """The ports whose operands differ, those that one of the nodes has not included."""
+    senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
+    if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
+        senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
+    for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
+        both = one is not None and other is not None
+        if not both or not (_same(one, other) or _same_cells(here.graph, one, there.graph, other)):
+            yield Operand(port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others))
+
+
+def _origin(index: Index, firing: Firing, port: int, senders: dict[int, Number]) -> Origin | None:
+    node, came, tag, _ = firing.event.token
+    token = Arrival(node, came if firing.node.op == "merge" else port, tag)
+    return index.origin(senders[port], token) if port in senders else None
+
+
+def _missing(index: Index, node: int | None, tag: Tag) -> tuple[int, ...] | None:
+    """The ports of a node that nobody has sent a token to under a tag."""
+    if node is None:
+        return None
+    row = index.graph.nodes[node]
+    ports = [port for port, literal in enumerate(row.ports) if literal is None]
+    return tuple(port for port in ports if index.sender(node, port, tag) is None)
+
+
+def _shown(value: Value | None) -> str:
+    return "not there" if value is None else show(value)
+
+
+def _fed(value: Value | None, origin: Origin | None) -> str:
+    if value is None:
+        return "nothing"
+    if origin is None:
+        return f"the literal {show(value)}"
+    said = shown(origin.graph, value) if isinstance(origin, Firing | Injected) else show(value)
+    return f"{said} from {origin.short}"

@@ -1,0 +1,147 @@
+"""Where tokens come from: firings and arguments, what names a token, and how these are said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from ...core.graph.graph import Graph, Node
+from ...core.tag import Tag
+from ...core.value import Value, show
+from ..machine.event import Event, Token
+from ..outcome.describe import shown
+
+
+class Arrival(NamedTuple):
+    """What names a token in a run: a port of a node under a tag. Node -1 is the environment, its ports the results."""
+
+    node: int
+    port: int
+    tag: Tag
+
+
+class Change(Protocol):
+    """A token as it was when somebody changed it in a what-if, and the value that it has instead; or a token that
+    somebody added, whose value is its own."""
+
+    @property
+    def token(self) -> Token: ...
+
+    @property
+    def value(self) -> Value: ...
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody sent the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A firing, by the number of its event; the first event of a run is number 0. Those of one run are equal if they
+    are the same event."""
+
+    number: int
+    graph: Graph = field(compare=False, repr=False)
+    event: Event = field(compare=False, repr=False)
+    changed: Value | None = field(default=None, compare=False)
+    """As the origin of a token: the value that the token was given in a what-if, instead of what was sent."""
+
+    @property
+    def node(self) -> Node:
+        return self.graph.nodes[self.event.token.node]
+
+    @property
+    def tag(self) -> Tag:
+        return self.event.token.tag
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """What it consumed, literals included, by port; a trigger is no operand."""
+        inputs = self.event.inputs or ()
+        return inputs[: len(inputs) - self.node.triggered]
+
+    @property
+    def did(self) -> str:
+        """What was computed, as `add 1, 2 -> 3`."""
+        asked = f"{self.node.op} {', '.join(shown(self.graph, value) for value in self.operands)}".rstrip()
+        if self.event.trap is not None:
+            return f"{asked} traps: {self.event.trap}"
+        made = ", ".join(shown(self.graph, value) for _, value in self.event.outputs)
+        return f"{asked} -> {made}" if made else asked
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"{self.node} at event {self.number}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        line = f" ({self.node.location})" if self.node.location else ""
+        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.did}{_changed(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument that the environment supplied, by position; the hidden ones, which are triggers, count."""
+
+    position: int
+    name: str = field(compare=False)
+    value: Value = field(compare=False)
+    changed: Value | None = field(default=None, compare=False)
+    """As the origin of a token: the value that the token was given in a what-if, instead of this."""
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"argument {self.name}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        return f"argument {self.name} = {show(self.value)}{_changed(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """Nobody: the token was put into the flight in a what-if, when so many events had happened."""
+
+    after: int
+    graph: Graph = field(compare=False, repr=False)
+    token: Token
+    changed: Value | None = field(default=None, compare=False)
+    """The value that the token was given later, instead of this."""
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"nobody, injected at event {self.after}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        return f"{shown(self.graph, self.token.value)}, injected at event {self.after}{_changed(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Some firing, or argument, before the events that are known."""
+
+    since: int
+    """From which event on they are."""
+    changed: Value | None = field(default=None, compare=False)
+    """The value that the token was given in a what-if, instead of what was sent."""
+
+    @property
+    def short(self) -> str:
+        """It in few words."""
+        return f"somebody before event {self.since:,}{_changed(self, ' ({})')}"
+
+    def __str__(self) -> str:
+        return f"sent before event {self.since:,}, with which begins what is known{_changed(self)}"
+
+
+Origin: TypeAlias = Firing | Argument | Injected | Earlier
+
+
+def _changed(origin: Origin, form: str = ", {}") -> str:
+    return "" if origin.changed is None else form.format(f"changed to {show(origin.changed)}")
+
+
+Number: TypeAlias = int
+"""An origin in short: the number of an event, or -1 - k for the k-th argument, and from there on for the k-th edit that
+injected a token."""

@@ -1,0 +1,150 @@
+"""L-BFGS: steps that know from the last ones how gradients turn (Nocedal and Wright, algorithms 7.4 and 3.1)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.errors import Usage
+from ...core.frontend.api import while_loop
+from ...core.frontend.array_api.creation import zeros
+from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
+from ...core.frontend.array_api.statistics import sum as total
+from ...core.frontend.eager.variable import Variable, init_scope
+from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, sqrt, where
+from ...core.frontend.trace.source_location import here
+from ..function.gradient import value_and_grad
+from .optimizer import variables_of
+
+_ENOUGH = 1e-4
+"""Of the decrease that the slope promises, so much has to come (Armijo's condition)."""
+_FLAT = 1e-10
+"""A pair is kept where the gradient has turned along the move by more than so much of its own change."""
+
+
+class LBFGS:
+    """Quasi-Newton steps for losses that are the same at each step, as over all data.
+
+    A step goes along the two-loop recursion over the last `history` pairs of a move and the turn of the gradient on it,
+    and is halved until the loss is low enough, at most `halvings` times; then, if it is not, nothing moves.
+    `slots` has the state, as variables.
+
+    >>> import tagloom as tl
+    >>> w, optimizer = tl.Variable([4.0, -2.0], name="w"), LBFGS()
+    >>> @tl.function
+    ... def loss():
+    ...     return tl.sum((w - 1.0) ** 4)
+    >>> for _ in range(30):
+    ...     before = optimizer.step(loss, w)
+    >>> float(loss()) < 1e-8
+    True
+    """
+
+    def __init__(self, rate: Any = 1.0, history: int = 10, halvings: int = 20) -> None:
+        if history < 1 or halvings < 0:
+            raise Usage(
+                "L-BFGS remembers at least one step", where=here(), got=f"history={history}, halvings={halvings}"
+            )
+        self.rate, self.history, self.halvings = rate, history, halvings
+        self.slots: dict[str, Variable] = {}
+
+    def step(self, loss: Callable[[], Any], variables: Any) -> Any:
+        """One step of the variables, nested at will; gives the loss before. `loss` takes nothing and gives one float
+        of what the variables hold. Eagerly it is traced anew for each step, unless it is a `tl.function`.
+
+        Raises Usage where a variable's sizes or the variables' number change from step to step, or dtypes differ.
+        """
+        leaves = tuple(variables_of(variables))
+        before, gradients = value_and_grad(loss, leaves)()
+        point, gradient = _vector(leaves), _vector(gradients)
+        self._make(leaves)
+        self._remember(point, gradient)
+        direction = self._direction(gradient)
+        self._search(loss, leaves, (before, point), (direction, total(direction * gradient)))
+        return before
+
+    def _make(self, leaves: Sequence[Variable]) -> None:
+        sizes = sum(_size(each) for each in leaves)
+        if len({each.dtype for each in leaves}) > 1:
+            kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
+            raise Usage("L-BFGS steps in variables of one dtype", where=here(), got=kinds)
+        if not self.slots:
+            with init_scope():
+                for name, shape in (
+                    *(("moves", (self.history, sizes)), ("turns", (self.history, sizes))),
+                    *(("point", (sizes,)), ("gradient", (sizes,))),
+                ):
+                    first = zeros(shape, dtype=leaves[0].dtype)
+                    self.slots[name] = Variable(first, name=f"lbfgs_{name}", trainable=False)
+                self.slots["count"] = Variable(0, name="lbfgs_count", trainable=False)
+        if self.slots["point"]._type.shape != (sizes,):
+            required, got = self.slots["point"]._type, f"{sizes} numbers"
+            raise Usage("L-BFGS has steps of other variables", where=here(), required=required, got=got)
+
+    def _remember(self, point: Any, gradient: Any) -> None:
+        """Put the last move, and how the gradient has turned on it, behind the others, if it bends upwards."""
+        slots = self.slots
+        move, turn = point - slots["point"], gradient - slots["gradient"]
+        bends = logical_and(slots["count"] > 0, total(move * turn) > _FLAT * total(turn * turn))
+        for name, new in (("moves", move), ("turns", turn)):
+            shifted = concat([slots[name][1:, :], expand_dims(new, axis=0)], axis=0)
+            slots[name].assign(where(bends, shifted, slots[name]))
+        slots["point"].assign(point)
+        slots["gradient"].assign(gradient)
+        slots["count"].assign_add(1)
+
+    def _direction(self, gradient: Any) -> Any:
+        """The two-loop recursion. Pairs that are not there yet are zeros, and weigh nothing."""
+        moves, turns = self.slots["moves"].value, self.slots["turns"].value
+        bends = [total(moves[k, :] * turns[k, :]) for k in range(self.history)]
+        weights = [where(each > 0.0, 1.0 / each, 0.0) for each in bends]
+        back, shares = gradient, {}
+        for k in reversed(range(self.history)):
+            shares[k] = weights[k] * total(moves[k, :] * back)
+            back = back - shares[k] * turns[k, :]
+        newest = total(turns[-1, :] * turns[-1, :])
+        first = 1.0 / maximum(1.0, sqrt(total(gradient * gradient)))
+        ahead = back * where(bends[-1] > 0.0, bends[-1] / newest, first)
+        for k in range(self.history):
+            ahead = ahead + (shares[k] - weights[k] * total(turns[k, :] * ahead)) * moves[k, :]
+        return -ahead
+
+    def _search(
+        self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
+    ) -> None:
+        """Halve the step until the loss is low enough; a loss that is no number is not."""
+        (before, point), (direction, slope) = start, towards
+
+        def tried(rate: Any) -> Any:
+            _assign(leaves, point + rate * direction)
+            return less_equal(loss(), before + _ENOUGH * rate * slope)
+
+        def halved(rate: Any, left: Any, fits: Any) -> Any:
+            return rate / 2.0, left - 1, tried(rate / 2.0)
+
+        rate = 0.0 * before + self.rate
+        _, _, fits = while_loop(
+            lambda rate, left, fits: logical_and(left > 0, logical_not(fits)), halved, rate, self.halvings, tried(rate)
+        )
+        _assign(leaves, where(fits, _vector(leaves), point))
+
+
+def _size(variable: Variable) -> int:
+    shape = variable._type.shape
+    if shape is None or None in shape:
+        raise Usage("L-BFGS steps in variables of known sizes", where=here(), got=f"{variable.name}: {variable._type}")
+    return math.prod(axis for axis in shape if axis is not None)
+
+
+def _vector(arrays: Sequence[Any]) -> Any:
+    """All elements, in a row."""
+    return concat([reshape(each, (-1,)) for each in arrays], axis=0)
+
+
+def _assign(leaves: Sequence[Variable], vector: Any) -> None:
+    """Assign to each variable its part of a vector."""
+    ends = list(itertools.accumulate(map(_size, leaves), initial=0))
+    for each, first, last in zip(leaves, ends, ends[1:], strict=False):
+        each.assign(reshape(vector[first:last], each._type.shape))

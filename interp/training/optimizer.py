@@ -1,0 +1,165 @@
+"""What optimizers have in common: variables, their gradients, and slots.
+
+Owns how gradients meet variables, and where slots come from and live; what is computed is a subclass's: a pure function
+of the value of a variable, its gradient and its slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from ...core.autodiff.rows import Rows
+from ...core.errors import Invalid, Usage
+from ...core.frontend.array_api.common import type_of
+from ...core.frontend.array_api.indexing import scatter, take
+from ...core.frontend.eager.rows import summed
+from ...core.frontend.eager.variable import Variable, init_scope
+from ...core.frontend.trace.source_location import here
+from ...core.types import Type
+
+Slots: TypeAlias = Mapping[str, Any]
+"""What is kept for a variable from one step to the next, by name."""
+
+
+class Optimizer:
+    """Steps that make a loss smaller.
+
+    `slots` has what is kept for each variable, by the variable's name and the slot's: variables, which are made at the
+    first `apply`; so a checkpoint of the optimizer has them. Of variables with one name the later ones get a number.
+    """
+
+    def __init__(self) -> None:
+        self.slots: dict[str, dict[str, Variable]] = {}
+        self._names: dict[int, str] = {}
+
+    def apply(self, gradients: Any, variables: Any) -> None:
+        """One step: assign to each variable what `update` makes of it. Gradients nest as variables do, in tuples, lists
+        and dicts; one may be `tl.Rows`, and then the step is one of these rows of the variable and of its slots alone.
+
+        Raises Usage where they nest otherwise, and Invalid (D3) where a gradient has another shape than its variable.
+        """
+        pairs = list(_paired(gradients, variables, ""))
+        for gradient, variable in pairs:
+            _check_shape(gradient, variable)
+        for gradient, variable in pairs:
+            slots = self._slots_of(variable)
+            if isinstance(gradient, Rows):
+                self._apply_rows(gradient, variable, slots)
+                continue
+            value, after = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
+            variable.assign(value)
+            for name, made in after.items():
+                slots[name].assign(made)
+
+    def make_slots(self, variables: Any) -> None:
+        """Make the slots of variables, nested at will, that are not there yet; else their first step does."""
+        for variable in variables_of(variables):
+            self._slots_of(variable)
+
+    def first(self, value: Any) -> Slots:
+        """The first values of the slots of a variable that holds this."""
+        raise NotImplementedError
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        """What a variable holds after a step, and its slots. But for scalars all have the shape of the value, and each
+        element depends on those at its place alone."""
+        raise NotImplementedError
+
+    def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
+        """A step of some rows. Where one comes twice, both copies get the sum of their gradients, and so agree."""
+        rows = summed(gradient)
+        held = {
+            name: take(slot, rows.indices, axis=0) if _is_parallel(slot, variable) else slot.value
+            for name, slot in slots.items()
+        }
+        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, held)
+        variable.assign(scatter(variable, value, rows.indices))
+        for name, made in after.items():
+            slot = slots[name]
+            slot.assign(scatter(slot, made, rows.indices) if _is_parallel(slot, variable) else made)
+
+    def _slots_of(self, variable: Variable) -> dict[str, Variable]:
+        number = variable._resource.number
+        if number not in self._names:
+            with init_scope():
+                made = {
+                    name: Variable(
+                        value, dtype=_slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
+                    )
+                    for name, value in self.first(variable.value).items()
+                }
+            self._names[number] = self._fresh(variable.name)
+            self.slots[self._names[number]] = made
+        return self.slots[self._names[number]]
+
+    def _fresh(self, name: str) -> str:
+        taken, count = name, 0
+        while taken in self.slots:
+            count += 1
+            taken = f"{name}_{count}"
+        return taken
+
+
+def variables_of(variables: Any) -> Iterator[Variable]:
+    """The variables that are nested in tuples, lists and dicts, in order. Raises Usage where something is none."""
+    if isinstance(variables, Variable):
+        yield variables
+    elif isinstance(variables, dict | tuple | list):
+        for each in variables.values() if isinstance(variables, dict) else variables:
+            yield from variables_of(each)
+    else:
+        hint = "optimizer.apply(gradients, variables) takes gradients first"
+        raise Usage("only variables learn", where=here(), required="tl.Variable", got=repr(variables)[:80], hint=hint)
+
+
+def _slot_type(value: Any, variable: Variable) -> Type:
+    """The type of a slot: sizes that its variable leaves open are open."""
+    made = type_of(value)
+    return Type(made.dtype, variable._type.shape) if variable._type.admits(Type(variable.dtype, made.shape)) else made
+
+
+def _is_parallel(slot: Variable, variable: Variable) -> bool:
+    """Whether a slot has a row for each row of its variable."""
+    return slot._type.shape == variable._type.shape
+
+
+def _paired(gradients: Any, variables: Any, place: str) -> Iterator[tuple[Any, Variable]]:
+    """The gradients with their variables, in the order of the variables."""
+    if isinstance(variables, Variable):
+        if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
+            raise _unlike(place, f"the gradient by {variables.name}", gradients)
+        yield gradients, variables
+    elif isinstance(variables, dict):
+        if not isinstance(gradients, dict) or gradients.keys() != variables.keys():
+            raise _unlike(place, f"a dict of {', '.join(map(str, variables))}", gradients)
+        for key, variable in variables.items():
+            yield from _paired(gradients[key], variable, f"{place}[{key!r}]")
+    elif isinstance(variables, tuple | list):
+        if not isinstance(gradients, tuple | list) or len(gradients) != len(variables):
+            raise _unlike(place, f"{len(variables)} of them", gradients)
+        for at, (gradient, variable) in enumerate(zip(gradients, variables, strict=True)):
+            yield from _paired(gradient, variable, f"{place}[{at}]")
+    else:
+        yield from ((gradients, variable) for variable in variables_of(variables))
+
+
+def _unlike(place: str, required: str, got: Any) -> Usage:
+    said = f"gradients{place} do not nest as their variables do"
+    return Usage(said, where=here(), required=required, got=repr(got)[:80])
+
+
+def _check_shape(gradient: Any, variable: Variable) -> None:
+    """Raises Invalid (D3) where it is known that a gradient is of another shape, and would be broadcast."""
+    mine, theirs = variable._type.shape, type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape
+    if isinstance(gradient, Rows) and mine is not None:
+        mine = (*(type_of(gradient.indices).shape or (None,)), *mine[1:])
+    if mine is None or theirs is None:
+        return
+    if len(mine) != len(theirs) or any(
+        None not in pair and pair[0] != pair[1] for pair in zip(mine, theirs, strict=True)
+    ):
+        said = f"the gradient by {variable.name} has another shape than it"
+        raise Invalid(
+            said, rule="D3", where=here(), required=Type(variable.dtype, mine), got=Type(variable.dtype, theirs)
+        )

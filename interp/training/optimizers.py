@@ -1,0 +1,7 @@
+"""What people call `tl.optimizers`."""
+
+from .first_order import SGD, Adadelta, Adagrad, Adam, Momentum, RMSProp
+from .lbfgs import LBFGS
+from .optimizer import Optimizer
+
+__all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "Momentum", "Optimizer", "RMSProp"]

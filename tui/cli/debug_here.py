@@ -1,0 +1,24 @@
+"""`f.debug(...)`: the debugger in the terminal where Python runs. What it is made of is imported when it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...core.errors import Usage
+from ...core.world import World
+from ...interp.history.history import History
+
+
+def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
+    """Debug a run that Python begins, after so many events, in a world whose words are the session's.
+
+    Raises Usage where there is no terminal, and what `begin` raises.
+    """
+    from ..session.commands import new_session
+    from .debug import has_terminal, shown
+
+    if not has_terminal():
+        raise Usage("there is no terminal to debug at", hint="f.history(...) is stepped from Python")
+    session = new_session()
+    session.add(begin(session.world))
+    shown(session, at or None)

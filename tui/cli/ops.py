@@ -1,0 +1,87 @@
+"""The table of ops for a terminal: what each takes, and what it means, by the rows of the registry."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import typer
+
+from ...core.errors import Usage
+from ...core.frontend.trace.operators import Operators
+from ...core.ops.effect_op import ROWS, Act, Row
+from ...core.program.hints import example
+
+_WIDTH = 100
+
+
+def ops(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, all in a line each.")
+    ] = None,
+) -> None:
+    """Say what an op takes and makes."""
+    print(listing() if name is None else described(name))
+
+
+def listing() -> str:
+    """Every op that a program may have, a line each: how it is written, and its first sentence.
+
+    >>> print(listing().splitlines()[0])
+    add a, b                               Sum.
+    """
+    return "\n".join(f"{_call(row):38} {_first(row)}" for row in _rows())
+
+
+def described(name: str) -> str:
+    """An op: how many operands it takes, its attributes, and its documentation; or a function of arrays that is made of
+    ops. Raises Usage where there is none."""
+    found, made = {row.name: row for row in _rows()}, _functions()
+    if name not in found and name.removeprefix("linalg.") in made:
+        return _called(*made[name.removeprefix("linalg.")])
+    if name not in found:
+        close = get_close_matches(name, list(dict.fromkeys([*found, *made])), 3)
+        hint = f"do you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
+        raise Usage(f"no op is called {name!r}", hint=hint)
+    row = found[name]
+    takes = "any number of operands" if row.arity is None else f"{row.arity} operand{'s' * (row.arity != 1)}"
+    more = f"; attributes {', '.join(row.attributes)}" if row.attributes else ""
+    return f"{name}: {takes}{more}\n{example(name)}\n\n{row.doc.strip()}"
+
+
+def _functions() -> dict[str, tuple[str, Callable[..., Any]]]:
+    """The functions of arrays, by name, and as what they are called."""
+    space = Operators.namespace
+    spaces = {"tl.linalg": space.linalg, "tl": space}
+    return {
+        name: (f"{prefix}.{name}", function)
+        for prefix, of in spaces.items()
+        for name, function in vars(of).items()
+        if not name.startswith("_") and inspect.isfunction(function) and ".frontend." in function.__module__
+        if of is space or function.__module__ == of.__name__
+    }
+
+
+def _called(name: str, function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    written = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+    return f"{name}{written}: a function, which makes nodes of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
+
+
+def _rows() -> list[Row]:
+    return [row for row in ROWS.values() if not isinstance(row, Act) or row.form != "graph"]
+
+
+def _call(row: Row) -> str:
+    written = example(row.name).split("= ", 1)[1].rstrip("`")
+    return written if len(written) < 38 else f"{row.name} ..."
+
+
+def _first(row: Row) -> str:
+    """The first sentence of a row's documentation, or as much of it as a line has room for."""
+    said = " ".join(row.doc.split(">>>")[0].split())
+    return textwrap.shorten(said.split(". ")[0].rstrip(".") + ".", _WIDTH - 39, placeholder=" ...")

@@ -1,0 +1,57 @@
+"""`tagloom play`: a run as a page of HTML that plays it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...core.world import World
+from ...interp.engines.reference import Limits
+from ...viz.collapse import LARGEST
+from ...viz.player.page import Choice, page_of_history
+from ...viz.player.selection import MOST
+from ..run_start import Options, Start
+from .options import Arguments, Bound, Boxes, Bytes, Depth, Firings, Fold, Schedule, Seconds, Seed, Tokens, Unchecked
+from .show import Progress, aside
+
+_DEFAULT = Limits()
+
+
+def play(
+    target: Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log of events.")],
+    args: Arguments = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file that the page goes into.")] = Path(
+        "run.html"
+    ),
+    first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
+    most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MOST,
+    under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
+    fold: Fold = None,
+    boxes: Boxes = LARGEST,
+    schedule: Schedule = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Unchecked = False,
+    max_firings: Firings = 1_000_000,
+    max_tokens: Tokens = _DEFAULT.tokens,
+    max_depth: Depth = _DEFAULT.depth,
+    max_bytes: Bytes = _DEFAULT.bytes,
+    timeout: Seconds = None,
+) -> None:
+    """Write a page of HTML that plays a run. Tokens move over the graph, to and fro, without a server or a network.
+
+    A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
+    """
+    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
+    options = Options(schedule, limits, seed, k, unchecked)
+    history = Start(target, tuple(args or ()), options).history(World(aside))
+    history.run()
+    with Progress() as progress:
+        page = page_of_history(history, Choice(first, most, under, boxes, tuple(fold or ())), progress.tell)
+    page.save(output)
+    if page.note:
+        print(page.note, file=sys.stderr)
+    print(output)

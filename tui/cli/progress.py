@@ -1,0 +1,77 @@
+"""How far a long training is: a bar on stderr, and its metrics in a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ...core.errors import Usage
+from ...core.frontend.trace.source_location import here
+from ...interp.training.metrics import append_metrics
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+T = TypeVar("T")
+
+
+class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate are
+    """The steps of a training, one after another, with a bar on stderr: how far it is, and how long it will take.
+
+    `run.log(loss=...)` says how it goes: beside the bar, and, where there is a file `log`, as a line of JSON, with the
+    number of the step: the step itself, if steps are integers, else its place from 0. A file that is there goes on.
+    Without a terminal there is no bar; NO_COLOR is honoured.
+
+    >>> import tagloom as tl, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = tl.progress(range(3), log=f"{folder}/run.jsonl")
+    ...     for step in run:
+    ...         run.log(loss=1.0 / (step + 1))
+    ...     print(Path(folder, "run.jsonl").read_text().splitlines()[1])
+    {"step": 1, "loss": 0.5}
+    """
+
+    def __init__(
+        self, steps: Iterable[T], /, *, log: str | os.PathLike[str] | None = None, name: str = "training"
+    ) -> None:
+        self._steps, self._path, self._name = steps, log, name
+        self._number: int | None = None
+        self._said = ""
+
+    def __iter__(self) -> Iterator[T]:
+        total = len(self._steps) if isinstance(self._steps, Sized) else None
+        with _bar() as bar:
+            task = None if bar is None else bar.add_task(self._name, total=total, said="")
+            for place, step in enumerate(self._steps):
+                self._number = step if isinstance(step, int) else place
+                yield step
+                if bar is not None and task is not None:
+                    bar.update(task, advance=1, said=self._said)
+        self._number = None
+
+    def log(self, **metrics: Any) -> None:
+        """Say numbers of this step. Raises Usage where they are none, or there is no step under way."""
+        if self._number is None:
+            raise Usage("metrics are those of a step", where=here(), hint="for step in run: ... run.log(loss=loss)")
+        if self._path is not None:
+            append_metrics(self._path, self._number, metrics)
+        self._said = "  ".join(f"{name} {float(value):.4g}" for name, value in metrics.items())
+
+
+def _bar() -> Any:
+    """A bar, where stderr is a terminal that can move its cursor."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return nullcontext()
+    return _rich_bar()
+
+
+def _rich_bar() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, TextColumn("{task.fields[said]}"), console=Console(stderr=True))

@@ -1,0 +1,41 @@
+"""The session at a prompt: a person types, with completion and a history of lines."""
+
+from __future__ import annotations
+
+from ..session.completion import completions
+from ..session.session import Session
+
+PROMPT = "(tagloom) "
+
+
+def converse(session: Session) -> int:
+    """Ask for lines until somebody leaves; the exit code."""
+    _complete(session)
+    while not session.is_over:
+        try:
+            line = input(PROMPT)
+        except KeyboardInterrupt:
+            print()
+            continue
+        except EOFError:
+            print()
+            return 0
+        if line.strip():
+            print("\n".join(session.do(line).text))
+    return 0
+
+
+def _complete(session: Session) -> None:
+    """Tab completes the words that could stand there; without readline, nothing does."""
+    try:
+        import readline
+    except ImportError:
+        return
+
+    def complete(text: str, number: int) -> str | None:
+        fitting = [word for word in completions(session, readline.get_line_buffer()) if word.startswith(text)]
+        return fitting[number] if number < len(fitting) else None
+
+    readline.set_completer_delims(" ")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")

@@ -1,0 +1,37 @@
+"""What the terminal is like that is written to: its letters, its colours and its size."""
+
+from __future__ import annotations
+
+import os
+import sys
+from shutil import get_terminal_size
+from typing import TextIO
+
+from ...viz.cells.ansi import printed
+from ...viz.cells.drawing import HEIGHT, WIDTH, draw_cells
+from ...viz.view import View
+
+
+def has_unicode(stream: TextIO | None = None) -> bool:
+    """Whether a stream, or else stdout, can show more letters than ASCII."""
+    encoding = (getattr(stream or sys.stdout, "encoding", None) or "ascii").lower()
+    return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
+
+
+def has_colours() -> bool:
+    """Whether stdout is a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def in_cells(view: View) -> str:
+    """A view as text for stdout, with what its signs mean below it; as wide as the terminal, if that can be."""
+    size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
+    # The caption and the next prompt take a line each.
+    drawing = draw_cells(view, width=size.columns, height=size.lines - 2)
+    looks = {"unicode": has_unicode(), "colours": has_colours()}
+    if not drawing.fits:
+        columns, rows = drawing.size
+        hint = "--only and --fold draw less of it, and `less -S` scrolls"
+        print(f"this takes {columns} columns and {rows} rows: {hint}", file=sys.stderr)
+    parts = [drawing.text(**looks), view.caption, printed(drawing.legend, **looks)]
+    return "".join(f"{part}\n" for part in parts if part)

@@ -1,0 +1,50 @@
+"""Whether two programs gave the same, but for how floats are rounded: `x * x * x` is not `x ** 3` to the last bit.
+
+Floats are alike where they differ by no more than `NEAR` of the larger of 1 and the one that is required; NaN is like
+NaN, and an infinity like itself alone. All else must be the same.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...core.dtypes import DType, float32, float64
+from ...core.types import type_of
+from ...core.value import Value, same
+
+NEAR: dict[DType, float] = {float64: 1e-9, float32: 1e-5}
+
+_DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
+
+
+def alike(got: Value, required: Value) -> bool:
+    """Whether two values have one type and are the same, floats nearly.
+
+    >>> alike(0.1 + 0.2, 0.3), alike(1, 1.0), alike(float("nan"), float("nan")), alike(0.0, float("inf"))
+    (True, False, True, False)
+    """
+    kind = type_of(required)
+    if kind.dtype not in NEAR or type_of(got) != kind:
+        return same(got, required)
+    return _are_near(got, required, NEAR[kind.dtype])
+
+
+def alike_lines(got: str, required: str) -> bool:
+    """Whether two printed lines are the same, floats in them nearly.
+
+    >>> alike_lines("x is 0.30000000000000004", "x is 0.3"), alike_lines("x is 3", "x is 3.0")
+    (True, False)
+    """
+    near = NEAR[float32 if "float32(" in required else float64]
+    mine, right = _DECIMAL.split(got), _DECIMAL.split(required)
+    numbers, required_numbers = (np.array(each[1::2], dtype=np.float64) for each in (mine, right))
+    return mine[::2] == right[::2] and _are_near(numbers, required_numbers, near)
+
+
+def _are_near(got: Value, required: Value, near: float) -> bool:
+    one, other = (np.asarray(each, dtype=np.float64) for each in (got, required))
+    with np.errstate(all="ignore"):
+        close = np.isfinite(other) & (np.abs(one - other) <= near * np.maximum(1, np.abs(other)))
+    return bool(np.all(close | (one == other) | (np.isnan(one) & np.isnan(other))))

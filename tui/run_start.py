@@ -1,0 +1,89 @@
+"""The beginning of the run that `FILE[:NAME] ARGS` names, as a history: what the command line and tests begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..core.errors import Usage
+from ..core.world import World
+from ..interp.engines.reference import Limits
+from ..interp.function.function import Function
+from ..interp.history.history import History
+from ..interp.machine.script import Script
+from ..interp.records.event_log import SUFFIX
+from .load import Runnable, arguments, find, forms, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run goes on, whatever the program is: the options of `run_graph`."""
+
+    schedule: str | Script = "waves"
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    k: int | None = None
+    unchecked: bool = False
+    whole: bool = False
+    """Whether every event is to be known, so that no machine goes ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A program by its file, its arguments as words, and the options."""
+
+    target: str
+    words: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
+
+    def history(self, world: World) -> History:
+        """The run at its beginning; a log of events is a run at its end. The file is read again each time.
+
+        Raises Usage, Malformed and Invalid where there is no such program, or it cannot be run.
+        """
+        if self.target.endswith(SUFFIX):
+            if self.words:
+                raise Usage("a log has its own arguments", got=" ".join(self.words))
+            return History.load(self.target, world=world)
+        return begun(find(self.target), self.words, self.options, world)
+
+    def otherwise(self, **changed: Any) -> Start:
+        """The same with another schedule, or other options."""
+        return replace(self, options=replace(self.options, **changed))
+
+
+def begun(subject: Runnable, words: Sequence[str], options: Options, world: World) -> History:
+    """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid where it cannot be run."""
+    refuse(subject, unchecked=options.unchecked)
+    values = arguments(subject, words)
+    given: dict[str, Any] = {
+        "schedule": options.schedule,
+        "limits": options.limits,
+        "seed": options.seed,
+        "k": options.k,
+        "world": world,
+    }
+    if isinstance(subject, Function):
+        forms(subject, values)
+        return subject.history(*subject.source.nested(values), **given)
+    return History(forms(subject)[1], values, unchecked=options.unchecked, **given)
+
+
+def load_run(
+    target: str,
+    *words: str,
+    schedule: str | Script = "waves",
+    limits: Limits | None = None,
+    seed: int = 0,
+    k: int | None = None,
+    unchecked: bool = False,
+    world: World | None = None,
+) -> History:
+    """The beginning of the run that `tagloom run TARGET WORDS` is, to be stepped; of a log, `run.jsonl`, its end.
+
+    `target` is `FILE[:NAME]`; a Python file is executed. Arguments are words in the text form: `"3"`, `"[1, 2]"`.
+    Raises Usage, Malformed or Invalid where there is no such program, or it cannot be run.
+    """
+    options = Options(schedule, Limits() if limits is None else limits, seed, k, unchecked)
+    return Start(target, words, options).history(world or World())

@@ -1,0 +1,28 @@
+"""What the end of a line that somebody types could mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .session import Session
+
+
+def completions(session: Session, line: str) -> Iterator[str]:
+    """The words that could be meant where a line ends: a command's name, or the name of a node, a run, a bookmark."""
+    if " " not in line.lstrip():
+        yield from session.commands
+        return
+    situation = session.situation
+    yield from situation.names
+    yield from (f"@{mark.name}" for mark in situation.bookmarks)
+    if situation.runs:
+        yield from dict.fromkeys(name for node in session.history.graph.nodes for name in (node.name, str(node)))
+
+
+def completed(session: Session, line: str) -> str | None:
+    """The line with its last word completed; None where no word begins so."""
+    before, space, word = line.rpartition(" ")
+    if not word:
+        return None
+    fitting = next((each for each in completions(session, line) if each.startswith(word) and each != word), None)
+    return None if fitting is None else f"{before}{space}{fitting}"

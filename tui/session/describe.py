@@ -1,0 +1,139 @@
+"""Events, tokens and places of a run: in words, and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core.errors import counted
+from ...core.graph.graph import Graph
+from ...interp.history.history import History
+from ...interp.machine.event import Event, Token
+from ...interp.machine.state import State
+from ...interp.outcome.describe import cell_said, shown
+from ...interp.queries.origin import Firing
+
+MOST, SOME = 40, 200
+"""How many tokens are said, and how many are given as data: there may be millions."""
+
+
+def event_said(graph: Graph, number: int, event: Event) -> str:
+    """What an event was: a firing, or a token that came and stays."""
+    if event.fired:
+        return str(Firing(number, graph, event))
+    stays = "waits" if event.parked is None else f"is parked at {cell_said(graph, event.parked)}"
+    token = event.token
+    came = f"{shown(graph, token.value)} came to port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+    return f"{came} at event {number}, and {stays}"
+
+
+def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
+    """An event as data; values are literals."""
+    return {
+        "event": number,
+        "node": str(graph.nodes[event.token.node]),
+        "op": graph.nodes[event.token.node].op,
+        "port": event.token.port,
+        "tag": str(event.token.tag),
+        "token": shown(graph, event.token.value),
+        "fired": event.fired,
+        "inputs": None if event.inputs is None else [shown(graph, value) for value in event.inputs],
+        "outputs": {str(output): shown(graph, value) for output, value in event.outputs},
+        "trap": event.trap,
+    }
+
+
+def token_data(graph: Graph, token: Token) -> dict[str, Any]:
+    """A token as data."""
+    return {
+        "node": str(graph.nodes[token.node]),
+        "port": token.port,
+        "tag": str(token.tag),
+        "value": shown(graph, token.value),
+    }
+
+
+def last_event(history: History) -> Event | None:
+    """The event that led to where a history stands."""
+    return history.last
+
+
+def place_said(name: str, history: History) -> list[str]:
+    """Where a run stands, in two lines: how far it is, and what happened last."""
+    known = f" of {len(history):,} known" if len(history) > history.position else ""
+    head = f"{name}: after {counted(history.position, 'event')}{known}, {counted(history.state.firings, 'firing')}"
+    event = last_event(history)
+    if event is None and history.base:
+        return [f"{head}; what is known begins here"]
+    if event is None:
+        return [f"{name}: at the beginning, {counted(len(history.state.flight), 'token')} in flight{_over(history)}"]
+    return [f"{head}{_over(history)}", f"  {event_said(history.graph, history.position - 1, event)}"]
+
+
+def place_data(name: str, history: History) -> dict[str, Any]:
+    """The same as data."""
+    event = last_event(history)
+    return {
+        "run": name,
+        "position": history.position,
+        "known": len(history),
+        "base": history.base,
+        "firings": history.state.firings,
+        "flight": len(history.state.flight),
+        "over": is_over(history),
+        "stopped": why_stopped(history),
+        "traps": len(history.state.traps),
+        "results": results_data(history),
+        "last": None if event is None else event_data(history.graph, history.position - 1, event),
+    }
+
+
+def is_place(data: Mapping[str, Any]) -> bool:
+    """Whether the data of an answer say where one stands, as those of motions do."""
+    return "position" in data
+
+
+def results_data(history: History) -> list[str | None]:
+    """The results by position, None for those that have not come."""
+    state, graph = history.state, history.graph
+    return [
+        shown(graph, state.results[number]) if number in state.results else None for number in range(len(graph.results))
+    ]
+
+
+def is_over(history: History) -> bool:
+    """Whether nothing can happen from here on: nothing is in flight."""
+    return not history.state.flight
+
+
+def why_stopped(history: History) -> str | None:
+    """What keeps the run from going on from here, where something is in flight: a limit, or what a what-if broke."""
+    at_end = history.position == len(history)
+    return history.stopped.message if at_end and history.stopped is not None else None
+
+
+def _over(history: History) -> str:
+    if history.position < len(history):
+        return ""
+    if (why := why_stopped(history)) is not None:
+        return f"; {why}"
+    if not is_over(history):
+        return ""
+    missing = history.graph.results and len(history.state.results) < len(history.graph.results)
+    trapped = f", with {counted(len(history.state.traps), 'trap')}" if history.state.traps else ""
+    return f"; it is over{trapped}{', and results are missing' if missing else ''}"
+
+
+def waiting(state: State) -> Iterator[Token]:
+    """The tokens that wait for partners: by tag as the activations were opened, then by node and port."""
+    for tag, record in state.records.items():
+        for node, held in sorted(record.waiting.items()):
+            for port, value in sorted(held.items(), key=lambda pair: pair[0]):
+                yield Token(node, port, tag, value)
+
+
+def values_of(graph: Graph, event: Event) -> str:
+    """What a firing gave, or that it trapped."""
+    if event.trap is not None:
+        return f"trap: {event.trap}"
+    return ", ".join(shown(graph, value) for _, value in event.outputs) or "nothing"

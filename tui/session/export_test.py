@@ -1,0 +1,199 @@
+"""A moment as a test: the text of a Python file that loads the program again, goes there, and says what is true."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import wrap
+
+import numpy as np
+
+from ...core.errors import Usage
+from ...core.graph.graph import Graph
+from ...core.text import print_graph
+from ...core.value import Value
+from ...interp.history.edit import Edit, Injection, Slot
+from ...interp.history.history import History
+from ...interp.machine.script import Script
+from ...interp.records.event_log import SUFFIX
+from ..load import split_target
+from ..run_start import Options, Start
+from .run import Run
+
+WIDTH = 88
+"""As wide as ruff has lines by default."""
+
+
+def test_of(run: Run, folder: Path) -> str:
+    """The test of the moment where a run stands, for a file in this folder.
+
+    Raises Usage where a token was changed under a tag that is too deep to be written.
+    """
+    history = run.history
+    constants = [*_subject(run), *_choices(history), *_text("MOMENT", str(history.moment()).splitlines())]
+    way = [*_call("    run = ", *_beginning(run, folder)), *_way(history)]
+    name = re.sub(r"\W+", "_", f"{run.name}_after_{history.position}_events", flags=re.ASCII).lower()
+    lines = [
+        '"""A moment of a run, as `tagloom debug` kept it."""',
+        "",
+        *(["from pathlib import Path", ""] if _target(run) else []),
+        *(["import numpy as np"] if any("np.zeros(" in line for line in way) else []),
+        "import tagloom as tl",
+        "",
+        *constants,
+        "",
+        "",
+        f"def test_{name}() -> None:",
+        '    """What was true there is true."""',
+        *way,
+        "    assert str(run.moment()).splitlines() == MOMENT.splitlines()",
+    ]
+    long = any(len(line) > WIDTH for line in lines)
+    return "\n".join([*(["# ruff: noqa: E501"] if long else []), *lines, ""])
+
+
+def _target(run: Run) -> str | None:
+    """The file that the program is in; None where it has to be embedded."""
+    start = run.start
+    return None if start is None or start.target.endswith(SUFFIX) else start.target
+
+
+def _subject(run: Run) -> list[str]:
+    if _target(run) is not None:
+        return ["HERE = Path(__file__).resolve().parent"]
+    return _text("GRAPH", print_graph(run.history.graph).splitlines())
+
+
+def _choices(history: History) -> list[str]:
+    """The positions of the flight that are taken, where it was not the schedule that chose."""
+    if not _is_chosen(history):
+        return []
+    taken = " ".join(str(event.position) for event in history[: history.position])
+    return _text("CHOICES", wrap(taken, WIDTH))
+
+
+def _is_chosen(history: History) -> bool:
+    by_hand = history.by_hand is not None and history.by_hand < history.position
+    return by_hand or bool(_edits(history)) or history.schedule == "hand"
+
+
+def _edits(history: History) -> list[tuple[int, Edit]]:
+    return [(at, edit) for at, edit in history.edits if at <= history.position]
+
+
+def _text(name: str, lines: Sequence[str]) -> list[str]:
+    """A constant of several lines."""
+    text = "\n".join(lines)
+    if '"""' in text or "\\" in text:
+        return [f"{name} = {_repr(text)}"]
+    return [f'{name} = """', *(lines if lines != [""] else []), '""".strip()']
+
+
+def _repr(text: str) -> str:
+    """A text as ruff quotes it."""
+    said = repr(text)
+    return said if said[0] == '"' or '"' in said else f'"{said[1:-1]}"'
+
+
+def _beginning(run: Run, folder: Path) -> tuple[str, list[str]]:
+    """What makes the history: the function, and its arguments."""
+    history, start = run.history, run.start
+    options = start.options if start is not None else Options()
+    schedule = (
+        history.schedule if not isinstance(options.schedule, Script) and history.schedule != "hand" else _then(history)
+    )
+    named = [f'schedule="{schedule}"'] if schedule != "waves" else []
+    named += [f"seed={history.seed}"] if history.seed else []
+    named += [] if history.bound is None else [f"k={history.bound}"]
+    named += ["unchecked=True"] if options.unchecked or history.broken else []
+    if _target(run) is None:
+        values = ", ".join(map(_python, history.arguments))
+        return "tl.History", ["tl.parse_graph(GRAPH)", f"[{values}]", *named]
+    assert start is not None
+    return "tl.load_run", [_path(start, folder), *(_word(word, folder) for word in start.words), *named]
+
+
+def _then(history: History) -> str:
+    """The schedule by whose clock a run by hand goes."""
+    return "waves" if history.state.clocked else "fifo"
+
+
+def _path(start: Start, folder: Path) -> str:
+    """The file beside the test, or from there; and the name in it."""
+    file, name = split_target(start.target)
+    path = f"str(HERE / {_repr(_relative(file, folder))})"
+    return f'{path} + ":{name}"' if name else path
+
+
+def _relative(file: str, folder: Path) -> str:
+    return Path(os.path.relpath(Path(file).resolve(), folder.resolve())).as_posix()
+
+
+def _word(word: str, folder: Path) -> str:
+    """An argument; a file of an array by where it is from the test."""
+    if not word.startswith("@"):
+        return _repr(word)
+    return f'"@" + str(HERE / {_repr(_relative(word[1:], folder))})'
+
+
+def _way(history: History) -> Iterator[str]:
+    """Statements that go to where the history stands."""
+    position = history.position
+    if not _is_chosen(history):
+        if history.base:
+            yield f"    run = run.far({position})"
+            yield f"    run.forward_to(lambda state, event: state.steps == {position})"
+        elif position:
+            yield f"    for _ in range({position}):"
+            yield "        run.forward()"
+        return
+    yield "    choices = [int(choice) for choice in CHOICES.split()]"
+    at = 0
+    for place, edit in _edits(history):
+        yield from _delivered(at, place)
+        yield from _call("    run = ", *_edited(history.graph, edit))
+        at = place
+    yield from _delivered(at, position)
+
+
+def _delivered(start: int, stop: int) -> Iterator[str]:
+    if start < stop:
+        yield f"    for choice in choices[{start}:{stop}]:"
+        yield "        run.deliver(choice)"
+
+
+def _edited(graph: Graph, edit: Edit) -> tuple[str, list[str]]:
+    number, port, tag, _ = edit.token
+    if isinstance(edit, Injection) or isinstance(edit.place, Slot):
+        if tag.depth > 20:
+            raise Usage("a token was changed too deep down to be written into a test", tag=tag)
+        node, under = _repr(str(graph.nodes[number])), _repr(str(tag))
+        if isinstance(edit, Injection):
+            return "run.inject", [node, str(port), under, _python(edit.value)]
+        return "run.change", [f"({node}, {port}, {under})", _python(edit.value)]
+    return "run.change", [str(edit.place), _python(edit.value)]
+
+
+def _python(value: Value) -> str:
+    """A value as Python writes it, of whatever dtype the place has where it goes; what is empty has no list that says
+    its shape.
+
+    >>> _python(np.int8(3)), _python(float("nan")), _python(np.array([1.0, 2.5])), _python(np.zeros((0, 3)))
+    ('3', 'float("nan")', '[1.0, 2.5]', 'np.zeros((0, 3), "float64")')
+    """
+    array = np.asarray(value)
+    if array.ndim > 1 and not array.size:
+        return f'np.zeros({array.shape}, "{array.dtype}")'
+    return re.sub(r"-?\b(inf|nan)\b", lambda found: f'float("{found[0]}")', repr(array.tolist()))
+
+
+def _call(before: str, function: str, arguments: Sequence[str]) -> list[str]:
+    """A call as ruff formats it: on one line, or its arguments on the next, or one on each."""
+    inside = ", ".join(arguments)
+    if len(one := f"{before}{function}({inside})") <= WIDTH:
+        return [one]
+    if len(f"        {inside}") <= WIDTH:
+        return [f"{before}{function}(", f"        {inside}", "    )"]
+    return [f"{before}{function}(", *(f"        {each}," for each in arguments), "    )"]

@@ -1,0 +1,172 @@
+"""The tree of tags: the activations of a run, each with what went into it and what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ..core.errors import counted
+from ..core.graph.graph import Graph
+from ..core.graph.phases import Phases
+from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
+from ..core.value import Value
+from ..interp.machine.event import Event, Token
+from .collapse import LARGEST
+from .labels import short
+from .state_view import brief
+from .view import Badge, Kind, View
+
+SIBLINGS = 12
+"""So many activations stand below one, where there are too many for all."""
+
+
+def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = LARGEST) -> View:
+    """The tree of all activations that the events of a run opened; of those that are open still, how many of their
+    nodes have fired. Of more than `most`, those opened first, and no more than SIBLINGS below each."""
+    tree = Tree(graph, arguments, events)
+    view = View(graph.name, f"{graph.name}: {counted(len(tree.tags), 'activation')}")
+    kept = tree.tags if len(tree.tags) <= most else _first(tree.tags, most)
+    names = {tag: f"t{number}" for number, tag in enumerate(kept)}
+    for tag, name in names.items():
+        kind: Kind = "iteration" if tag.site.kind == "loop" else "activation"
+        view.outside.box(name, kind, tree.title(tag), tree.about(tag), f"{tag}: {tree.title(tag)}")
+        if tag not in tree.closed:
+            badge = Badge("open", "", "", f"{tag} is open")
+            view.outside.boxes[name] = view.outside.boxes[name]._replace(badges=(badge,))
+        if tag.parent is not None:
+            view.arrow(names[tag.parent], name, "below")
+    left = Counter(tag.parent for tag in tree.tags if tag not in names and tag.parent in names)
+    for parent, many in left.items():
+        assert parent is not None
+        view.outside.box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
+        view.arrow(names[parent], f"{names[parent]}_more", "below")
+    return view
+
+
+def _first(tags: Sequence[Tag], most: int) -> list[Tag]:
+    """The first of these whose parents are among them too, and not too many below each."""
+    kept: dict[Tag, int] = {}
+    """How many of those below it are kept."""
+    for tag in tags:
+        if len(kept) == most:
+            break
+        if tag.parent is None or kept.get(tag.parent, SIBLINGS) < SIBLINGS:
+            kept[tag] = 0
+            if tag.parent is not None:
+                kept[tag.parent] += 1
+    return list(kept)
+
+
+class Gates:
+    """Which tokens come into activations and go out of them, and in which phase of these (docs/gradients.md)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        has_phases = any(node.phase for node in graph.nodes)
+        phases = Phases(graph) if has_phases else None
+        self._phases = [0 if phases is None else phases.of(number) for number in range(len(graph.nodes))]
+        outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
+        self._adjoints = {edge.node for output in outputs for edge in output.edges}
+        """The merges that have the adjoint of a loop variable in each iteration."""
+
+    def phase(self, number: int) -> int:
+        """The phase that a merge, which something came to, or a return belongs to."""
+        node = self._graph.nodes[number]
+        return node.phase if node.op == "return" else self._phases[number]
+
+    def coming(self, event: Event) -> Iterable[Token]:
+        """The tokens that a firing sends as arguments and loop variables, or that have come as adjoints of these."""
+        number = event.token.node
+        if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
+            return event.sent
+        return (event.token,) if number in self._adjoints else ()
+
+    def said(self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]) -> Iterator[tuple[str, str]]:
+        """For each phase of a call what came in and what went out: `3.0`, `6.0`, and `` where nothing has come."""
+        takes, makes = ([(self.phase(node), value) for node, value in each] for each in (given, came))
+        for phase in dict.fromkeys([0, *sorted(phase for phase, _ in takes)]):
+            said = (", ".join(brief(value) for at, value in each if at == phase) for each in (takes, makes))
+            yield next(said), next(said)
+
+
+def called_so(name: str, phases: Iterable[tuple[str, str]]) -> str:
+    """A call in all its phases, further ones as in the titles of frames.
+
+    >>> called_so("square", [("3.0", "9.0"), ("1.0", "6.0")]), called_so("f", [("2", "")])
+    ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')
+    """
+    titled = ((f"\u2202{at if at > 1 else ''}" if at else name, said) for at, said in enumerate(phases))
+    return ", ".join(f"{title}({taken}) = {made}" if made else f"{title}({taken})" for title, (taken, made) in titled)
+
+
+class Tree:
+    """What a run says of its activations."""
+
+    def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event]) -> None:
+        self.graph = graph
+        self.gates = Gates(graph)
+        self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+        self.firings: Counter[Tag] = Counter()
+        self.closed: set[Tag] = set()
+        self.given: dict[Tag, dict[int, Value]] = {ROOT: self._of_root(arguments)}
+        """What came into each activation, by the merge that it came to."""
+        self.came: dict[Tag, dict[int, Value]] = {}
+        """What each sent back, by the node that returned it."""
+        for event in events:
+            self._see(event)
+        self.tags = list(self.given)
+
+    def _of_root(self, arguments: Sequence[Value]) -> dict[int, Value]:
+        visible = self.graph.arguments[self.graph.hidden :]
+        return {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
+
+    def _see(self, event: Event) -> None:
+        if event.fired:
+            tag, node = event.token.tag, self.graph.nodes[event.token.node]
+            self.firings[tag] += 1
+            for token in self.gates.coming(event):
+                self.given.setdefault(token.tag, {})[token.node] = token.value
+            if node.op == "return" and event.outputs:
+                self.came.setdefault(tag, {})[event.token.node] = event.outputs[0][1]
+        self.closed.update(closed.tag for closed in event.closed)
+
+    def title(self, tag: Tag) -> str:
+        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
+        if tag.site.kind == "loop":
+            return f"{tag.last}: {self._variables(self._given(tag))}"
+        return called_so(self._callee(tag), self._phases(tag))
+
+    def called(self, tag: Tag) -> str:
+        """A call, without what came of it: `fib(3)`; an iteration with what it began with, and no adjoints."""
+        if tag.site.kind == "loop":
+            began = [(node, value) for node, value in self._given(tag) if not self.gates.phase(node)]
+            return f"{tag.last}: {self._variables(began)}"
+        taken, _ = next(iter(self._phases(tag)))
+        return f"{self._callee(tag)}({taken})"
+
+    def _variables(self, given: Iterable[tuple[int, Value]]) -> str:
+        return ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in given)
+
+    def gave(self, tag: Tag) -> str:
+        """The results of a call, and of its further phases; empty where none have come."""
+        return self.title(tag).removeprefix(self.called(tag)).removeprefix(" = ").removeprefix(", ")
+
+    def _callee(self, tag: Tag) -> str:
+        return self.callees.get(tag.site, "?")
+
+    def _phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
+        return self.gates.said(self._given(tag), sorted(self.came.get(tag, {}).items()))
+
+    def about(self, tag: Tag) -> str:
+        firings = counted(self.firings[tag], "firing")
+        return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last}, {firings}"
+
+    def _given(self, tag: Tag) -> list[tuple[int, Value]]:
+        """What came into an activation, in the order of parameters; triggers are left out."""
+        given = sorted(self.given[tag].items())
+        if tag == ROOT:
+            return given
+        return [(node, value) for node, value in given if not self._name(node).startswith("trigger")]
+
+    def _name(self, node: int) -> str:
+        return short(self.graph.nodes[node].name)
