@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tagloom as tl
-from array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
-from generator import ARRAYS, signatures
+from support.generators.generator import ARRAYS, signatures
+from support.laws.array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.trace.annotation import Source
 from tagloom.core.frontend.trace.pytree import leaf

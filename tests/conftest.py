@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, settings
 gc.set_threshold(50_000, 20, 50)
 
 COMPILING = (
-    "tests/core/derive/test_by_rows.py::test_engines_agree[fast]",
-    "tests/interp/fast/test_events.py::test_what_is_kept[pages-fib-9-waves]",
+    "tests/core/autodiff/test_by_rows.py::test_engines_agree[fast]",
+    "tests/interp/engines/fast/test_events.py::test_what_is_kept[pages-fib-9-waves]",
 )
 """A test that needs the token machine, and one that needs the other, which keeps events. Each is compiled once."""
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generator import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
+from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program, Region
 from tagloom.interp.engines.reference import Limits, run_graph

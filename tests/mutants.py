@@ -40,15 +40,15 @@ SUBJECTS = {
             "core/graph/lower.py",
         ),
         (
-            "tests/test_laws.py",
-            "tests/interp/test_machine.py",
-            "tests/interp/test_ending.py",
-            "tests/interp/test_bounds.py",
-            "tests/interp/test_cells.py",
-            "tests/interp/test_effects.py",
-            "tests/test_act_laws.py",
-            "tests/core/test_lower.py",
-            "tests/core/derive",
+            "tests/laws/test_laws.py",
+            "tests/interp/machine/test_machine.py",
+            "tests/interp/outcome/test_ending.py",
+            "tests/interp/machine/test_k_bounds.py",
+            "tests/interp/machine/test_cells.py",
+            "tests/interp/machine/test_effects.py",
+            "tests/laws/test_act_laws.py",
+            "tests/core/graph/test_lower.py",
+            "tests/core/autodiff",
         ),
     ),
     "acts": Subject(
@@ -60,11 +60,11 @@ SUBJECTS = {
             "core/ops/random.py",
         ),
         (
-            "tests/test_act_laws.py",
-            "tests/interp/test_bounds.py",
-            "tests/interp/test_cells.py",
-            "tests/interp/test_effects.py",
-            "tests/interp/test_random.py",
+            "tests/laws/test_act_laws.py",
+            "tests/interp/machine/test_k_bounds.py",
+            "tests/interp/machine/test_cells.py",
+            "tests/interp/machine/test_effects.py",
+            "tests/interp/machine/test_random.py",
         ),
     ),
     "history": Subject(
@@ -77,8 +77,8 @@ SUBJECTS = {
             "interp/history/collector.py",
         ),
         (
-            "tests/interp/travel",
-            "tests/test_history_laws.py",
+            "tests/interp/history",
+            "tests/laws/test_history_laws.py",
         ),
     ),
     "questions": Subject(
@@ -92,7 +92,7 @@ SUBJECTS = {
             "interp/queries/causes.py",
             "interp/queries/difference.py",
         ),
-        ("tests/interp/questions",),
+        ("tests/interp/queries",),
     ),
     "gradients": Subject(
         (
@@ -106,10 +106,10 @@ SUBJECTS = {
             "core/graph/phases.py",
         ),
         (
-            "tests/core/derive",
-            "tests/core/test_phases.py",
-            "tests/core/test_custom_gradient.py",
-            "tests/test_gradient_laws.py",
+            "tests/core/autodiff",
+            "tests/core/graph/test_phases.py",
+            "tests/core/frontend/test_custom_gradient.py",
+            "tests/laws/test_gradient_laws.py",
         ),
     ),
     "partial": Subject(
@@ -122,8 +122,8 @@ SUBJECTS = {
             "interp/function/tagged_values.py",
         ),
         (
-            "tests/core/test_partial.py",
-            "tests/interp/test_partial.py",
+            "tests/core/transform/test_prune.py",
+            "tests/interp/function/test_fetch_feed.py",
         ),
     ),
     "breakpoints": Subject(
@@ -148,9 +148,9 @@ SUBJECTS = {
             "tui/session/run.py",
         ),
         (
-            "tests/tui/test_session.py",
-            "tests/tui/test_session_laws.py",
-            "tests/tui/test_headless.py",
+            "tests/tui/session/test_session.py",
+            "tests/tui/session/test_session_laws.py",
+            "tests/tui/session/test_headless.py",
         ),
     ),
     "fast": Subject(
@@ -173,10 +173,10 @@ SUBJECTS = {
             "interp/engines/fast/run.py",
         ),
         (
-            "tests/test_fast_laws.py",
-            "tests/interp/fast",
-            "tests/interp/test_image.py",
-            "tests/interp/test_engine.py",
+            "tests/laws/test_fast_laws.py",
+            "tests/interp/engines/fast",
+            "tests/interp/image/test_image.py",
+            "tests/interp/engines/test_engine.py",
         ),
     ),
     "cores": Subject(
@@ -188,7 +188,7 @@ SUBJECTS = {
             "interp/engines/fast/parallel/store.py",
             "interp/engines/fast/parallel/run.py",
         ),
-        ("tests/test_cores_laws.py",),
+        ("tests/laws/test_cores_laws.py",),
     ),
     "events": Subject(
         (
@@ -200,8 +200,8 @@ SUBJECTS = {
             "interp/engines/fast/ink.py",
         ),
         (
-            "tests/test_event_laws.py",
-            "tests/interp/fast/test_events.py",
+            "tests/laws/test_event_laws.py",
+            "tests/interp/engines/fast/test_events.py",
         ),
     ),
     "compiled": Subject(
@@ -230,14 +230,14 @@ SUBJECTS = {
             "interp/engines/compiled/support.py",
         ),
         (
-            "tests/interp/compiled/test_ending.py",
-            "tests/interp/compiled/test_cells.py",
-            "tests/interp/compiled/test_effects.py",
-            "tests/interp/compiled/test_borrowing.py",
-            "tests/interp/compiled/test_chains.py",
-            "tests/interp/compiled/test_crew.py",
-            "tests/interp/compiled/test_agreement.py",
-            "tests/interp/compiled/test_gradients.py",
+            "tests/interp/engines/compiled/test_ending.py",
+            "tests/interp/engines/compiled/test_cells.py",
+            "tests/interp/engines/compiled/test_effects.py",
+            "tests/interp/engines/compiled/test_borrowing.py",
+            "tests/interp/engines/compiled/test_chains.py",
+            "tests/interp/engines/compiled/test_crew.py",
+            "tests/interp/engines/compiled/test_agreement.py",
+            "tests/interp/engines/compiled/test_gradients.py",
         ),
     ),
     "jit": Subject(
@@ -251,9 +251,9 @@ SUBJECTS = {
             "interp/engines/jit/products.py",
         ),
         (
-            "tests/interp/jit",
-            "tests/interp/compiled/test_crew.py",
-            "tests/interp/compiled/test_cells.py",
+            "tests/interp/engines/jit",
+            "tests/interp/engines/compiled/test_crew.py",
+            "tests/interp/engines/compiled/test_cells.py",
         ),
     ),
     "language": Subject(
@@ -275,13 +275,13 @@ SUBJECTS = {
         (
             "tests/core/test_types.py",
             "tests/core/test_value.py",
-            "tests/core/test_infer.py",
-            "tests/core/test_text.py",
-            "tests/core/test_text_roundtrip.py",
-            "tests/core/test_text_errors.py",
-            "tests/core/test_document.py",
-            "tests/interp/test_log.py",
-            "tests/interp/test_corpus.py",
+            "tests/core/program/test_infer.py",
+            "tests/core/text/test_text.py",
+            "tests/core/text/test_text_roundtrip.py",
+            "tests/core/text/test_text_errors.py",
+            "tests/core/json/test_document.py",
+            "tests/interp/records/test_event_log.py",
+            "tests/interp/oracle/test_corpus.py",
         ),
     ),
 }

@@ -15,12 +15,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generator import Case
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from peers import MODULES, Peer, installed
 from peers.compare import Verdict, verdict
-from smooth_programs import smooth_cases
+from support.generators.generator import Case
+from support.generators.smooth_programs import smooth_cases
 
 RECURSIVE = {"jax": False, "torch": True}
 """Which programs each peer is compared on."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from event_bits import bits
-from json_edits import EVERY, PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
+from support.generators.json_edits import EVERY, PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
+from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program

@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 import tagloom as tl
-from acts_generator import Witness, act_cases
-from generator import Case, cases
 from hypothesis import given, settings
-from json_edits import EVERY, documents, mutated
-from laws import LIMITS
 from referencing import Registry, Resource
+from support.generators.acts_generator import Witness, act_cases
+from support.generators.generator import Case, cases
+from support.generators.json_edits import EVERY, documents, mutated
+from support.laws.laws import LIMITS
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 

@@ -25,7 +25,7 @@ SOURCES = (
     "interp/machine/effects.py",
     "interp/machine/k_bounds.py",
     "core/frontend/__init__.py",
-    "core/derive/__init__.py",
+    "core/autodiff/__init__.py",
     "core/transform/prune.py",
 )
 RULE = r"([TVLSFDP]\d+)"

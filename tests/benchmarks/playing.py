@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path = [each for each in sys.path if each != str(Path(__file__).parent)]
 
-from chromium import Tab, chromium  # noqa: E402
-from frames import played  # noqa: E402
+from support.laws.frames import played  # noqa: E402
+from support.pictures.chromium import Tab, chromium  # noqa: E402
 
 WHOLE = "fib(15)"
 PAGES = {WHOLE: ("15",), "fib(20) from 100,000": ("20", "--from", "100000")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from ctrl_c import default_ctrl_c
+from support.observe.ctrl_c import default_ctrl_c
 
 
 @pytest.fixture

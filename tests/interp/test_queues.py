@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tagloom as tl
-from ctrl_c import default_ctrl_c
 from hypothesis import given, settings
 from pytest import MonkeyPatch
-from queue_laws import (
+from support.laws.queue_laws import (
     STEPS,
     Made,
     closing_violations,
@@ -26,6 +25,7 @@ from queue_laws import (
     step_violations,
     thread_violations,
 )
+from support.observe.ctrl_c import default_ctrl_c
 from tagloom.core.frontend.eager.array import Concrete
 from tagloom.core.frontend.trace.pytree import flatten
 from tagloom.interp.engines.interrupt import interrupt

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from papers import EXAMPLES, of_paper
+from support.programs.papers import EXAMPLES, of_paper
 from tagloom.tui.cli.main import main as cli
 
 FOLDER = EXAMPLES / "eager"

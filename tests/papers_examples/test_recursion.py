@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from papers import EXAMPLES, of_paper
+from support.programs.papers import EXAMPLES, of_paper
 
 FOLDER = EXAMPLES / "recursion"
 load = functools.partial(of_paper, "recursion")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from papers import EXAMPLES, of_paper
+from support.programs.papers import EXAMPLES, of_paper
 from tagloom.tui.cli.main import main as cli
 
 FOLDER = EXAMPLES / "roots"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from papers import EXAMPLES, of_paper_anew
+from support.programs.papers import EXAMPLES, of_paper_anew
 from tagloom.tui.cli.main import main as cli
 
 FOLDER = EXAMPLES / "tensorflow"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from papers import of_paper_anew
+from support.programs.papers import of_paper_anew
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.engine import Options, Subject, run
 from tagloom.interp.engines.reference import structure_of

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from eager_run import EagerRun, TooLong
-from generator import Case
-from gradient_cases import FLAT
-from gradient_programs import differentiated
+from support.generators.generator import Case
+from support.generators.gradient_programs import differentiated
+from support.programs.eager_run import EagerRun, TooLong
+from support.programs.gradient_cases import FLAT
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from cell_laws import violations
-from drawings import FUNCTIONS, graphs, race
-from generator import Case, cases
 from hypothesis import given, settings
+from support.generators.generator import Case, cases
+from support.laws.cell_laws import violations
+from support.pictures.drawings import FUNCTIONS, graphs, race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
 from tagloom.viz.cells import compress as seams

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 import tagloom as tl
-from drawings import main, nested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.laws.view_laws import badges, runs, view_violations
+from support.pictures.drawings import main, nested
 from tagloom.interp.history.history import History
 from tagloom.viz import collapse
 from tagloom.viz.collapse import collapsed, fitted, named
@@ -22,7 +23,6 @@ from tagloom.viz.render import render
 from tagloom.viz.state_view import at_moment
 from tagloom.viz.unfolded import beside, unfolded_view
 from tagloom.viz.view import View
-from view_laws import badges, runs, view_violations
 
 
 def fold_violations(view: View, names: set[str]) -> Iterator[str]:

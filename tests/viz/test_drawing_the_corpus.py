@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drawings import graph_dot, program_dot
+from support.pictures.drawings import graph_dot, program_dot
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.validate import program_problems
 from tagloom.core.text import parse

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from drawings import Drawing, graph_dot, program_dot
-from gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
+from support.laws.view_laws import view_violations
+from support.pictures.drawings import Drawing, graph_dot, program_dot
+from support.programs.gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
 from tagloom.core.graph.phases import Phases
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT
@@ -17,7 +18,6 @@ from tagloom.viz.pictures import PICTURES, picture, trimmed
 from tagloom.viz.player.recording import Place, live_after, recorded
 from tagloom.viz.program_view import program_view
 from tagloom.viz.view import Cluster, View
-from view_laws import view_violations
 
 by_name = pytest.mark.parametrize("name", GRADIENTS)
 

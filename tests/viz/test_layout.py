@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
-from drawings import FUNCTIONS, graphs
 from hypothesis import given, settings
+from support.pictures.drawings import FUNCTIONS, graphs
 from tagloom.viz.cells.box_rows import Plate, Writing, plates
 from tagloom.viz.cells.layout import Layout, layout
 from tagloom.viz.graph_view import graph_view

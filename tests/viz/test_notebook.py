@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from drawings import fib, nested
+from support.pictures.drawings import fib, nested
 from tagloom.core import display
 from tagloom.viz.pictures import PICTURES
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from drawings import fib
 from hypothesis import given
 from hypothesis import strategies as st
+from support.pictures.drawings import fib
 from tagloom.viz.profile import binned, draw_profile
 
 counts = st.integers(0, 9) | st.integers(0, 10**40)

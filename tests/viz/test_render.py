@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from drawings import fib, graph_dot, program_dot, race
+from support.pictures.drawings import fib, graph_dot, program_dot, race
 from tagloom.viz import render as module
 from tagloom.viz.render import FORMATS, render
 

@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 import tagloom as tl
-from drawings import fib, nested
 from hypothesis import HealthCheck, given, settings
+from support.laws.view_laws import runs, view_violations
+from support.pictures.drawings import fib, nested
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.interp.outcome.critical_path import dependences
@@ -24,7 +25,6 @@ from tagloom.viz.render import render
 from tagloom.viz.style import DARK, LIGHT
 from tagloom.viz.unfolded import beside, critical_view, unfolded_view
 from tagloom.viz.view import Cluster, View
-from view_laws import runs, view_violations
 
 
 def unfolding_violations(history: History) -> Iterator[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.twins.tape import Known, Tape, pullback
 from tagloom.core import dtypes
 from tagloom.core.value import admit
-from tape import Known, Tape, pullback
 
 INF, NAN = float("inf"), float("nan")
 

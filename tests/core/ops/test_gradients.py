@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from generator import ARRAYS, signatures
-from gradient_cases import CASES, FLAT, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from support.generators.generator import ARRAYS, signatures
+from support.programs.gradient_cases import CASES, FLAT, Case
+from support.twins.tape import Known, Tape, as_it_is, open_sizes, pullback
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.array_api import common
@@ -28,7 +29,6 @@ from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, same
-from tape import Known, Tape, as_it_is, open_sizes, pullback
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 Function = Callable[..., list[Known]]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradient_cases import CASES, Case
 from peers import MODULES, Peer, installed
 from peers.compare import BOUND, by_peer, doing, is_float
+from support.programs.gradient_cases import CASES, Case
+from support.twins.tape import Known, Tape, pullback
 from tagloom.core.value import admit
-from tape import Known, Tape, pullback
 
 MISSING = {"unique_values"}
 """What the peers do not differentiate where a run decides how many values there are."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moments import RUNS, moments
 from pytest import MonkeyPatch
+from support.observe.moments import RUNS, moments
 from tagloom.core.errors import Malformed, TagloomError, Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.breakpoints import breakpoint as module

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moments import RUNS, Moment, moments
 from pytest import MonkeyPatch
-from python_meaning import alike, oracle
+from support.observe.moments import RUNS, Moment, moments
+from support.twins.python_meaning import alike, oracle
 from tagloom.core.errors import Malformed, TagloomError, Usage
 from tagloom.interp.breakpoints import expression
 from tagloom.interp.breakpoints import names as expression_names

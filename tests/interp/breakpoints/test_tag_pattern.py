@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moments import RUNS, moments
 from pytest import MonkeyPatch
+from support.observe.moments import RUNS, moments
 from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints import tag_pattern
 

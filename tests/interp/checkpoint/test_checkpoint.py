@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import given, settings
-from object_graphs import Object, Spec, bits, blank, build, followed, reached, specs
 from pytest import MonkeyPatch
 from safetensors import safe_open
 from safetensors.numpy import load_file
+from support.generators.object_graphs import Object, Spec, bits, blank, build, followed, reached, specs
 from tagloom.interp.checkpoint import checkpoint, restore
 from tagloom.interp.checkpoint.file import write
 from tagloom.interp.checkpoint.objects import found

@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import checkpoint_writer
 import jsonschema
 import numpy as np
 import pytest
 import tagloom as tl
-from checkpoint_writer import model
-from json_edits import mutated
 from pytest import MonkeyPatch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save
+from support.generators.json_edits import mutated
+from support.programs import checkpoint_writer
+from support.programs.checkpoint_writer import model
 from tagloom.interp.checkpoint import file, whole
 
 WRITER = Path(checkpoint_writer.__file__)

@@ -12,9 +12,9 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from object_graphs import Object, Spec, bits, blank, build, reached, specs
 from pytest import MonkeyPatch
 from safetensors.numpy import load_file
+from support.generators.object_graphs import Object, Spec, bits, blank, build, reached, specs
 from tagloom.core.types import Type
 from tagloom.interp.checkpoint.checkpoint import Checkpoint
 from tagloom.interp.checkpoint.objects import found, name_of, variables

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Tab, chromium
-from drawings import fib
+from support.pictures.chromium import Tab, chromium
+from support.pictures.drawings import fib
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Tab, chromium
-from drawings import fib
-from moments import chain
+from support.observe.moments import chain
+from support.pictures.chromium import Tab, chromium
+from support.pictures.drawings import fib
 
 PRESSED = {"button", "combobox", "slider", "treeitem", "tree", "dialog", "region"}
 ENOUGH = 4.5

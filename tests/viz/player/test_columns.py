@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from drawings import fib, nested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from moments import chain
+from support.laws.view_laws import runs
+from support.observe.moments import chain
+from support.pictures.drawings import fib, nested
 from tagloom.core.value import show
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
@@ -22,7 +23,6 @@ from tagloom.viz.player.page import Choice, in_script, page_of_history
 from tagloom.viz.player.recording import Place, move, recorded
 from tagloom.viz.player.selection import part
 from tagloom.viz.state_view import brief
-from view_laws import runs
 
 
 def form_of(history: tl.History, **choice: Any) -> Any:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import tagloom as tl
-from chromium import Tab
-from drawings import fib
+from support.pictures.chromium import Tab
+from support.pictures.drawings import fib
 from tagloom.interp.queries.why import could_fire
 from tagloom.viz.player.page import Choice, page_of_history
 

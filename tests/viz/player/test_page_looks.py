@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from chromium import Tab
-from drawings import fib
+from support.pictures.chromium import Tab
+from support.pictures.drawings import fib
 
 
 @pytest.fixture(scope="module")

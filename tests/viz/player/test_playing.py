@@ -8,9 +8,9 @@ from statistics import median
 
 import pytest
 import tagloom as tl
-from chromium import Tab
-from drawings import fib
-from frames import played
+from support.laws.frames import played
+from support.pictures.chromium import Tab
+from support.pictures.drawings import fib
 
 BARS = "[...document.querySelectorAll('.bar')].map(each => Number(each.getAttribute('height')))"
 CURSOR = "Number(document.querySelector('.cursor').getAttribute('x'))"

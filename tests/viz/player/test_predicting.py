@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import tagloom as tl
-from chromium import Tab
-from drawings import fib
+from support.pictures.chromium import Tab
+from support.pictures.drawings import fib
 from tagloom.viz.player.page import Choice, page_of_history
 
 GUESSED = "[...document.querySelectorAll('.guessed')].map(each => each.id)"

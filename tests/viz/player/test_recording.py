@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 import tagloom as tl
-from drawings import fib
 from hypothesis import HealthCheck, given, settings
+from support.laws.view_laws import runs
+from support.pictures.drawings import fib
 from tagloom.core.value import fingerprint
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
@@ -16,7 +17,6 @@ from tagloom.interp.machine.state import State
 from tagloom.interp.queries.why import could_fire
 from tagloom.viz.player import recording as recordings
 from tagloom.viz.player.recording import Place, Recording, live_after, move, recorded
-from view_laws import runs
 
 FLYING = (Place.FLIGHT, Place.READY)
 

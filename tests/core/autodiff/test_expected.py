@@ -1,0 +1,309 @@
+"""Gradients of which everything is known: the value, how often nodes fire, and that nothing is left over.
+
+How much more fires for a trip more, or a call more, is said by rows that differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.laws import cleanliness, firings, results
+from tagloom.core.graph.phases import later_nodes
+
+SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
+VALUES = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])
+
+
+@tl.function
+def power(x: tl.float64, n: tl.int64) -> tl.float64:
+    """x is a constant of the loop."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * x), 0, 1.0)[1]
+
+
+@tl.function
+def squared(x: tl.float64, n: tl.int64) -> tl.float64:
+    """x goes in, and comes out as it is of no trips."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, y * y), 0, x)[1]
+
+
+@tl.function
+def nested(x: tl.float64, n: tl.int64) -> tl.float64:
+    """The sum over i < n and j < i of x**j."""
+
+    def inner(i: Any) -> Any:
+        return tl.while_loop(lambda j, s, p: j < i, lambda j, s, p: (j + 1, s + p, p * x), 0, 0.0, 1.0)[1]
+
+    return tl.while_loop(lambda i, _: i < n, lambda i, s: (i + 1, s + inner(i)), 0, 0.0)[1]
+
+
+@tl.function
+def thrice(x: tl.float64, n: tl.int64) -> tl.float64:
+    """Loops nested twice: x to the power of n**3."""
+
+    def times(y: Any, body: Any) -> Any:
+        return tl.while_loop(lambda k, _: k < n, lambda k, z: (k + 1, body(z)), 0, y)[1]
+
+    return times(1.0, lambda y: times(y, lambda z: times(z, lambda u: u * x)))
+
+
+@tl.function
+def chosen(x: tl.float64, n: tl.int64) -> tl.float64:
+    """A loop under a cond."""
+    return tl.cond(x > 0.0, lambda: power(x, n), lambda: -x)
+
+
+@tl.function
+def turns(x: tl.float64, n: tl.int64) -> tl.float64:
+    """A cond in a loop, which ends early: of 5 trips 2 * x**3 + x**2."""
+
+    def body(k: Any, y: Any) -> Any:
+        return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: y + x)
+
+    return tl.while_loop(lambda k, y: (k < n) & (y < 1e6), body, 0, 1.0)[1]
+
+
+@tl.function
+def forgetful(x: tl.float64, n: tl.int64) -> tl.float64:
+    """No iteration but the first has anything to do with x."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, 0.5), 0, x)[1]
+
+
+@tl.function
+def kept(x: tl.float64, n: tl.int64) -> tl.float64:
+    """x**n, each power in a cell, of which the next one gets it."""
+    held = tl.put(tl.cells(n, tl.float64), 0, x)
+    _, held = tl.while_loop(lambda k, _: k < n, lambda k, held: (k + 1, tl.put(held, k, held[k - 1] * x)), 1, held)
+    return held[n - 1]
+
+
+@tl.function
+def factorial(x: tl.float64) -> tl.float64:
+    return tl.cond(x <= 0.5, lambda: 1.0, lambda: x * factorial(x - 1.0))
+
+
+@tl.function
+def one_of_two(x: tl.float64) -> tl.float64:
+    """Of two calls of one function one is differentiated."""
+    return factorial(x + 1.0) + tl.vjp(factorial, x)[1](1.0)[0]
+
+
+@tl.function
+def jacobian(x: tl.float64, y: tl.float64) -> Any:
+    """Two pullbacks of one call, of which the second computes it again."""
+    _, pullback = tl.vjp(lambda x, y: (x * y, x - y * y), x, y)
+    return *pullback((1.0, 0.0)), *pullback((0.0, 1.0))
+
+
+@tl.function
+def guarded(x: tl.float64) -> tl.float64:
+    return tl.cond(x > 0.0, lambda: tl.sqrt(x), lambda: 0.0)
+
+
+@tl.function
+def elementwise(x: tl.float64) -> tl.float64:
+    return tl.where(x > 0.0, tl.sqrt(x), 0.0)
+
+
+@tl.function
+def beside(x: tl.float64) -> tl.float64:
+    """The branch that is taken computes sqrt, and does not give it."""
+    return tl.cond(x < 1.0, lambda: (tl.sqrt(x), x), lambda: (x, x))[1]
+
+
+@tl.function
+def tree_prod(base: tl.float64, at: tl.int64) -> tl.float64:
+    """base**8 times the product of 7 values: each node of a heap has one of these, each empty leaf has the base.
+    Source: AutoGraph, arXiv 1810.08061."""
+    return tl.cond(
+        at > 7,
+        lambda: base,
+        lambda: tree_prod(base, 2 * at) * tree_prod(base, 2 * at + 1) * tl.take(VALUES, at - 1),
+    )
+
+
+@tl.function
+def tree(depth: tl.int64, x: tl.float64) -> tl.float64:
+    """Calls beside each other."""
+    return tl.cond(depth <= 0, lambda: tl.sin(x), lambda: tree(depth - 1, x * 0.5) * tree(depth - 1, x + 0.1))
+
+
+@tl.function
+def chain(n: tl.int64, x: tl.float64) -> tl.float64:
+    return tl.cond(n <= 0, lambda: x, lambda: tl.sin(chain(n - 1, x)))
+
+
+@tl.function
+def beside_each_other(trips: tl.int64, n: tl.int64, x: tl.float64) -> tl.float64:
+    """Iterations that depend on each other by a sum alone."""
+    return tl.while_loop(
+        lambda i, _: i < trips, lambda i, s: (i + 1, s + chain(n, x * tl.astype(i, tl.float64))), 0, 0.0
+    )[1]
+
+
+class Row(NamedTuple):
+    """A program, what it is run on, and what comes of it."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    value: Any
+    firings: int
+    k: int | None = None
+
+
+first, second = tl.grad(power), tl.grad(tl.grad(power))
+ROWS: dict[str, Row] = {
+    "a loop constant, 3 trips": Row(first, (2.0, 3), 12.0, 37 + 3 * 22),
+    "a loop constant, 4 trips": Row(first, (2.0, 4), 32.0, 37 + 4 * 22),
+    "cells, 3 of them": Row(tl.grad(kept), (2.0, 3), 12.0, 18 + 3 * 27),
+    "cells, 4 of them": Row(tl.grad(kept), (2.0, 4), 32.0, 18 + 4 * 27),
+    "cells, second order": Row(tl.grad(tl.grad(kept)), (2.0, 3), 12.0, 199),
+    "no trips, a constant": Row(first, (3.0, 0), 0.0, 37),
+    "no trips, a variable": Row(tl.grad(squared), (3.0, 0), 1.0, 30),
+    "one trip": Row(tl.grad(squared), (3.0, 1), 6.0, 30 + 17),
+    "a loop in a loop": Row(tl.grad(nested), (2.0, 4), 6.0, 411),
+    "loops nested twice, 1 trip": Row(tl.grad(thrice), (3.0, 1), 1.0, 143),
+    "loops nested twice, 2 trips": Row(tl.grad(thrice), (2.0, 2), 1024.0, 465),
+    "under a cond": Row(tl.grad(chosen), (2.0, 3), 12.0, 118),
+    "under a cond that is not taken": Row(tl.grad(chosen), (-2.0, 3), -1.0, 21),
+    "a cond in a loop": Row(tl.grad(turns), (3.0, 5), 60.0, 195),
+    "second order, 2 trips": Row(second, (2.0, 2), 2.0, 67 + 2 * 46),
+    "second order, 3 trips": Row(second, (2.0, 3), 12.0, 67 + 3 * 46),
+    "second order, a loop in a loop": Row(tl.grad(tl.grad(nested)), (2.0, 4), 2.0, 759),
+    "second order, no trips": Row(second, (2.0, 0), 0.0, 67),
+    "third order": Row(tl.grad(second), (2.0, 3), 6.0, 471),
+    "one iteration at once": Row(first, (2.0, 6), 192.0, 37 + 6 * 22, k=1),
+    "three iterations at once": Row(first, (2.0, 6), 192.0, 37 + 6 * 22, k=3),
+    "as many as there are": Row(first, (2.0, 6), 192.0, 37 + 6 * 22),
+    "second order, two at once": Row(second, (2.0, 6), 480.0, 67 + 6 * 46, k=2),
+    "what is not gone on with, no trips": Row(tl.grad(forgetful), (3.0, 0), 1.0, 30),
+    "what is not gone on with, 2 trips": Row(tl.grad(forgetful), (3.0, 2), 0.0, 30 + 2 * 16),
+    "what is not gone on with, second order": Row(tl.grad(tl.grad(forgetful)), (3.0, 2), 0.0, 53 + 2 * 24),
+    "one of two calls": Row(one_of_two, (3.0,), 24.0 + 11.0, 114),
+    "two pullbacks of one call": Row(jacobian, (3.0, 4.0), (4.0, 3.0, 1.0, -8.0), 53),
+    "sqrt at 0, not taken": Row(tl.grad(guarded), (0.0,), 0.0, 17),
+    "sqrt at 0, not taken, second order": Row(tl.grad(tl.grad(guarded)), (0.0,), 0.0, 37),
+    "sqrt at 4, taken": Row(tl.grad(guarded), (4.0,), 0.25, 18),
+    "sqrt at 0, an element not chosen": Row(tl.grad(elementwise), (0.0,), 0.0, 15),
+    "sqrt at 0, not used": Row(tl.grad(beside), (0.0,), 1.0, 16),
+    "tree_prod": Row(tree_prod, (1.5, 1), 1.5**8 * math.prod(VALUES), 182),
+    "tree_prod, derived": Row(tl.grad(tree_prod), (1.5, 1), 8 * 1.5**7 * math.prod(VALUES), 291),
+    "tree_prod, derived twice": Row(tl.grad(tl.grad(tree_prod)), (1.5, 1), 56 * 1.5**6 * math.prod(VALUES), 563),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_firings(name: str) -> None:
+    """Each is what it must be, under every schedule, with the same firings and no residue, and on both machines, as far
+    as `fast` takes bounds."""
+    row = ROWS[name]
+    function: Any = row.function
+    runs = [
+        function.run(*row.arguments, engine="reference", schedule=each, keep="events", k=row.k) for each in SCHEDULES
+    ]
+    for run in (*runs, function.run(*row.arguments, engine="auto" if row.k else "fast", k=row.k)):
+        assert (run.status, run.residue, run.open_activations, run.firings) == ("Returned", (), 0, row.firings)
+        assert run.value == pytest.approx(row.value, rel=1e-14)
+    for run in runs:
+        assert list(cleanliness(run)) == []
+        assert (results(run), firings(run)) == (results(runs[0]), firings(runs[0]))
+
+
+@tl.function
+def slow(x: tl.float64, n: tl.int64) -> tl.float64:
+    """A loop that counts faster than it computes."""
+    return tl.while_loop(lambda k, _: k < n, lambda k, y: (k + 1, tl.tanh(tl.sin(tl.tanh(tl.sin(y)))) * x), 0, 1.0)[1]
+
+
+def simultaneous(run: tl.Outcome) -> int:
+    """The most iterations of a loop that fire, on the way forth, between the first firing and the last of another."""
+    later, spans = later_nodes(run.graph), dict[Any, list[int]]()
+    for number, event in enumerate(run.events):
+        if event.fired and event.token.tag.site.kind == "loop" and event.token.node not in later:
+            spans.setdefault(event.token.tag, []).append(number)
+    return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_bounds_hold_in_derivatives(order: int) -> None:
+    """S16: a bound holds the forward pass; without one more iterations run simultaneously."""
+    derivative = tl.grad(slow) if order == 1 else tl.grad(tl.grad(slow))
+    found = {k: simultaneous(derivative.run(2.0, 9, engine="reference", keep="events", k=k)) for k in (1, 2, None)}
+    assert found[1] == 1 and found[2] == 2 and found[None] > 2
+
+
+def test_six_times() -> None:
+    """D2: a function is differentiated six times, and no seventh time."""
+    derivative: Any = lambda x: x**7.0  # noqa: E731
+    for order in range(1, 7):
+        derivative = tl.grad(derivative)
+        assert derivative(2.0) == pytest.approx(math.perm(7, order) * 2.0 ** (7 - order))
+    with pytest.raises(tl.Invalid, match="D2"):
+        tl.grad(derivative)(2.0)
+
+
+def test_one_of_two_calls_is_split() -> None:
+    """The other one is a call of the plain function."""
+    assert {function.name for function in one_of_two.program.functions} == {
+        "one_of_two",
+        "factorial",
+        "factorial_split",
+    }
+
+
+def test_fast_refuses_bounds_on_what_goes_back() -> None:
+    """It says so before it begins; where loops have no bounds, or nothing goes back, it takes them."""
+    with pytest.raises(tl.Usage, match="engine fast cannot run this\n  got: where iterations are bounded"):
+        first.run(2.0, 6, engine="fast", k=2)
+    assert power.run(2.0, 6, engine="fast", k=2).value == 64.0
+    assert first.run(2.0, 6, engine="fast").value == 192.0
+
+
+def test_one_array_is_the_adjoint_of_cells() -> None:
+    """What each get hands back is added to it, and needs no zeros of its own."""
+    for n in (1, 4, 9):
+        run = tl.grad(kept).run(2.0, n, engine="reference")
+        assert sum(run.stats.by_node[at] for at, node in enumerate(run.graph.nodes) if node.op == "cell_zeros") == 1
+
+
+def test_calls_beside_each_other_are_differentiated_in_parallel() -> None:
+    """The critical path of the gradient of a balanced tree, Sinf, grows with its depth, and not with its size."""
+    derivative = tl.grad(tree, 1)
+    found = [derivative.run(depth, 0.7, engine="reference") for depth in (3, 4, 5, 6, 7)]
+    assert [run.stats.critical_path for run in found] == [9 + 16 * depth for depth in (3, 4, 5, 6, 7)]
+    assert [run.firings for run in found] == [20 * 2 ** (depth + 1) - 19 for depth in (3, 4, 5, 6, 7)]
+    assert found[-1].stats.parallelism > 6 * found[0].stats.parallelism
+
+
+@pytest.mark.parametrize("n", [10, 20])
+def test_iterations_are_differentiated_in_parallel(n: int) -> None:
+    """An iteration more makes the critical path longer by what goes through the loop, however much is in it."""
+    derivative = tl.grad(beside_each_other, 2)
+    found = [derivative.run(trips, n, 0.7, engine="reference") for trips in (2, 3, 4, 8)]
+    paths, each = [run.stats.critical_path for run in found], [run.firings for run in found]
+    assert [after - before for before, after in pairwise(paths)] == [8, 8, 32]
+    assert [after - before for before, after in pairwise(each)] == [40 + 18 * n] * 2 + [4 * (40 + 18 * n)]
+
+
+WAITING: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], float]] = {
+    "a loop": (first, lambda n: (1.1, n), 2),
+    "a recursion": (tl.grad(factorial), lambda n: (float(n),), 2),
+    "a tree": (tl.grad(tree, 1), lambda n: (n, 0.7), 2.5),
+    "a loop, second order": (second, lambda n: (1.1, n), 6),
+    "a recursion, second order": (tl.grad(tl.grad(factorial)), lambda n: (float(n),), 7),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_what_waits_is_linear(name: str) -> None:
+    """The most tokens that wait at once are so many for each activation, and some."""
+    function, arguments, each = WAITING[name]
+    found: list[Any] = [function.run(*arguments(n), engine="reference") for n in (4, 5, 7, 9)]  # type: ignore[attr-defined]
+    activations = [sum(run.stats.opened.values()) for run in found]
+    least = found[0].stats.largest_store - each * activations[0]
+    assert [run.stats.largest_store for run in found] == [least + each * count for count in activations]

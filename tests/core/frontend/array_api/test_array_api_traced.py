@@ -1,0 +1,97 @@
+"""The judge's calls once more, as programs: on symbolic values, of sizes that are known or left open, functions of the
+standard give what they give on concrete arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.array_api import GROUPS, Call, alike, answer, operands, plain
+from tagloom.core import dtypes
+from tagloom.core.types import Type, type_of
+
+SOME = (dtypes.float64, dtypes.int8, dtypes.bool)
+STATIC = ("data types", "constants")
+"""Groups whose functions say something of types, and compute nothing."""
+texts = [
+    (group, text)
+    for group, functions in GROUPS.items()
+    if group not in STATIC
+    for name, of in functions.items()
+    if name != "from_dlpack"  # of a symbolic value there is nothing to take over yet
+    for text in of
+    if not text.endswith((".shape", ".dtype"))
+]
+WANTS_SIZES = ("unstack", "cross", "tensordot", "matrix_power", "matrix_rank", "pinv")
+"""Functions that refuse arrays whose sizes are not known, in some of the calls: how many results there are, or what is
+static, depends on them."""
+
+
+def program(text: str, dtype: dtypes.DType, *, opened: bool) -> tuple[Any, list[Any]]:
+    """A call as a function of the operands that it names, and these."""
+    given = operands(tl, dtype)
+    names = [name for name in given if name not in ("xp", "d") and re.search(rf"\b{name}\b", text)]
+    known: dict[str, Any] = {"xp": tl, "d": given["d"]}
+    arguments = [np.asarray(given[name]) for name in names]
+    said = []
+    for name, argument in zip(names, arguments, strict=True):
+        known[f"{name}_type"] = _opened(type_of(argument)) if opened else type_of(argument)
+        said.append(f"{name}: {name}_type")
+    exec(f"def f({', '.join(said)}):\n made = {text}\n return tuple(made) if type(made) is list else made", known)
+    return tl.function(known["f"]), arguments
+
+
+def _opened(type_: Type) -> Type:
+    return Type(type_.dtype, tuple(None for _ in type_.shape or ()))
+
+
+def found(text: str, dtype: dtypes.DType, engine: str, *, opened: bool) -> Any:
+    """What a program gives; the class of the error where it is refused, or traps."""
+    function, arguments = program(text, dtype, opened=opened)
+    try:
+        outcome = function.run(*arguments, engine=engine)
+    except tl.TagloomError as error:
+        return type(error)
+    return type(outcome.error) if outcome.error is not None else plain(_values(outcome.value))
+
+
+def _values(value: Any) -> Any:
+    return [_values(each) for each in value] if isinstance(value, tuple | list) else np.asarray(value)
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_arrays(each) for each in value]
+    return value if isinstance(value, type) else np.asarray(value)
+
+
+def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
+    """Calls of a group that give something else as programs."""
+    for of, text in texts:
+        for dtype in SOME if of == group else ():
+            wanted = _as_arrays(answer(tl, Call(group, "", text, dtype)))
+            made = found(text, dtype, engine, opened=opened)
+            refused = isinstance(made, type) and any(name in text for name in WANTS_SIZES)
+            both = isinstance(made, type) and isinstance(wanted, type)
+            nothing = isinstance(wanted, list) and not wanted  # which no function returns
+            if not nothing and not (both or (opened and refused) or alike(wanted, made)):
+                yield f"{text} of {dtype!r}: {wanted}, and as a program {made}"
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["known", "open"])
+@pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
+def test_programs_give_the_same(group: str, opened: bool) -> None:
+    """On the reference, whether types know the sizes or leave them open."""
+    assert list(differences("reference", opened=opened, group=group)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
+def test_programs_give_the_same_on_fast(group: str) -> None:
+    """On `fast`, too."""
+    assert list(differences("fast", opened=True, group=group)) == []

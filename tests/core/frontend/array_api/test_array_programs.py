@@ -1,0 +1,67 @@
+"""Programs written against the standard alone give the same on NumPy's arrays, on concrete ones, and as dataflow
+programs on every engine that runs them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.programs import array_programs
+from tagloom.core.frontend.eager.array import Concrete
+
+DICE = np.random.default_rng(7)
+POINTS = np.concatenate([DICE.normal(centre, 0.3, (8, 2)) for centre in (-2.0, 0.0, 3.0)])
+MATRIX = (lambda a: a @ a.T)(DICE.normal(size=(4, 4)))
+PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "k-means": (array_programs.k_means, [POINTS, POINTS[[0, 9, 20]]]),
+    "power iteration": (array_programs.power_iteration, [MATRIX]),
+    "Gaussian filter": (array_programs.gaussian_filter, [DICE.normal(size=(6, 5))]),
+    "principal components": (array_programs.principal_components, [DICE.normal(size=(12, 3)) * [3.0, 1.0, 0.1]]),
+}
+ENGINES = ("reference", "fast", "compiled")
+each_program = pytest.mark.parametrize("name", PROGRAMS)
+
+
+def several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def near(one: Any, other: Any) -> bool:
+    """The same dtypes, shapes and integers, and floats that differ in nothing but the order of additions."""
+    pairs = zip(map(np.asarray, several(one)), map(np.asarray, several(other)), strict=True)
+    return all(a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in pairs)
+
+
+@each_program
+def test_concrete(name: str) -> None:
+    """On concrete arrays each gives concrete arrays, with what NumPy gives on its own."""
+    program, arguments = PROGRAMS[name]
+    made = program(*map(tl.asarray, arguments))
+    assert near(made, program(*arguments)) and all(isinstance(each, Concrete) for each in several(made))
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        pytest.param(name, engine, marks=[pytest.mark.heavy] * (engine == "compiled" and name != "Gaussian filter"))
+        for name, engine in itertools.product(PROGRAMS, ENGINES)
+    ],
+)
+def test_traced(name: str, engine: str) -> None:
+    """Traced, it is a program that gives the same on every engine."""
+    program, arguments = PROGRAMS[name]
+    outcome = tl.function(program).run(*arguments, engine=engine)
+    assert outcome.status == "Returned" and near(outcome.value, program(*arguments))
+
+
+@each_program
+def test_float32(name: str) -> None:
+    """In float32 all of them stay float32."""
+    program, arguments = PROGRAMS[name]
+    narrow = [each.astype(np.float32) for each in arguments]
+    for made, wanted in zip(several(tl.function(program)(*narrow)), several(program(*narrow)), strict=True):
+        assert made.dtype == wanted.dtype and np.allclose(made, wanted, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,208 @@
+"""Concrete arrays: the standard's operators, attributes and methods on values that are known; like begets like."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.edges import EDGES
+from tagloom.core import dtypes
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.value import same
+
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_operators_compute(name: str) -> None:
+    """An operator gives what it gives on NumPy's arrays, with an array, a number or NumPy's array on the other side."""
+    apply, one, other = getattr(operator, name), np.array([1.5, 2.0, -0.5]), np.array([2.0, 2.0, 4.0])
+    x, y = tl.asarray(one), tl.asarray(other)
+    with np.errstate(all="ignore"):
+        pairs = [(apply(x, y), apply(one, other)), (apply(x, 2.0), apply(one, 2.0)), (apply(2.0, x), apply(2.0, one))]
+        pairs += [(apply(x, other), apply(one, other)), (apply(one, y), apply(one, other))]
+    for made, wanted in pairs:
+        assert isinstance(made, Concrete) and np.array_equal(np.asarray(made), wanted, equal_nan=True)
+
+
+def test_operators_of_one() -> None:
+    """Those of one operand, of matrices and of truth values."""
+    x, p = tl.asarray([[1, -2], [3, 4]]), tl.asarray([True, False])
+    assert np.array_equal(-x, -np.asarray(x)) and np.array_equal(abs(x), abs(np.asarray(x)))
+    assert np.array_equal(x @ x, np.asarray(x) @ np.asarray(x)) and np.array_equal(np.asarray(x) @ x, x @ np.asarray(x))
+    assert np.array_equal(~p, [False, True]) and np.array_equal(p & True, [True, False])
+    assert np.array_equal(p | ~p, [True, True]) and np.array_equal(p ^ p, [False, False])
+
+
+def test_augmented_assignment_makes_another() -> None:
+    """x += y makes x another array, and leaves what it was."""
+    x = before = tl.asarray([1, 2])
+    x += 1
+    assert np.array_equal(x, [2, 3]) and np.array_equal(before, [1, 2]) and x is not before
+    with pytest.raises(tl.Usage, match="arrays do not change") as refused:
+        x[0] = 5  # type: ignore[index]
+    assert refused.value.hint is not None and "tl.scatter" in refused.value.hint
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(x)[0] = 5
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+def test_attributes(dtype: dtypes.DType) -> None:
+    """dtype, shape, axes, elements, device, and the transposed."""
+    x = tl.zeros((2, 3), dtype=dtype)
+    assert (x.dtype, x.shape, x.ndim, x.size, x.device) == (dtype, (2, 3), 2, 6, "cpu")
+    assert x.T.shape == x.mT.shape == (3, 2) and tl.zeros((4, 2, 3)).mT.shape == (4, 3, 2)
+    assert (
+        x.to_device("cpu") is x and x.__array_namespace__() is tl and x.__array_namespace__(api_version="2024.12") is tl
+    )
+    assert repr(tl.full((), 1, dtype=dtype)).endswith(f"dtype={dtype!r})")
+
+
+def test_what_is_refused() -> None:
+    """What an array has not, in words, at the user's line."""
+    x = tl.asarray([1.0, 2.0])
+    for wrong in (
+        lambda: x.T,
+        lambda: x.mT,
+        lambda: x.to_device("gpu"),
+        lambda: bool(x),
+        lambda: int(x),
+        lambda: float(x),
+    ):
+        with pytest.raises(tl.Usage) as refused:
+            wrong()
+        assert "test_concrete.py" in str(refused.value.where)
+    with pytest.raises(tl.Usage, match="no version of the standard"):
+        x.__array_namespace__(api_version="2019.01")
+    with pytest.raises(TypeError):
+        hash(x)
+    with pytest.raises(tl.Usage, match="this is no integer"):
+        operator.index(tl.asarray(1.0))
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+def test_python_numbers(dtype: dtypes.DType) -> None:
+    """An array of no axes becomes a number of Python's; what Python says of those it says of these."""
+    for value in EDGES[dtype]:
+        x, number = tl.asarray(np.asarray(value)[()], dtype=dtype), np.asarray(value).item()
+        assert (bool(x) is bool(number) and complex(x) == complex(number)) or number != number
+        assert float(x) == float(number) or number != number
+        if dtype.kind != "f":
+            assert int(x) == int(number)
+        if dtype.is_integer:
+            assert operator.index(x) == number
+
+
+def test_numbers_are_formatted() -> None:
+    """A number is formatted as Python's are, an array of more as it is shown, and no other way."""
+    assert f"{tl.asarray(2.0):.3f} {tl.asarray(7):>3d} {tl.asarray([1])}" == "2.000   7 asarray([1], dtype=int64)"
+    with pytest.raises(tl.Usage, match="a format is of arrays of no axes"):
+        format(tl.asarray([1.0]), ".3f")
+
+
+def test_like_begets_like() -> None:
+    """A function of plain values gives plain values; where an operand is a concrete array, so is the result, of a
+    traced function too, nested as it is."""
+    plain = (tl.add(1, 2), tl.add([1, 2], 3), tl.sum(np.ones(3)), tl.mean([1.0, 3.0]), tl.take([1, 2], [0]))
+    assert [type(each) for each in plain] == [int, np.ndarray, np.float64, float, np.ndarray]
+    square = [[1.0, 2.0], [3.0, 4.0]]
+    made_with = (tl.tril(square), tl.zeros_like(square), tl.cumulative_sum([1], include_initial=True), tl.pad([1], 1))
+    made_with += (
+        tl.one_hot([1], 3),
+        tl.segment_sum([1], [0], 2),
+        tl.linalg.pinv(square),
+        tl.linalg.matrix_power(square, 0),
+    )
+    assert {type(each) for each in made_with} == {np.ndarray}
+    x = tl.asarray([1.0, 2.0])
+    for made in (
+        tl.add(x, 1.0),
+        tl.sum(x),
+        tl.mean(x),
+        tl.where(x > 1.0, x, 0.0),
+        x[0],
+        x[:1],
+        x[x > 1.0],
+        tl.zeros(2),
+    ):
+        assert isinstance(made, Concrete)
+
+    @tl.function
+    def f(p):  # type: ignore[no-untyped-def]
+        return {"sum": tl.sum(p["x"]), "rest": (p["x"][1:],)}
+
+    assert f({"x": np.ones(2)})["sum"] == 2.0 and type(f({"x": np.ones(2)})["sum"]) is float
+    made = f({"x": tl.asarray([1.0, 2.0])})
+    assert isinstance(made["sum"], Concrete) and isinstance(made["rest"][0], Concrete) and float(made["sum"]) == 3.0
+
+
+def test_in_a_trace() -> None:
+    """A concrete array that a function closes over is one more argument of its program; one that is made in it is a
+    constant, and so is a short range; a long one, and what is made of constants, are nodes."""
+    kept = tl.asarray([1, 2, 3])
+
+    @tl.function
+    def f(n: tl.int64):  # type: ignore[no-untyped-def]
+        return kept + n, tl.arange(3) + n, tl.sum(tl.arange(1000)) + n, tl.zeros(3)
+
+    first, second, third, zeros = f(10)
+    found = [np.asarray(each).tolist() for each in (first, second, third, zeros)]
+    assert found == [[11, 12, 13], [10, 11, 12], 499510, [0.0, 0.0, 0.0]]
+    assert [name for name, _ in f.program.main.body.parameters] == ["n", "kept"]
+    made = [node.op for node in f.program.main.body.nodes]
+    assert made == ["add", "add", "arange", "reshape", "sum", "add", "broadcast_to"]
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+def test_other_libraries(dtype: dtypes.DType) -> None:
+    """NumPy and DLPack, both ways, bit by bit; neither can change the array."""
+    for shape in ((), (3,), (2, 0), (2, 2)):
+        x = tl.asarray(np.resize(np.array(EDGES[dtype], dtype.numpy), shape))
+        value = np.asarray(x)
+        assert same(np.asarray(np.from_dlpack(x)), value) and x.__dlpack_device__() == (1, 0)
+        lent = np.asarray(np.from_dlpack(x))
+        if lent.size and lent.flags.writeable:
+            lent[...] = 0
+        back = tl.from_dlpack(np.resize(np.array(EDGES[dtype], dtype.numpy), shape))
+        assert isinstance(back, Concrete) and same(np.asarray(back), value) and same(np.asarray(x), value)
+    with pytest.raises(tl.Usage, match="cannot be taken over"):
+        tl.from_dlpack([1, 2])
+
+
+def test_elements_are_not_lent() -> None:
+    """Who asks for the elements without a copy is refused, with DLPack's own error, and nobody makes them writeable."""
+    x = tl.asarray([1.0])
+    for lend in (
+        lambda: np.from_dlpack(x, copy=False),
+        lambda: x.__dlpack__(copy=False),
+        lambda: tl.from_dlpack(np.ones(1), copy=False),
+    ):
+        with pytest.raises(BufferError) as refused:
+            lend()
+        assert isinstance(refused.value, tl.Usage) and "test_concrete.py" in str(refused.value.where)
+    assert tl.from_dlpack(x, copy=False) is x and np.asarray(x, dtype=np.float32).tolist() == [1.0]
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        np.asarray(x).flags.writeable = True
+    copied = np.array(x)
+    copied[0] = 9.0
+    assert float(x[0]) == 1.0
+
+
+def test_functions_of_numpy_compute() -> None:
+    """What NumPy does with arrays it does with these."""
+    x = tl.asarray([1.0, 4.0])
+    assert np.sqrt(x).tolist() == [1.0, 2.0] and np.add.reduce(x) == 5.0 and len(x) == 2
+    assert [float(each) for each in x] == [1.0, 4.0]
+
+
+def test_capabilities() -> None:
+    """What the library says of itself."""
+    info = tl.__array_namespace_info__()
+    assert info.devices() == [info.default_device()] == ["cpu"]
+    assert info.dtypes() == {repr(dtype): dtype for dtype in dtypes.ALL}
+    assert set(info.dtypes(kind="unsigned integer")) == {"uint8", "uint16", "uint32", "uint64"}
+    assert info.default_dtypes()["real floating"] is tl.float64 and info.default_dtypes()["complex floating"] is None
+    assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+    assert tl.__array_api_version__ == "2024.12" and (tl.newaxis, tl.inf) == (None, float("inf"))

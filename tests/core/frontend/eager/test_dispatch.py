@@ -1,0 +1,417 @@
+"""The short way of ops on concrete arrays: what is kept of an op changes how long it takes, and nothing else."""
+
+from __future__ import annotations
+
+import gc
+import operator
+import pickle
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.array_rows import Case, cases
+from tagloom.core import dtypes, types
+from tagloom.core.frontend import api
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager import dispatch
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.variable import Variable
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.operators import OF_ELEMENTS
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.graph.lower import lower
+from tagloom.core.ops.op import OPS, Op
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import fingerprint, literal, same
+from tagloom.interp.engines.reference import run_graph
+
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
+
+
+class Nothing(dict[Any, Any]):
+    """Tables that keep nothing: every op goes the long way."""
+
+    def setdefault(self, what: Any, table: Any = None) -> Any:
+        return {}
+
+
+def ending(compute: Callable[[], Any]) -> Any:
+    """The bits of what is computed, or all that its error says."""
+    try:
+        made = compute()
+    except tl.TagloomError as error:
+        return type(error), error.rule, error.message, str(error.required), str(error.got), error.hint
+    assert type(made) is Concrete and made._type == type_of(made._value)
+    assert not isinstance(made._value, np.ndarray) or not made._value.flags.writeable
+    return fingerprint(made._value)
+
+
+def eagerly(case: Case) -> Any:
+    """What an op of arrays gives."""
+    name, operands, attributes = case
+    given = [Concrete(literal(each)) for each in operands]
+    return ending(lambda: apply(name, *given, **dict(attributes)))
+
+
+def with_numbers(case: Case) -> Any:
+    """The same, where one of two operands is a number of Python's."""
+    name, (x, y), attributes = case[0], case[1][:2], case[2]
+    number = np.asarray(y).ravel()[:1].tolist() or [2]
+    return ending(lambda: apply(name, Concrete(literal(x)), *number, **dict(attributes)))
+
+
+def machine(case: Case) -> Any:
+    """What the reference machine makes of it: bits, or a trap's words; None of what is refused before it runs."""
+    name, operands, attributes = case
+    forms = [leaf(type_of(each)) for each in operands]
+    declared = tuple(zip("xyzabc", forms, strict=False))
+    source = Source(lambda *given: apply(name, *given, **dict(attributes)), declared, None)
+    try:
+        program, _ = Trace(Symbol).program(source, tuple(forms))
+    except tl.TagloomError as error:
+        return error.rule, error.message
+    outcome = run_graph(lower(program), operands)
+    return outcome.traps[0].message.partition(" at node")[0] if outcome.traps else fingerprint(outcome.results[0])
+
+
+def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
+    """Where an op differs from what it gives without a table: the first time, and the second."""
+    for compute in (eagerly, with_numbers):
+        those = [case for case in found if compute is eagerly or len(case[1]) == 2]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dispatch, "TABLES", Nothing())
+            wanted = [compute(case) for case in those]
+            patch.setattr(dispatch, "TABLES", tables)
+            for time in ("first", "second"):
+                for case, right in zip(those, wanted, strict=True):
+                    try:
+                        made = compute(case)
+                    except Exception as error:
+                        made = error
+                    if made != right:
+                        yield f"{case}, the {time} time: {made} and not {right}"
+
+
+@each_row
+def test_the_table_changes_nothing(row: Op) -> None:
+    """S5, V4: an op gives the bits, or the error with all that it says, that it gives without a table, the first time
+    and the second; so with numbers of Python's."""
+    assert next(violations(cases(row, 25), {}), None) is None
+
+
+@each_row
+def test_as_the_reference_machine(row: Op) -> None:
+    """What an op gives eagerly the machine gives, to the bit, and it is refused, or traps, in the same words."""
+    for case in cases(row, 5):
+        for found in (eagerly(case), eagerly(case)):
+            wanted = machine(case)
+            if isinstance(found[0], type):
+                assert (found[1:3] if found[1] == "V4" else found[2]) == wanted
+            else:
+                assert found == wanted, case
+
+
+class Forgetful(dict[Any, Any]):
+    """Tables whose keys, with the op, leave something out."""
+
+    def __init__(self, leave_out: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.leave_out = leave_out
+        self.known: dict[Any, Any] = {}
+
+    def setdefault(self, what: Any, table: Any = None) -> Any:
+        return super().setdefault(what, Short(self, what))
+
+
+class Short(dict[Any, Any]):
+    """One of these tables."""
+
+    def __init__(self, tables: Forgetful, what: Any) -> None:
+        super().__init__()
+        self.tables, self.what = tables, what
+
+    def _short(self, key: Any) -> Any:
+        known = {id(each): each for each in types._INTERNED}
+        parts = (self.what, *key) if type(key) is tuple else (self.what, key)
+        return tuple(self.tables.leave_out(known.get(part, part) if type(part) is int else part) for part in parts)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self.tables.known.get(self._short(key), default)
+
+    def __setitem__(self, key: Any, known: Any) -> None:
+        self.tables.known[self._short(key)] = known
+
+
+def _without(kind: type) -> Callable[[Any], Any]:
+    return lambda part: None if isinstance(part, kind) else part
+
+
+TWINS: dict[str, Callable[[Any], Any]] = {
+    "dtypes": lambda part: part.shape if isinstance(part, Type) else part,
+    "shapes": lambda part: part.dtype if isinstance(part, Type) else part,
+    "types": _without(Type),
+    "attributes": lambda part: None if part is None or isinstance(part, int | tuple | dtypes.DType) else part,
+    "classes of attributes": lambda part: part[1] if type(part) is tuple and part[:1] == (bool,) else part,
+    "ops": lambda part: None if part in OPS else part,
+    "classes of numbers": lambda part: None if part in (int, float) else part,
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_forgetful_tables_are_found(twin: str) -> None:
+    """The law sees a key without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""
+    rows = [OPS[name] for name in ("add", "multiply", "less", "sum", "argmax", "reshape", "index", "astype", "where")]
+    found = [case for row in rows for case in cases(row, 40)]
+    x = literal([[1, 2], [3, 4]]).value
+    found += [("sum", (x,), (("axis", axis), ("keepdims", keepdims))) for axis in (1, True) for keepdims in (True, 1)]
+    found += [("add", (x, number), ()) for number in (1, 1.5)]
+    assert next(violations(found, Forgetful(lambda part: part)), None) is None
+    assert next(violations(found, Forgetful(TWINS[twin])), None) is not None
+
+
+def shapes() -> Iterator[Any]:
+    """Arrays of one to three axes, small, of several dtypes."""
+    for dtype in (tl.float32, tl.float64, tl.int64):
+        for shape in ((), (4,), (2, 2), (1, 2, 2)):
+            yield tl.reshape(tl.astype(tl.arange(4) if shape else tl.asarray(3), dtype), shape)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "an operator": lambda x: x + x,
+    "a number": lambda x: 2 * x - 1,
+    "comparison": lambda x: x < x,
+    "no arrays beside": lambda x: -abs(x),
+    "a function": lambda x: tl.maximum(x, 0),
+    "three operands": lambda x: tl.where(x > 1, x, 0),
+    "sum": tl.sum,
+    "sum of rows": lambda x: tl.sum(x, axis=-1, keepdims=True) if x.shape else x + 1,
+    "reshape": lambda x: tl.reshape(x, (-1,)),
+    "an element": lambda x: x[0] if x.shape else x[...] + 0,
+    "a part": lambda x: x[..., None][..., ::-1],
+    "transposed": lambda x: tl.matrix_transpose(x) if len(x.shape) > 1 else -x,
+    "matmul": lambda x: x @ x if len(x.shape) > 1 else x * x,
+    "astype": lambda x: tl.astype(x, tl.float32),
+    "a variable": lambda x: TWO + tl.astype(x, tl.int64),
+}
+TWO = tl.Variable(2)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An op goes the long way once for operands of some types, and never again for these."""
+    asked: list[str] = []
+    computed = api._computed
+    monkeypatch.setattr(api, "_computed", lambda op, *rest: asked.append(op) or computed(op, *rest))
+    arrays = list(shapes())
+    dispatch.forget()
+    asked.clear()
+    first = [FUNCTIONS[name](x) for x in arrays]
+    assert asked
+    asked.clear()
+    second = [FUNCTIONS[name](x) for x in arrays]
+    assert not asked and all(same(one._value, other._value) for one, other in zip(first, second, strict=True))
+
+
+def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of however many shapes there are, no more than so many keys and types are kept."""
+    dispatch.forget()
+    monkeypatch.setattr(dispatch, "MOST", 16)
+    monkeypatch.setattr(types, "_INTERNED", {})
+    monkeypatch.setattr(types, "MOST_INTERNED", 8)
+    kept = tl.asarray([1.0, 2.0])
+    for size in range(100):
+        x = tl.asarray(np.ones(size))
+        assert np.array_equal(x + x, np.full(size, 2.0)) and float(tl.sum(x)) == size
+        assert np.array_equal(kept * 2.0, [2.0, 4.0])
+        assert sum(map(len, dispatch.TABLES.values())) <= 16 and len(types._INTERNED) <= 8
+
+
+def test_what_is_equal_may_be_another_key() -> None:
+    """1 is a number of an axis, and an index; True, which equals it, is neither, also after 1 has been asked for."""
+    x = tl.asarray([[1, 2], [3, 4]])
+    for _ in range(2):
+        assert np.array_equal(x[1], [3, 4]) and np.array_equal(x[np.int64(1)], [3, 4])
+        assert np.array_equal(tl.sum(x, axis=1), [3, 7])
+        with pytest.raises(tl.Usage, match="a truth value is no index"):
+            x[True]
+        with pytest.raises(tl.Usage, match="an axis is no integer"):
+            tl.sum(x, axis=True)
+        with pytest.raises(tl.Usage, match="an axis is no integer"):
+            tl.sum(x, axis=1.0)
+        with pytest.raises(TypeError, match="positional"):
+            tl.sum(x, "axis", 1)  # type: ignore[misc]
+        with pytest.raises(tl.Invalid, match="keepdims is no truth value"):
+            apply("sum", x, axis=1, keepdims=1)
+        assert apply("sum", x, axis=1, keepdims=True).shape == (2, 1)
+
+
+def test_numbers_that_do_not_fit() -> None:
+    """Python's numbers take the dtype of the array, where they fit, whatever was asked before."""
+    small, narrow, wide = tl.asarray([1], dtype=tl.int8), tl.asarray([1.0], dtype=tl.float32), tl.asarray([1.0])
+    for _ in range(2):
+        assert (small + 100).dtype is tl.int8 and (narrow * 1e38).dtype is tl.float32
+        with pytest.raises(tl.Usage, match="does not fit into int8"):
+            small + 200
+        with pytest.raises(tl.Usage, match="does not fit into float32"):
+            narrow * 1e39
+        with pytest.raises(tl.Usage):
+            wide + 10**400
+        assert float((wide + 2**60)[0]) == 2.0**60 and float((narrow * float("inf"))[0]) == float("inf")
+
+
+def test_traps_come_back() -> None:
+    """S5: an op that had a value traps where it has none, and has one again."""
+    x, zero = tl.asarray([6, 7]), tl.asarray([2, 0])
+    for _ in range(2):
+        assert np.array_equal(x // 2, [3, 3])
+        for wrong in (zero, 0):
+            with pytest.raises(tl.Trap, match="integer division by zero") as caught:
+                x // wrong
+            assert "test_dispatch.py" in str(caught.value.where)
+    at = tl.asarray([0, 1])
+    assert np.array_equal(tl.take(x, at), x)
+    with pytest.raises(tl.Trap, match="an index is out of range"):
+        tl.take(x, at + 1)
+
+
+def test_nothing_is_said_of_overflows() -> None:
+    """NumPy does not warn of floats that overflow or have no value, and does what it was told to in between."""
+    large, none = tl.asarray([1e308, 1.0]), tl.asarray([0.0, 1.0])
+    narrow = tl.asarray([3e38, 1.0], dtype=tl.float32)
+    with warnings.catch_warnings(), np.errstate(over="raise", divide="warn"):
+        warnings.simplefilter("error")
+        before = np.geterr()
+        for _ in range(2):
+            assert (large * 10.0)[0] == np.inf and (none / none)[0] != 0.0 and tl.exp(large)[0] == np.inf
+            assert (narrow * 10.0)[0] == np.inf and narrow[0] * 10.0 == np.inf
+            assert tl.sum(tl.asarray([1e308] * 2)) == np.inf
+            with pytest.raises(tl.Invalid):
+                large + tl.asarray([1.0, 2.0, 3.0])
+            assert np.geterr() == before
+        with pytest.raises(FloatingPointError):
+            np.multiply(1e308, [10.0])
+
+
+def test_in_a_trace_ops_are_nodes() -> None:
+    """What is known of an op on concrete arrays does not make it run while a function is traced, and after one that
+    failed it runs again."""
+    x = tl.asarray([1.0, 2.0])
+    for _ in range(2):
+        assert np.array_equal(tl.tanh(x + x)[:1], np.tanh([2.0])) and float(tl.sum(x)) == 3.0
+
+    @tl.function
+    def f(y: tl.Array[tl.float64, 2]):  # type: ignore[no-untyped-def]
+        return tl.sum(tl.tanh(x + x)[:1]) + y
+
+    assert [node.op for node in f.program.main.body.nodes] == ["add", "tanh", "index", "sum", "add"]
+    assert np.array_equal(f(x), np.tanh(2.0) + np.asarray(x))
+
+    @tl.function
+    def wrong(y: tl.Array[tl.float64, 2]):  # type: ignore[no-untyped-def]
+        return x + tl.asarray([True, False])
+
+    with pytest.raises(tl.Invalid):
+        wrong(x)
+    assert np.array_equal(x + x, [2.0, 4.0])
+
+
+def test_tapes_see_what_takes_the_short_way() -> None:
+    """A gradient is the same the first time, when all is asked, and later; numbers of Python's are constants."""
+    x = tl.asarray([0.5, 2.0])
+    found = []
+    for _ in range(3):
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = tl.sum(tl.reshape(3.0 * x * x - x[::-1] / 2, (2, 1)) @ tl.asarray([[1.0]]))
+        found.append(np.asarray(tape.gradient(y, x)))
+    assert all(np.array_equal(each, [2.5, 11.5]) for each in found)
+
+
+def test_elements_that_are_moved_are_shared() -> None:
+    """Eagerly a part of an array, or its elements in another shape, are no copy: nobody can write to them. A program
+    that was given an array of NumPy's makes another one."""
+    given = np.arange(6.0)
+    x = tl.asarray(given)
+    for _ in range(2):
+        for part in (x[1:4], tl.reshape(x, (2, 3)), x[None], tl.stop_gradient(x)):
+            found = np.asarray(part)
+            assert np.shares_memory(found, np.asarray(x))
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                found.setflags(write=True)
+        for other in (x[::-1], tl.matrix_transpose(tl.reshape(x, (2, 3))), tl.broadcast_to(x, (2, 6)), tl.sort(x)):
+            assert other._value.flags.c_contiguous and not np.shares_memory(np.asarray(other), np.asarray(x))
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                np.asarray(other).setflags(write=True)
+    made = [tl.function(lambda x: tl.reshape(x, (2, 3))).run(given, engine=each) for each in ("reference", "fast")]
+    given[:] = 0.0
+    assert all(np.array_equal(each.value.ravel(), np.arange(6.0)) for each in made)
+
+
+def test_threads() -> None:
+    """Threads that fill and use one table at once make what each makes alone."""
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        for size in range(1, 60):
+            x = tl.asarray(np.full(size, float(seed)))
+            made = tl.sum(x * 2.0 + x)
+            if float(made) != 3.0 * seed * size:
+                wrong.append((seed, size, made))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_arrays_are_pickled() -> None:
+    """An array comes back as one of the same bits, which does not change either."""
+    for x in (tl.asarray([1.0, 2.0]), tl.asarray(3, dtype=tl.int8), tl.asarray(1.5)):
+        back = pickle.loads(pickle.dumps(x))
+        assert type(back) is Concrete and same(back._value, x._value) and back._type is x._type
+        assert x.shape == () or not back._value.flags.writeable
+
+
+def test_closed_over_arrays_die_with_the_last_that_has_them() -> None:
+    """An array that a function closes over is kept by nothing else: when the function goes it is gone, without a
+    collection of garbage, but for that of what tracing left."""
+
+    def scoped(x: Any) -> Any:
+        return tl.function(lambda y: y + x)
+
+    x = tl.asarray([1.0, 2.0])
+    f = scoped(x)
+    assert np.array_equal(f(np.ones(2)), [2.0, 3.0])
+    gc.collect()
+    gc.disable()
+    try:
+        alive = weakref.ref(x)
+        del x
+        assert alive() is not None and np.array_equal(f(np.ones(2)), [2.0, 3.0])
+        del f
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", OF_ELEMENTS)
+def test_who_has_elements(name: str) -> None:
+    """What asks for elements concrete arrays have, symbolic ones refuse and variables hand on, each."""
+    assert all(name in vars(kind) for kind in (Concrete, Symbol, Variable))
+
+
+@pytest.mark.parametrize("convert", [float, int, bool, complex, operator.index, np.asarray, list, len], ids=str)
+def test_variables_hand_on(convert: Callable[[Any], Any]) -> None:
+    """A variable is, to Python, what it holds."""
+    held = tl.asarray([1, 2]) if convert in (list, len) else tl.asarray(3)
+    found, wanted = convert(tl.Variable(held)), convert(held)
+    assert np.array_equal(found, wanted) and type(found) is type(wanted)

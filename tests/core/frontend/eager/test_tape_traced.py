@@ -1,0 +1,507 @@
+"""Tapes in functions under trace: their gradients are parts of the program, and say what others do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.programs.tape_programs import HAND_MADE
+
+
+def slopes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The gradient by all arguments, by a tape: eagerly, or in a trace."""
+    with tl.Tape() as tape:
+        tape.watch(arguments)
+        y = function(*arguments)
+    return tape.gradient(y, arguments)
+
+
+def again(gradients: Callable[..., Any]) -> Callable[..., Any]:
+    """A number made of gradients."""
+    return lambda x, y: sum(tl.sum(each * each * (0.5 + at)) for at, each in enumerate(gradients(x, y)))
+
+
+@pytest.mark.parametrize("name", HAND_MADE)
+def test_a_tape_in_a_trace_says_what_grad_says(name: str) -> None:
+    """On functions written by hand, to the second order, as eager tapes do."""
+    function, arguments = HAND_MADE[name]
+    by_grad = again(lambda x, y: tl.grad(function, (0, 1))(x, y))
+    by_tape = again(lambda x, y: slopes(function, (x, y)))
+    arrays = tuple(map(tl.asarray, arguments))
+    for one, other in ((function, function), (by_tape, by_grad)):
+        traced = _traced(one)
+        wanted = tl.grad(other, (0, 1))(*arguments)
+        for mine, eager, theirs in zip(traced(*arguments), slopes(one, arrays), wanted, strict=True):
+            assert np.asarray(mine).dtype == np.asarray(theirs).dtype
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(mine, eager, rtol=1e-12, atol=1e-12)
+
+
+def _traced(function: Callable[..., Any]) -> tl.Function:
+    return tl.function(lambda x, y: slopes(function, (x, y)))
+
+
+def derivative(function: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
+    """By as many nested tapes."""
+    if order == 0:
+        return function
+
+    def slope(x: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = derivative(function, order - 1)(x)
+        return tape.gradient(y, x)
+
+    return slope
+
+
+@tl.function
+def power(x: tl.float64, n: tl.int64) -> tl.float64:
+    return tl.cond(n == 0, lambda: 1.0, lambda: x * power(x, n - 1))
+
+
+def loop(x: Any) -> Any:
+    return tl.while_loop(lambda k, _: k < 4, lambda k, y: (k + 1, y * x), 0, tl.sin(x))[1]
+
+
+def choice(x: Any) -> Any:
+    return tl.cond(x > 1.0, lambda: x * tl.exp(x), lambda: x)
+
+
+NESTED: dict[str, Callable[[Any], Any]] = {
+    "ops": lambda x: tl.tanh(x * x) * tl.exp(x),
+    "a call": lambda x: power(x * 2.0, 4) * x,
+    "a branch": lambda x: choice(x) * x,
+    "a loop": lambda x: loop(x) / x,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_tapes(name: str) -> None:
+    """They give what nested `tl.grad` gives."""
+    function = wanted = NESTED[name]
+    for order in (1, 2, 3):
+        wanted = tl.grad(wanted)
+        assert tl.function(derivative(function, order))(1.25) == pytest.approx(wanted(1.25), rel=1e-12)
+
+
+def test_nested_to_the_bit() -> None:
+    """Of ops alone, in the bits of `tl.grad`, and of eager tapes."""
+    function = wanted = NESTED["ops"]
+    for order in (1, 2, 3):
+        wanted = tl.grad(wanted)
+        for x in (0.05, 0.7, 1.25):
+            found = tl.function(derivative(function, order))(x)
+            assert found == wanted(x) == float(derivative(function, order)(tl.asarray(x)))
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_engines_agree(engine: str) -> None:
+    """What a tape makes is a program as every other is."""
+    for name in ["a call"] if engine == "compiled" else list(NESTED):
+        function = NESTED[name]
+        found = tl.function(derivative(function, 2)).run(1.25, engine=engine)
+        assert (found.status, float(found.value)) == ("Returned", pytest.approx(tl.grad(tl.grad(function))(1.25)))
+
+
+def test_a_call_is_pulled_back_where_it_stands() -> None:
+    """It is not computed again: its effects happen once, and what it draws is what the gradient is of."""
+    lines: list[str] = []
+
+    @tl.function
+    def noisy(x: Any) -> Any:
+        tl.print("here")
+        return x * tl.uniform()
+
+    @tl.function
+    def both(x: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = noisy(x)
+        return y, tape.gradient(y, x)
+
+    y, slope = both.run(2.0, world=tl.World(output=lines.append)).value
+    assert (lines, slope) == (["here"], y / 2.0)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_what_is_computed_again_must_be_the_same(persistent: bool) -> None:
+    """D5: where an outer tape, or the tape itself, records the pullback of a call, that computes the call again."""
+    noisy = tl.function(lambda x: x * tl.uniform())
+
+    @tl.function
+    def outer(x: Any) -> Any:
+        with tl.Tape(persistent=persistent) as tape:
+            tape.watch(x)
+            if persistent:
+                return tape.gradient(noisy(x), x)
+            return derivative(noisy, 1)(x)
+
+    with pytest.raises(tl.Invalid, match=r"D5: .* which draws"):
+        outer(2.0)
+
+
+def test_a_persistent_tape() -> None:
+    """It gives several gradients, and records its own reverse pass while it is recording."""
+
+    @tl.function
+    def several(x: Any) -> Any:
+        with tl.Tape(persistent=True) as tape:
+            tape.watch(x)
+            first = tape.gradient(power(x, 3), x)
+            second = tape.gradient(first, x)
+        return first, second, tape.gradient(second, x), tape.gradient(first, x)
+
+    assert several(2.0) == (12.0, 12.0, 6.0, 12.0)
+
+
+def test_stop_recording() -> None:
+    """What is traced meanwhile is a constant; other tapes go on."""
+
+    @tl.function
+    def both(x: Any) -> Any:
+        with tl.Tape() as other, tl.Tape() as tape:
+            tape.watch(x)
+            other.watch(x)
+            with tape.stop_recording():
+                factor = x * power(x, 1)
+            y = factor * x
+        return tape.gradient(y, x), other.gradient(y, x)
+
+    assert both(3.0) == (9.0, 27.0)
+
+
+def test_one_tape_gives_one_gradient() -> None:
+    """It may be made before the function is traced, and is new whenever it is used anew."""
+    tape = tl.Tape()
+
+    @tl.function
+    def slope(x: Any) -> Any:
+        with tape:
+            tape.watch(x)
+            y = x * x
+        found = tape.gradient(y, x)
+        with pytest.raises(tl.Usage, match="has forgotten all"):
+            tape.gradient(y, x)
+        return found
+
+    assert (slope(3.0), slope(np.float32(3.0)), float(derivative(slope, 1)(tl.asarray(2.0)))) == (6.0, 6.0, 2.0)
+
+
+def test_variables() -> None:
+    """They are watched when they are first read; the gradient is by what they held then, whatever is assigned later,
+    and what is assigned is differentiated as any value: in branches, loops and calls, too."""
+    w, b = tl.Variable(3.0, name="w"), tl.Variable(1.0, name="b")
+
+    @tl.function
+    def doubled(x: Any) -> Any:
+        w.assign(w * 2.0)
+        return w * x
+
+    def step(x: Any) -> Any:
+        w.assign(3.0)
+        with tl.Tape() as tape:
+            y = w * w * x
+            w.assign(y)
+            tl.cond(x > 0.0, lambda: w.assign_add(w * b), lambda: None)
+            tl.while_loop(lambda k: k < 2, lambda k: (w.assign(w * x), k + 1)[1], 0)
+            y = doubled(x) * y
+        return tape.gradient(y, {"w": w, "b": (b,)})
+
+    eager = step(tl.asarray(0.5))
+    w.assign(7.0)
+    found = tl.function(step)(0.5)
+    # w1 = 9x; w2 = w1 (1 + b); w3 = w2 x^2; y = 2 w3 x * w1 = 2 x^5 (1 + b) w^4 of w = 3
+    assert [float(each["w"]) for each in (eager, found)] == pytest.approx([8 * 0.5**5 * 2 * 27] * 2)
+    assert [float(each["b"][0]) for each in (eager, found)] == pytest.approx([2 * 0.5**5 * 81] * 2)
+
+
+def test_a_training_step() -> None:
+    """With an optimizer, it has the bits of a step by `tl.grad`."""
+
+    def trained(by_tape: bool) -> bytes:
+        w, optimizer = tl.Variable([0.5, -1.0], name="w"), tl.optimizers.Adam(rate=0.1)
+
+        @tl.function
+        def step(x: Any) -> Any:
+            def loss() -> Any:
+                return tl.sum((x * w - 1.0) ** 2)
+
+            if by_tape:
+                with tl.Tape() as tape:
+                    value = loss()
+                optimizer.apply(tape.gradient(value, w), w)
+            else:
+                value, slope = tl.value_and_grad(loss, w)()
+                optimizer.apply(slope, w)
+            return value
+
+        losses = [step(tl.asarray([1.0, 2.0])) for _ in range(3)]
+        return b"".join(np.asarray(each).tobytes() for each in (w, *losses))
+
+    assert trained(by_tape=True) == trained(by_tape=False)
+
+
+def test_what_a_trace_closes_over() -> None:
+    """Arrays that were there before may be watched, and values of a function around; an eager tape that watches an
+    array has the whole as a call."""
+    w = tl.asarray([1.0, 2.0])
+
+    @tl.function
+    def slope(x: Any) -> Any:
+        def inner() -> Any:
+            scaled = tl.function(lambda z: z * w * x)
+            with tl.Tape() as tape:
+                tape.watch((w, x))
+                y = tl.sum(scaled(x) * tl.cond(x > 0.0, lambda: w * x, lambda: w))
+            return tape.gradient(y, (w, x))
+
+        return tl.function(inner)()
+
+    x = tl.asarray(0.5)
+    with tl.Tape() as tape:
+        tape.watch(w)
+        dw, dx = slope(x)
+        total = tl.sum(dw) * dx
+    assert np.allclose(dw, 2 * 0.5**3 * np.array([1.0, 2.0])) and np.allclose(dx, 3 * 0.5**2 * 5.0)
+    assert np.allclose(tape.gradient(total, w), 0.25 * 3.75 + 0.75 * 1.5 * np.array([1.0, 2.0]))
+
+
+def test_branches_and_loops_have_tapes_of_their_own() -> None:
+    """A tape in a branch, or in a loop, gives a gradient there; `tl.grad` of it all, and of a map, is right, too."""
+
+    @tl.function
+    def descent(x: Any) -> Any:
+        def body(k: Any, x: Any) -> Any:
+            return k + 1, tl.cond(x > 0.0, lambda: x - 0.1 * derivative(choice, 1)(x), lambda: x)
+
+        return tl.while_loop(lambda k, _: k < 3, body, 0, x)[1]
+
+    @tl.function
+    def wanted(x: Any) -> Any:
+        def body(k: Any, x: Any) -> Any:
+            return k + 1, tl.cond(x > 0.0, lambda: x - 0.1 * tl.grad(choice)(x), lambda: x)
+
+        return tl.while_loop(lambda k, _: k < 3, body, 0, x)[1]
+
+    assert descent(1.5) == wanted(1.5)
+    assert tl.grad(descent)(1.5) == pytest.approx(tl.grad(wanted)(1.5), rel=1e-12)
+    each = tl.function(lambda xs: tl.map(derivative(NESTED["a call"], 1), xs))(np.array([0.5, 1.5]))
+    assert np.allclose(each, [tl.grad(NESTED["a call"])(x) for x in (0.5, 1.5)])
+
+
+def test_map_and_scan() -> None:
+    """They are steps, too."""
+
+    def f(xs: Any) -> Any:
+        total, sums = tl.scan(lambda total, x: (total * x + 1.0, total * x), tl.sum(xs), tl.map(tl.sin, xs))
+        return total * tl.sum(sums * sums)
+
+    xs = np.array([0.5, -1.0, 2.0])
+    found = tl.function(lambda xs: slopes(f, (xs,))[0])(xs)
+    np.testing.assert_allclose(found, tl.grad(f)(xs), rtol=1e-12)
+
+
+def test_vjp_and_jvp() -> None:
+    """Under a tape they are steps, too."""
+
+    @tl.function
+    def several(x: Any) -> Any:
+        def cube(x: Any) -> Any:
+            return x * x * x
+
+        with tl.Tape(persistent=True) as tape:
+            tape.watch(x)
+            value, pullback = tl.vjp(cube, x)
+            (slope,) = pullback(1.0)
+            moved = tl.jvp(cube, (x,), (2.0,))[1]
+        return tuple(tape.gradient(each, x) for each in (value, slope, moved))
+
+    assert several(2.0) == (12.0, 12.0, 24.0)
+
+
+def test_custom_gradients() -> None:
+    """A tape in a trace takes them, and not what they hide."""
+
+    @tl.custom_gradient
+    def halved(x: Any, y: Any) -> Any:
+        return x * tl.exp(y), lambda adjoint: (adjoint / 2.0, adjoint * x)
+
+    function = tl.function(lambda x, y: slopes(lambda x, y: halved(x, y) * x, (x, y)))
+    assert function(3.0, 0.0) == tl.grad(lambda x, y: halved(x, y) * x, (0, 1))(3.0, 0.0)
+
+
+def test_sizes_that_a_run_decides() -> None:
+    """Adjoints have the shapes of their values, as far as these are known."""
+
+    @tl.function
+    def slope(x: tl.Array[tl.float64, None], y: tl.Array[tl.float64, 1]) -> Any:
+        with tl.Tape() as tape:
+            tape.watch((x, y))
+            z = tl.sum(tl.tanh(x * y) * tl.sum(x))
+        return tape.gradient(z, (x, y))
+
+    x, y = np.array([0.5, 1.5, -1.0]), np.array([2.0])
+    wanted = tl.grad(lambda x, y: tl.sum(tl.tanh(x * y) * tl.sum(x)), (0, 1))(x, y)
+    for mine, theirs in zip(slope(x, y), wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+def refused(said: str, function: Callable[..., Any], kind: type[tl.TagloomError] = tl.Usage) -> None:
+    with pytest.raises(kind, match=said) as raised:
+        tl.function(function)(1.5)
+    assert "test_tape_traced.py" in str(raised.value)
+
+
+def test_a_tape_belongs_to_where_it_begins() -> None:
+    """Elsewhere it has heard nothing: in a branch or a function within, outside of the trace, in a trace where it
+    records what runs eagerly."""
+    eager = tl.Tape()
+    with eager:
+        refused("records what runs eagerly, and here a function is traced", lambda x: eager.gradient(x, x))
+        refused("records what runs eagerly, and here a function is traced", lambda x: eager.watch(x))
+        refused("recording already", lambda x: eager.__enter__())
+    kept: list[tuple[tl.Tape, Any, Any]] = []
+
+    def within(ask: Callable[[tl.Tape, Any, Any], Any]) -> Callable[[Any], Any]:
+        def function(x: Any) -> Any:
+            with tl.Tape(persistent=True) as tape:
+                tape.watch(x)
+                y = x * x
+                kept.append((tape, y, x))
+                return ask(tape, y, x)
+
+        return function
+
+    other = "records another function, branch or loop"
+    refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: tape.gradient(y, x), lambda: x)))
+    refused(other, within(lambda tape, y, x: tl.function(lambda: tape.gradient(y, x))()))
+    refused(other, within(lambda tape, y, x: tl.cond(x > 0.0, lambda: (tape.watch(y), x)[1], lambda: x)))
+    assert tl.function(within(lambda tape, y, x: tape.gradient(y, x)))(1.5) == 3.0
+    tape, y, x = kept[-1]
+    with pytest.raises(tl.Usage, match=other):
+        tape.gradient(y, x)
+
+
+def test_what_is_refused() -> None:
+    """Sources that the tape does not know, integers, cells that come under it one by one, callbacks."""
+
+    def of(use: Callable[[Any], Any], *, watch: bool = True) -> Callable[[Any], Any]:
+        def function(x: Any) -> Any:
+            with tl.Tape() as tape:
+                if watch:
+                    tape.watch(x)
+                y = use(x)
+            return tape.gradient(y, x)
+
+        return function
+
+    def in_cells(x: Any) -> Any:
+        return tl.get(tl.put(tl.cells(1, tl.float64), 0, x), 0)
+
+    refused("the tape does not know source", of(lambda x: x * x, watch=False))
+    refused("a tape takes down no cells", of(in_cells))
+    refused("D1: callback cannot be", of(lambda x: tl.callback(lambda x: x, x, returns=tl.float64) * x), tl.Invalid)
+    with tl.Tape() as tape, pytest.raises(tl.Usage, match="a tape watches arrays of floats"):
+        tape.watch(1.0)
+    assert tl.function(of(lambda x: tl.function(in_cells)(x) * x))(1.5) == 3.0
+
+
+def test_what_calls_itself() -> None:
+    """A function may find its gradient by a tape while it is not known yet what it returns."""
+
+    @tl.function
+    def descent(x: Any, n: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = x * x * 0.5
+        slope = tape.gradient(y, x)
+        return tl.cond(n == 0, lambda: x, lambda: descent(x - 0.5 * slope, n - 1))
+
+    assert descent(8.0, 3) == 1.0
+
+    @tl.function
+    def recursive(x: Any, n: Any) -> Any:
+        def smaller() -> Any:
+            with tl.Tape() as tape:
+                tape.watch(x)
+                y = recursive(x, n - 1) * x
+            return tape.gradient(y, x)
+
+        return tl.cond(n == 0, lambda: x, smaller)
+
+    with pytest.raises(tl.Invalid, match="D2: this takes a gradient of itself"):
+        recursive(2.0, 1)
+
+
+def test_literals_are_watched() -> None:
+    """An array that is made in the trace may be watched; what branches and functions do with it counts."""
+
+    @tl.function
+    def slope(x: Any) -> Any:
+        w = tl.asarray([2.0, 3.0])
+        with tl.Tape() as tape:
+            tape.watch(w)
+            y = tl.sum(w * tl.cond(x > 0.0, lambda: w * x, lambda: w)) + power(w[0], 3)
+        return tape.gradient(y, w)
+
+    assert np.asarray(slope(0.5)).tolist() == [14.0, 3.0]
+
+
+def test_what_is_traced_again() -> None:
+    """A function that is traced again, since more is known by then of those that it calls, has the same gradient."""
+
+    @tl.function
+    def down(x: Any, n: Any) -> Any:
+        return tl.cond(n == 0, lambda: 1, lambda: down(x, n - 1) * x)
+
+    @tl.function
+    def slope(x: Any) -> Any:
+        def inner() -> Any:
+            with tl.Tape() as tape:
+                tape.watch(x)
+                y = down(x, 3) * tl.cond(x > 0.0, lambda: tl.cond(x > 1.0, lambda: x * x, lambda: x), lambda: 0.5)
+            return tape.gradient(y, x)
+
+        return tl.function(inner)() + down(x, 1)
+
+    assert slope(2.0) == 5 * 2.0**4 + 2.0
+
+
+def test_sizes_that_a_function_leaves_open() -> None:
+    """The adjoint of an argument has its sizes, also where the parameter has none; so it is by `tl.vjp`."""
+
+    @tl.function
+    def squares(x: tl.Array[tl.float64, None]) -> tl.float64:
+        return tl.sum(x * x)
+
+    @tl.function
+    def both(x: tl.Array[tl.float64, 3]) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = squares(x)
+        slope, (other,) = tape.gradient(y, x), tl.vjp(squares, x)[1](1.0)
+        assert slope.shape == other.shape == (3,)
+        return slope, other
+
+    assert [each.tolist() for each in both(np.ones(3))] == [[2.0, 2.0, 2.0]] * 2
+
+
+def test_an_integer_for_a_float() -> None:
+    """Where the function says that its argument is a float, that has an adjoint, whatever number was given."""
+
+    @tl.function
+    def product(x: tl.float64, y: tl.float64) -> tl.float64:
+        return x * x * y
+
+    def adjoints(y: Any) -> Any:
+        with tl.Tape() as tape:
+            tape.watch(y)
+            z = product(2, y)
+        return *tl.vjp(product, 2, 5.0)[1](1.0), tape.gradient(z, y)
+
+    for way in (adjoints, tl.function(adjoints)):
+        assert [float(each) for each in way(tl.asarray(5.0))] == [20.0, 4.0, 4.0]

@@ -1,0 +1,416 @@
+"""What cannot be traced is refused with the user's line and what to write instead. Functions are files of their own
+here, as a user's are, so that lines are what is in the file, whatever pytest does with its own."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.programs.userfile import load
+from tagloom.core.program.program import Location
+
+
+def function(body: str) -> str:
+    """A traced function f of an integer n, with this body."""
+    return "@tl.function\ndef f(n: tl.int64) -> tl.int64:\n" + textwrap.indent(
+        textwrap.dedent(body).strip("\n"), "    "
+    )
+
+
+def refused(folder: Path, text: str) -> tl.TagloomError:
+    """The error with which f cannot be traced; it is at the line that the text marks."""
+    module, here = load(folder, text)
+    with pytest.raises(tl.TagloomError) as caught:
+        module.f.program  # noqa: B018 - tracing is what it does
+    assert caught.value.where == here
+    return caught.value
+
+
+COND, WHILE, LOGIC = "tl.cond(p, lambda: ..., lambda: ...)", "tl.while_loop(lambda x", "write p & q, p | q"
+BUILTIN, CHOICE, NUMPY = (
+    "`max`, `min` or another builtin",
+    "tl.where(p, x, y)",
+    "tagloom's function of that name, as in tl.sqrt(x)",
+)
+CONTROL: dict[str, tuple[str, str, str]] = {
+    "if": ("if n > 0:  # here\n    return n\nreturn 1", "`if`", COND),
+    "elif": ("if False:\n    return n\nelif n > 0:  # here\n    return 1\nreturn n", "`if`", COND),
+    "if on a name": ("p = n > 0\nif p:  # here\n    return n\nreturn 1", "`if`", COND),
+    "if on a call": ("if tl.less(n, 0):  # here\n    return n\nreturn 1", "`if`", COND),
+    "if on a number": ("if n:  # here\n    return n\nreturn 1", "`if`", COND),
+    "if on an assignment": ("if (m := n) > 0:  # here\n    return m\nreturn 1", "`if`", COND),
+    "while": ("while n > 0:  # here\n    n = n - 1\nreturn n", "`while`", WHILE),
+    "while on a name": ("p = n > 0\nwhile p:  # here\n    pass\nreturn n", "`while`", WHILE),
+    "and": ("return n > 0 and n < 3  # here", "`and` / `or`", LOGIC),
+    "or on names": ("p = n > 0\nreturn p or p  # here", "`and` / `or`", LOGIC),
+    "and in an if": ("if n > 0 and n < 3:  # here\n    return 1\nreturn n", "`and` / `or`", LOGIC),
+    "not": ("return not n > 0  # here", "`not`", "write ~p"),
+    "not on a name": ("p = n > 0\nreturn not p  # here", "`not`", "write ~p"),
+    "ternary": ("return 1 if n > 0 else 2  # here", "`x if p else y`", CHOICE),
+    "ternary on a name": ("p = n > 0\nreturn 1 if p else 2  # here", "`x if p else y`", CHOICE),
+    "ternary in an argument": ("return tl.abs(tl.abs(1 if n > 0 else 2))  # here", "`x if p else y`", CHOICE),
+    "chained comparison": ("return 0 < n < 3  # here", "a chained comparison", "write (a < b) & (b < c)"),
+    "in": ("return n in (1, 2)  # here", "`in`", "write (x == a) | (x == b)"),
+    "not in": ("return n not in (1, 2)  # here", "`in`", "write (x == a) | (x == b)"),
+    "assert": ("assert n > 0, 'no'  # here\nreturn n", "`assert`", "test the result of a run"),
+    "assert on a name": ("p = n > 0\nassert p  # here\nreturn n", "`assert`", "test the result of a run"),
+    "comprehension": ("return sum([k for k in range(3) if n > k])  # here", "a comprehension's `if`", CHOICE),
+    "generator": ("return sum(k for k in range(3) if n > k)  # here", "a comprehension's `if`", CHOICE),
+    "for": ("for k in n:  # here\n    pass\nreturn n", "iterating, or unpacking,", "loop with tl.while_loop"),
+    "for over a range": ("for k in range(n):  # here\n    pass\nreturn n", "range(), indexing", "tl.while_loop"),
+    "unpacking": ("a, b = n  # here\nreturn a", "iterating, or unpacking,", "tl.while_loop"),
+    "int()": ("return int(n)  # here", "int()", "tl.astype(x, tl.int64)"),
+    "float()": ("return float(n)  # here", "float()", "tl.astype(x, tl.float64)"),
+    "bool()": ("return bool(n)  # here", BUILTIN, "write tl.maximum"),
+    "len()": ("return len(n)  # here", "len()", "x.shape"),
+    "max()": ("return max(n, 3)  # here", BUILTIN, "write tl.maximum"),
+    "any()": ("return any([n > 3, n < 0])  # here", BUILTIN, "write tl.maximum"),
+    "list.index": ("return [1, 2].index(n)  # here", "this line", COND),
+    "a set": ("return {n}  # here", "hashing, as in a set", "compare: (x == a)"),
+    "round()": ("return round(n)  # here", "rounding", "tl.round(x)"),
+    "math.sqrt": ("return math.sqrt(n)  # here", "float()", "tl.astype"),
+    "math.floor": ("return math.floor(n)  # here", "rounding", "tl.floor(x)"),
+    "index of a list": ("return [1, 2, 3][n]  # here", "range(), indexing", "tl.while_loop"),
+    "np.sqrt": ("return np.sqrt(n)  # here", "np.sqrt", NUMPY),
+    "np.add.reduce": ("return np.sum(n)  # here", "np.add", NUMPY),
+    "np.array": ("return np.array(n)  # here", "a NumPy function", NUMPY),
+    "np.array of a list": ("return np.array([n, 1])  # here", "a NumPy function", NUMPY),
+    "an array changed in place": ("a = np.array([1, 2])\na += n  # here\nreturn n", "np.add", NUMPY),
+    "match": ("match n:\n    case 0:  # here\n        return 1\nreturn n", "`match`", "write tl.cond(x == a"),
+    "in a lambda": ("return tl.cond(n > 0, lambda: 1, lambda: 1 if n < -3 else 2)  # here", "`x if p else y`", CHOICE),
+    "in a condition": (
+        "return tl.while_loop(lambda i: i < n and i < 3, lambda i: i + 1, 0)[0]  # here",
+        "`and`",
+        LOGIC,
+    ),
+    "on the lines of a lambda": (
+        "return tl.cond(\n    n > 0,\n    lambda: (\n        1\n        if n > 2  # here\n        else 2\n"
+        "    ),\n    lambda: 3,\n)",
+        "`x if p else y`",
+        CHOICE,
+    ),
+    "on the lines of a statement": ("if (\n    n  # here\n    > 0\n):\n    return 1\nreturn n", "`if`", COND),
+    "after unicode": ("s = 'äöü€𝄞'; return (1 if n > 0 else 2) if len(s) else 0  # here", "`x if p else y`", CHOICE),
+}
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_f1_control_flow_on_symbols(name: str, tmp_path: Path) -> None:
+    """F1: Python asks a symbolic value for a concrete one: refused, with the construct that asked, the line, and what
+    to write instead."""
+    body, construct, hint = CONTROL[name]
+    error = refused(tmp_path, function(body))
+    assert isinstance(error, tl.Invalid) and error.rule == "F1"
+    assert error.message.startswith(construct)
+    assert error.hint is not None and hint in error.hint
+    assert "symbolic while tagloom traces" in error.message
+
+
+RETURNS: dict[str, tuple[str, str]] = {
+    "another type": ("-> tl.int64:\n    return n > 0", "required: int64\n  got: bool"),
+    "two values for one": ("-> tl.int64:\n    return n, n", "required: one value\n  got: (·, ·)"),
+    "one value for two": ("-> tuple[tl.int64, tl.int64]:\n    return n", "required: (·, ·)\n  got: one value"),
+    "a tuple of one for one": ("-> tl.int64:\n    return (n,)", "required: one value\n  got: (·,)"),
+    "one for a tuple of one": ("-> tuple[tl.int64]:\n    return n", "required: (·,)\n  got: one value"),
+    "nothing": ("-> tl.int64:\n    n + 1", "f returns nothing\n"),
+    "an empty tuple": ("-> tl.int64:\n    return ()", "f returns nothing"),
+    "a float for an integer": ("-> tl.int64:\n    return 1.5", "required: int64\n  got: 1.5 of type float64"),
+    "a text": ("-> tl.int64:\n    return 'a'", "no value of a program"),
+    "a list": ("-> tl.int64:\n    return [n, n]", "a list of symbolic values is no value"),
+    "a nested tuple": ("-> tuple[tl.int64, tl.int64]:\n    return n, (n, n)", "required: (·, ·)\n  got: (·, (·, ·))"),
+}
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_what_a_function_returns(name: str, tmp_path: Path) -> None:
+    """A function returns what its annotation says; where not, the error is at its definition."""
+    head, said = RETURNS[name]
+    assert said in with_where_left_out(refused(tmp_path, f"@tl.function  # here\ndef f(n: tl.int64) {head}"))
+
+
+def with_where_left_out(error: tl.TagloomError) -> str:
+    return str(error).replace(f" ({error.where})", "")
+
+
+STRUCTURE: dict[str, tuple[str, str, str]] = {
+    "a predicate that is no bool": (
+        "return tl.cond(n, lambda: 1, lambda: 2)  # here",
+        "V5",
+        "required: bool\n  got: int64",
+    ),
+    "a predicate of two": ("return tl.cond((n > 0, n < 3), lambda: 1, lambda: 2)  # here", "V5", "got: (·, ·)"),
+    "branches of two types": (
+        "return tl.cond(n > 0, lambda: n, lambda: n > 1)  # here",
+        "V5",
+        "required: int64 (user.py:4)\n  got: bool",
+    ),
+    "branches of two numbers": (
+        "return tl.cond(n > 0, lambda: n, lambda: (n, n))  # here",
+        "V5",
+        "one value\n  got: (·, ·)",
+    ),
+    "a branch that returns nothing": (
+        "return tl.cond(n > 0, lambda: None, lambda: n)  # here",
+        "V5",
+        "returns nothing",
+    ),
+    "a branch with a parameter": (
+        "return tl.cond(n > 0, lambda m: m, lambda: n)  # here",
+        "",
+        "required: 0 parameters\n  got: (m)",
+    ),
+    "a body without its parameter": (
+        "return tl.while_loop(lambda i: i < 3, lambda: 1, n)[0]  # here",
+        "",
+        "required: 1 parameter\n  got: ()",
+    ),
+    "a branch that is no function": ("return tl.cond(n > 0, n, lambda: n)  # here", "", "must be a function"),
+    "no loop variable": ("return tl.while_loop(lambda: True, lambda: ())[0]  # here", "", "at least one loop variable"),
+    "a condition that is no bool": ("return tl.while_loop(lambda i: i, lambda i: i, n)[0]  # here", "V5", "got: int64"),
+    "a condition of two": (
+        "return tl.while_loop(lambda i: (i < 3, i < 4), lambda i: i, n)[0]  # here",
+        "V5",
+        "got: (·, ·)",
+    ),
+    "a condition that is nothing": ("return tl.while_loop(lambda i: None, lambda i: i, n)[0]  # here", "", "NoneType"),
+    "a body that is no function": ("return tl.while_loop(lambda i: i < 3, n, n)[0]  # here", "", "must be a function"),
+    "a loop variable that becomes a float": (
+        "return tl.while_loop(lambda i: i < 3, lambda i: tl.astype(i, tl.float64), n)[0]  # here",
+        "V5",
+        "loop variable i changes its type",
+    ),
+    "a loop variable too many": (
+        "def body(i, j):  # here\n    return i\nreturn tl.while_loop(lambda i, j: i < 3, body, n, n)[0]",
+        "V5",
+        "required: 2\n  got: 1",
+    ),
+    "a body that returns nothing": (
+        "return tl.while_loop(lambda i: i < 3, lambda i: None, n)[0]  # here",
+        "V5",
+        "nothing",
+    ),
+    "operands of two dtypes": ("return n + 1.5  # here", "V4", "add: operands of different dtypes"),
+    "an operand of the wrong kind": ("m = 1\nreturn n / 2  # here", "V4", "x // y"),
+    "an operand that is no value": ("return n + 'a'  # here", "", "no value of a program"),
+    "an operand that is a list of symbols": ("return n + [n, n]  # here", "F1", "a list of symbolic values"),
+    "an integer too large": ("return n + 2**63  # here", "", "does not fit into int64"),
+    "no dtype for astype": ("return tl.astype(n, int)  # here", "", "astype wants a dtype"),
+    "operands too few": ("return tl.add(n)  # here", "", "add takes 2 operands"),
+    "a value of a branch outside": (
+        "kept = []\ntl.cond(n > 0, lambda: kept.append(n + 1) or n, lambda: n)\nreturn n + kept[0]  # here",
+        "F2",
+        "outside the function, branch or loop that made it",
+    ),
+    "a value of a loop outside": (
+        "kept = []\ntl.while_loop(lambda i: kept.append(i) or i < 3, lambda i: i + 1, n)\nreturn n + kept[0]  # here",
+        "F2",
+        "outside the function, branch or loop that made it",
+    ),
+    "a value of one branch in the other": (
+        "kept = []\nreturn tl.cond(n > 0, lambda: kept.append(n + 1) or n, lambda: kept[0] * 2)  # here",
+        "F2",
+        "got: add",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_structures_and_operands(name: str, tmp_path: Path) -> None:
+    """V4, V5, F2: branches, loops and operands that do not fit are refused at the user's line, with the rule."""
+    body, rule, said = STRUCTURE[name]
+    error = refused(tmp_path, function(body))
+    assert (error.rule or "") == rule and said in with_where_left_out(error)
+
+
+def test_f2_a_value_of_another_function(tmp_path: Path) -> None:
+    """F2: a symbolic value that left its function by a back door is refused where it is used."""
+    text = """
+        kept = []
+
+        @tl.function
+        def g(n: tl.int64) -> tl.int64:
+            kept.append(n + 1)
+            return n
+
+        @tl.function
+        def f(n: tl.int64) -> tl.int64:
+            tl.function(lambda m: g(m)).trace(3)
+            return n + kept[0]  # here
+        """
+    error = refused(tmp_path, text)
+    assert error.rule == "F2" and "values leave a region only as its results" in str(error.hint)
+
+
+def test_f2_a_value_of_a_branch_of_the_function_around(tmp_path: Path) -> None:
+    """F2: a function in a function sees the values of the outer one, but not of a branch that is left; the error says
+    where the value was made."""
+    text = """
+        @tl.function
+        def f(n: tl.int64) -> tl.int64:
+            kept = []
+            tl.cond(n > 0, lambda: kept.append(n + 1) or n, lambda: n)
+
+            @tl.function
+            def inner(k):
+                return k + kept[0]
+
+            return inner(n)  # here
+        """
+    error = refused(tmp_path, text)
+    assert error.rule == "F2" and "values leave a region only as its results" in str(error.hint)
+    assert str(error.got) == f"add (user.py:{error.where.line - 6})"  # type: ignore[attr-defined]
+
+
+def test_f2_a_value_after_its_trace() -> None:
+    """F2: a symbolic value is of no use when its function has been traced."""
+    kept: list[Any] = []
+    tl.function(lambda n: kept.append(n) or n).trace(3)
+    with pytest.raises(tl.Invalid, match="after its function was traced") as caught:
+        kept[0] + 1
+    assert caught.value.rule == "F2"
+
+
+CALLS: dict[str, tuple[str, str]] = {
+    "too few arguments": ("return g(n)  # here", "required: g(a: int64, b: float64)\n  got: 1 argument"),
+    "too many arguments": ("return g(n, 1.0, n)  # here", "got: 3 arguments"),
+    "an argument of another type": (
+        "return g(n, n > 0)  # here",
+        "V6: argument b of g has another type\n  required: float64",
+    ),
+    "a literal of another type": ("return g(1.5, 1.0)  # here", "required: int64\n  got: 1.5"),
+    "a run in a trace": ("return g.run(1, 2.0).value  # here", "g.run cannot be traced\n  hint: write g(...)"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name: str, tmp_path: Path) -> None:
+    """V6: a call gives a function what it takes; where not, the error is at the call."""
+    body, said = CALLS[name]
+    callee = "@tl.function\ndef g(a: tl.int64, b: tl.float64) -> tl.int64:\n    return a\n\n"
+    assert said in with_where_left_out(refused(tmp_path, callee + function(body)))
+
+
+SIGNATURES: dict[str, tuple[str, str]] = {
+    "a default": ("n: tl.int64 = 1", "have no defaults"),
+    "a keyword": ("*, n: tl.int64", "are positional"),
+    "any number": ("*n: tl.int64", "are positional"),
+    "any keywords": ("**n: tl.int64", "are positional"),
+    "no annotation": ("n", "parameter n of f has no type"),
+    "text as a type": ("n: str", "parameter n of f: not a type\n  required: a dtype such as tl.int64, or tl.Array"),
+    "a number as a type": ("n: 3", "not a type"),
+    "a name that is nowhere": ("n: 'nope'", "the annotations of f cannot be read\n  got: name 'nope' is not defined"),
+    "no expression": ("n: 'tl.int64 +'", "cannot be read"),
+    "a list to return": ("n: tl.int64) -> (list[tl.int64]", "not a type"),
+    "any number to return": ("n: tl.int64) -> (tuple[tl.int64, ...]", "the result of f: not a type"),
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures(name: str, tmp_path: Path) -> None:
+    """Parameters are positional and annotated with types; where not, the error is at the definition."""
+    head, said = SIGNATURES[name]
+    error = refused(tmp_path, f"@tl.function  # here\ndef f({head}):\n    return n")
+    assert isinstance(error, tl.Usage) and said in with_where_left_out(error)
+
+
+@pytest.mark.parametrize("call", [lambda f: f(n=3), lambda f: f(3, m=1), lambda f: f.trace(n=3)])
+def test_arguments_are_positional(call: Any) -> None:
+    """Arguments by name are refused in words, at the line of the call."""
+    with pytest.raises(tl.Usage, match="the arguments of f are positional") as caught:
+        call(tl.function(_f))
+    assert caught.value.required == "f(n)" and "test_tracing_errors.py" in str(caught.value.where)
+
+
+def _f(n):  # type: ignore[no-untyped-def]
+    return n
+
+
+_f.__name__ = "f"
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"), [(3.5, "a value of the wrong type"), (300, "fit into int8"), ((1, 2), "structure")]
+)
+def test_wrong_arguments_are_at_the_call(argument: Any, said: str) -> None:
+    """Concrete arguments that do not fit are refused at the line of the call, with annotations or without."""
+
+    @tl.function
+    def narrow(n: tl.int8) -> tl.int8:
+        return n
+
+    for function, wrong in ((narrow, argument), (tl.function(_f), "text")):
+        with pytest.raises(tl.Usage) as caught:
+            function(wrong)
+        assert "test_tracing_errors.py" in str(caught.value.where)
+        assert said in caught.value.message or function is not narrow
+
+
+def test_methods_of_what_holds_nothing() -> None:
+    """A method is kept in its instance; where that has no place for it, it says where to write it."""
+
+    class Holder:
+        __slots__ = ()
+
+        @tl.function
+        def twice(self, n):  # type: ignore[no-untyped-def]
+            return n + n
+
+    with pytest.raises(tl.Usage, match="twice cannot be a method of a class with __slots__") as caught:
+        Holder().twice(3)
+    assert caught.value.hint == "define it outside of the class and call twice(instance, ...)"
+    assert isinstance(Holder.twice, tl.Function)
+
+
+@pytest.mark.parametrize("what", [len, dict.get, 3, "f", None, type, {}.get], ids=lambda what: type(what).__name__)
+def test_only_functions_are_traced(what: Any) -> None:
+    """Builtins, classes and objects are no Python functions, and are refused when decorated."""
+    with pytest.raises(tl.Usage, match="wants a Python function") as caught:
+        tl.function(what)
+    assert "test_tracing_errors.py" in str(caught.value.where)
+
+
+def test_a_function_is_decorated_once() -> None:
+    """Decorating twice is a mistake."""
+    with pytest.raises(tl.Invalid, match="is a tagloom function already"):
+        tl.function(tl.function(lambda n: n))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("raise KeyError('mine')", KeyError),
+        ("return tl.cond(n > 0, lambda: [][1], lambda: 2)", IndexError),
+        ("return tl.while_loop(lambda i: i < n, lambda i: len(), 0)[0]", TypeError),
+        ("return n.real", AttributeError),
+        ("return undefined", NameError),
+    ],
+)
+def test_exceptions_of_the_user_pass_through(body: str, kind: type[Exception], tmp_path: Path) -> None:
+    """What the user's own code raises is not wrapped, and a later trace is none the worse."""
+    module, _ = load(tmp_path, function(body) + "\n\n@tl.function\ndef g(n: tl.int64) -> tl.int64:\n    return n")
+    for _ in range(2):
+        with pytest.raises(kind) as caught:
+            module.f.program  # noqa: B018
+        assert caught.value.__cause__ is None and not isinstance(caught.value, tl.TagloomError)
+    assert module.g(3) == 3
+
+
+def test_code_without_a_file() -> None:
+    """F1: where the source cannot be read, the error still has the line, and says what it can."""
+    scope: dict[str, Any] = {"tl": tl}
+    exec("@tl.function\ndef f(n: tl.int64) -> tl.int64:\n    return 1 if n > 0 else 2\n", scope)
+    with pytest.raises(tl.Invalid, match="this line needs a concrete value") as caught:
+        scope["f"].program  # noqa: B018
+    assert caught.value.where == Location("<string>", 3) and COND in str(caught.value.hint)
+
+
+def test_user_code_beside_the_package(tmp_path: Path) -> None:
+    """F1: only tagloom's own folders are not the user's, not a folder whose name begins like one of them."""
+    from tagloom.core.frontend.trace import source_location as source
+
+    ours = Path(tl.__file__).parent
+    assert not str(ours / "core_of_mine" / "user.py").startswith(source._OURS)
+    assert str(ours / "core" / "op.py").startswith(source._OURS) and not str(tmp_path).startswith(source._OURS)

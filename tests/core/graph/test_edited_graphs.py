@@ -1,0 +1,138 @@
+"""The law of rules V7 to V15: a graph that keeps them cannot go wrong, and one that breaks them can always be shown."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from support.generators.generator import Case, cases
+from support.generators.graph_edits import EDITS, Edit, Wire, inserted, wires
+from tagloom.core.graph.graph import Edge, Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.value import fingerprint
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.outcome.outcome import Outcome
+
+LIMITS = Limits(firings=2_000)
+SHORT = Limits(firings=200)
+SHAPE = ("V7", "V15")
+"""The rules about the shape of a graph: where one is broken there is nothing to run."""
+
+
+def told(graph: Graph, edit: Edit) -> str:
+    return f"after {edit.__name__}:\n{tl.print_graph(graph)}"
+
+
+def compared(run: Outcome) -> tuple[object, ...]:
+    return run.status, [None if value is None else fingerprint(value) for value in run.results], run.stats.by_node
+
+
+def keeps_the_laws(graph: Graph, case: Case) -> bool:
+    """A valid graph ends well, leaves nothing behind, and does the same under every schedule."""
+    try:
+        ideal = run_graph(graph, case.arguments, limits=LIMITS)
+    except tl.Usage:
+        return True  # the edit changed what arguments the graph takes
+    if ideal.status == "Exhausted":
+        return True
+    if ideal.status == "Returned" and (ideal.residue or ideal.open_activations):
+        return False
+    others = [run_graph(graph, case.arguments, limits=LIMITS, schedule=name) for name in ("lifo", "random:1")]
+    return ideal.status in ("Returned", "Trapped") and all(compared(run) == compared(ideal) for run in others)
+
+
+def runs_to_an_ending(graph: Graph, case: Case) -> bool:
+    """A graph that breaks rules may be run: to an ending that is data, or it is refused for its shape."""
+    try:
+        ran = run_graph(graph, case.arguments, unchecked=True, limits=SHORT)
+    except tl.Invalid as refused:
+        return refused.rule in SHAPE
+    except tl.Usage:
+        return True
+    return ran.status in ("Returned", "Trapped", "Exhausted", "Deadlocked", "Broken")
+
+
+def check(graph: Graph, case: Case, edit: Edit) -> None:
+    if graph_problems(graph):
+        assert runs_to_an_ending(graph, case), told(graph, edit)
+    else:
+        assert keeps_the_laws(graph, case), told(graph, edit)
+
+
+@settings(max_examples=16, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(cases(), st.integers(0, 2**32))
+def test_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
+    """V7 to V15: a lowered graph with any one thing changed is reported, or it runs: to Returned, Trapped or
+    Exhausted, never Broken or Deadlocked, without residue, alike under every schedule. What is reported runs
+    unchecked to some ending (S12), and no exception comes out of it but a refusal of its shape."""
+    graph, dice = lower(case.program), random.Random(seed)
+    for edit in EDITS:
+        for _ in range(2):
+            check(edit(dice, graph), case, edit)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(cases(), st.integers(0, 2**32))
+def test_a_node_on_an_edge_changes_nothing(case: Case, seed: int) -> None:
+    """V7 to V15: the rules do not ask for the shapes that lowering makes: an identity, or a merge of one, on any edge
+    that does not enter a function or a loop keeps them, and the results; where it decides a switch, an identity."""
+    graph, dice = lower(case.program), random.Random(seed)
+    wanted = run_graph(graph, case.arguments, limits=LIMITS)
+    for source, edge in dice.sample(inner := list(inner_wires(graph)), min(8, len(inner))):
+        function = graph.nodes[source.node].function
+        op = "identity" if decides(graph, edge) else dice.choice(["identity", "merge"])
+        longer = inserted(graph, (source, edge), op, function)
+        assert graph_problems(longer) == [], tl.print_graph(longer)
+        run = run_graph(longer, case.arguments, limits=LIMITS)
+        if "Exhausted" not in (run.status, wanted.status):
+            assert compared(run)[:2] == compared(wanted)[:2], tl.print_graph(longer)
+
+
+def inner_wires(graph: Graph) -> Iterator[Wire]:
+    """The edges but those of arguments, calls, enters and next_iterations, which end on merges of their own."""
+    for source, edge in wires(graph):
+        if source.node >= 0 and graph.nodes[source.node].op not in ("call", "enter", "next_iteration"):
+            yield source, edge
+
+
+def decides(graph: Graph, edge: Edge) -> bool:
+    """Whether a predicate comes along an edge: places are told apart by it."""
+    return graph.nodes[edge.node].op == "switch" and edge.port == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(cases(), st.integers(0, 2**32))
+def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
+    """The same, on more graphs than a person waits for, and with two edits at once."""
+    graph, dice = lower(case.program), random.Random(seed)
+    for edit in EDITS:
+        for _ in range(4):
+            once = edit(dice, graph)
+            check(once, case, edit)
+            if all(problem.rule not in SHAPE for problem in graph_problems(once)):
+                check(dice.choice(EDITS)(dice, once), case, edit)
+
+
+def test_edits_make_both_kinds() -> None:
+    """The law above is no empty one: among the edited graphs are many that keep the rules, and every rule is broken
+    by some."""
+    found: dict[str, int] = {}
+
+    @settings(max_examples=30, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(cases())
+    def count(case: Case) -> None:
+        graph, dice = lower(case.program), random.Random(1)
+        for edit in EDITS:
+            made = edit(dice, graph)
+            rule = next((str(problem.rule) for problem in graph_problems(made)), "valid" if made != graph else "same")
+            found[rule] = found.get(rule, 0) + 1
+
+    count()
+    assert found["valid"] >= 20 and set(found) >= {f"V{k}" for k in range(7, 16)}, found

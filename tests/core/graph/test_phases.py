@@ -1,0 +1,64 @@
+"""Which phase of a function or loop a node of a graph is of, and the names that tell what goes back through what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.programs.gradient_functions import GRADIENTS, grad_power
+from tagloom.core.graph.phases import Phases, reverses
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.adjoint_names import ADJOINT, BACK, numbered, told
+from tagloom.core.program.program import Region
+from tagloom.interp.outcome.program_order import program_order
+
+
+def phases_of(region: Region) -> Iterator[tuple[str, int]]:
+    """The nodes of a region that compute, and of which phase of it each is; of split functions, conds are of the phase
+    that they stand in."""
+    for phase, part in enumerate(region.phases()):
+        for node in part.nodes:
+            if node.op in OPS:
+                yield node.name, phase
+            for inner in node.regions:
+                yield from phases_of(inner)
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
+    """L11: what lowering numbers phase by phase is found again in the graph."""
+    function, _ = GRADIENTS[name]
+    known, graph = Phases(function.graph), function.graph
+    found = {(node.function, node.name): known.of(number) for number, node in enumerate(graph.nodes)}
+    wanted = {(each.name, node): phase for each in function.program.functions for node, phase in phases_of(each.body)}
+    assert wanted and {key: found[key] for key in wanted} == wanted
+    assert max(wanted.values()) == (3 if name == "second" else 1)
+
+
+def test_a_phase_goes_back_through_one() -> None:
+    """Each derivation has as many phases again, and the last goes back through the first."""
+    assert [reverses(phase) for phase in range(1, 8)] == [0, 1, 0, 3, 2, 1, 0]
+
+
+def test_program_order_goes_back() -> None:
+    """Iterations rank from the first to the last, and then, of what goes back, from the last to the first."""
+    out = grad_power.run(3.0, 3, keep="events", schedule="random:3")
+    fired = [event for event in out.events if event.fired]
+    ranks = program_order(out.graph, [(event.token.tag, event.token.node) for event in fired])
+    in_order = sorted(fired, key=lambda event: ranks[event.token.tag, event.token.node])
+    names = [(out.graph.nodes[event.token.node].name, event.token.tag.iteration) for event in in_order]
+    said = [(name, iteration) for name, iteration in names if name in ("multiply", "back_multiply", "loop_p")]
+    forwards, back = [("multiply", k) for k in range(3)], [("back_multiply", k) for k in (2, 1, 0)]
+    assert said == [*forwards, ("loop_p", 3), *back]
+
+
+def test_names_tell_what_they_are_of() -> None:
+    """However names are numbered, each tells what it was made for, and nothing tells it by chance."""
+    known = ["add", "add_1", "back_add", "x", "x_1", "x_1_1"]
+    taken = set(known)
+    for beginning in (BACK, ADJOINT):
+        for of in known * 3:
+            name = numbered(beginning, of, taken)
+            assert name not in taken and told(beginning, name, known) == of
+            taken.add(name)
+    assert told(BACK, "back_sub_1", known) is None

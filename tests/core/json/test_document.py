@@ -1,0 +1,277 @@
+"""Programs and graphs as JSON: what is written is read again, and what does not fit is refused at its place."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.generator import Case, cases
+from support.generators.graph_edits import EDITS
+from support.generators.json_edits import PROGRAMS, RUNS, documents, fib
+from tagloom.core import dtypes
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.json.cursor import Cursor, parse
+from tagloom.core.json.value import read_type, read_value, type_form, value_form, value_text
+from tagloom.core.program.program import MOST_NESTED, Location, Program
+from tagloom.core.types import Type
+from tagloom.core.value import normal, same
+
+SHAPES = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 2**62)), max_size=4).map(tuple))
+
+
+@st.composite
+def values(draw: Any) -> Any:
+    """Values of every dtype and of small shapes, any bits."""
+    dtype = draw(st.sampled_from(dtypes.ALL))
+    shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
+    size = math.prod(shape)
+    if dtype.kind == "b":
+        return normal(
+            np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), bool).reshape(shape),
+            Type(dtype, shape),
+        )
+    width = dtype.numpy.itemsize
+    data = draw(
+        st.lists(
+            st.one_of(st.binary(min_size=width, max_size=width), st.sampled_from(_edges(dtype))),
+            min_size=size,
+            max_size=size,
+        )
+    )
+    return normal(np.frombuffer(b"".join(data), dtype.numpy).reshape(shape), Type(dtype, shape))
+
+
+def _edges(dtype: dtypes.DType) -> list[bytes]:
+    """The bits of the numbers where forms change."""
+    if dtype.kind == "f":
+        floats = [0.0, -0.0, 1.0, 0.1, 1e30, math.inf, -math.inf, math.nan, 5e-324]
+        return [np.array(number).astype(dtype.numpy).tobytes() for number in floats]
+    low, high = dtype.range
+    near = [0, 1, low, high, 2**53, 2**53 + 1, -(2**53), -(2**53) - 1]
+    return [np.array(number, dtype.numpy).tobytes() for number in near if low <= number <= high]
+
+
+def through_text(document: Any) -> Any:
+    return json.loads(json.dumps(document, allow_nan=False))
+
+
+@given(values())
+def test_values_come_back(value: Any) -> None:
+    """A value of any dtype and shape comes back from JSON bit by bit, and its text is its form's."""
+    assert same(read_value(Cursor(through_text(value_form(value)))), value)
+    assert json.loads(value_text(value)) == value_form(value)
+
+
+@given(values())
+def test_every_number_survives_readers_of_doubles(value: Any) -> None:
+    """What stands as a number in a document is the same after a reader that has only doubles has written it."""
+
+    def doubles(data: Any) -> Any:
+        if isinstance(data, list):
+            return [doubles(item) for item in data]
+        return int(float(data)) if type(data) is int else data
+
+    form = value_form(value)
+    assert same(read_value(Cursor({**form, "data": doubles(form["data"])})), value)
+
+
+@given(st.sampled_from(dtypes.ALL), SHAPES)
+def test_types_come_back(dtype: dtypes.DType, shape: Any) -> None:
+    """A type comes back, with sizes and a shape that are not known."""
+    assert read_type(Cursor(through_text(type_form(Type(dtype, shape))))) == Type(dtype, shape)
+
+
+def test_a_whole_number_is_a_float_where_one_is_wanted() -> None:
+    """Writers that have one kind of number write 1 for 1.0."""
+    assert same(read_value(Cursor({"dtype": "float64", "data": 1})), 1.0)
+    assert struct.pack("<d", read_value(Cursor({"dtype": "float64", "data": -0.0}))) == struct.pack("<d", -0.0)
+
+
+@given(cases())
+@settings(max_examples=30)
+def test_programs_and_graphs_come_back(case: Case) -> None:
+    """from_json(to_json(x)) == x for a generated program and its graph, locations included, through text too; and the
+    graph that was read runs alike."""
+    graph = lower(case.program)
+    for subject in (case.program, graph):
+        document = tl.to_json(subject)
+        assert tl.from_json(document) == subject == tl.from_json(json.dumps(document, allow_nan=False))
+    again = tl.from_json(tl.to_json(graph))
+    assert isinstance(again, Graph)
+    limits = tl.Limits(firings=500)
+    runs = [tl.run_graph(each, case.arguments, limits=limits, keep="events") for each in (graph, again)]
+    assert tl.to_json(runs[0]) == tl.to_json(runs[1])
+
+
+@given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
+@settings(max_examples=120)
+def test_broken_graphs_come_back(case: Case, edit: Any, seed: int) -> None:
+    """A graph that breaks the rules is data like any other, edges that end nowhere included."""
+    graph = edit(random.Random(seed), lower(case.program))
+    assert tl.from_json(through_text(tl.to_json(graph))) == graph
+
+
+def test_locations_come_back() -> None:
+    """Files and lines are kept as they are."""
+    place = Location("/a folder/ünï.py", 12)
+    program = replace(PROGRAMS[0], functions=tuple(replace(f, location=place) for f in PROGRAMS[0].functions))
+    assert tl.from_json(through_text(tl.to_json(program))) == program
+
+
+def test_attributes_come_back() -> None:
+    """Attributes of every kind that JSON can say; a dtype only under the name dtype."""
+    attributes = (
+        ("dtype", tl.int64),
+        ("axis", 1),
+        ("name", "x"),
+        ("keep", None),
+        ("on", True),
+        ("eps", 0.5),
+        ("axes", (0, (1,))),
+    )
+    graph = RUNS[5][0]
+    graph = replace(graph, nodes=(replace(graph.nodes[0], attributes=attributes), *graph.nodes[1:]))
+    assert tl.from_json(through_text(tl.to_json(graph))) == graph
+    for strange in (("dtype", "int64"), ("axis", tl.int64), ("x", object()), ("x", 2**60)):
+        with pytest.raises(tl.Usage, match=r"cannot be written as JSON"):
+            tl.to_json(replace(graph, nodes=(replace(graph.nodes[0], attributes=(strange,)), *graph.nodes[1:])))
+
+
+def test_what_has_no_form_is_refused() -> None:
+    """Anything but a program, graph or outcome is the caller's mistake; so is a name that is no Unicode."""
+    with pytest.raises(tl.Usage, match="no JSON form"):
+        tl.to_json(fib)  # type: ignore[arg-type]
+    with pytest.raises(tl.Usage, match="cannot be written as JSON"):
+        tl.to_json(replace(RUNS[0][0], name="\ud800"))
+
+
+def test_files(tmp_path: Any) -> None:
+    """write_json and read_json are to_json and from_json on a file; a file that is not there is a wrong argument."""
+    for number, subject in enumerate((PROGRAMS[0], RUNS[0][0], tl.run_graph(*RUNS[2]))):
+        tl.write_json(subject, tmp_path / f"{number}.json")
+        assert tl.to_json(tl.read_json(tmp_path / f"{number}.json")) == tl.to_json(subject)
+    for wrong in (tmp_path / "none.json", tmp_path, tmp_path / "0.json" / "x.json"):
+        with pytest.raises(tl.Usage, match="cannot be read"):
+            tl.read_json(wrong)
+        with pytest.raises(tl.Usage, match="cannot be written"):
+            tl.write_json(subject, wrong if wrong.name != "none.json" else tmp_path / "none" / "x")
+
+
+GRAPH = json.dumps(tl.to_json(RUNS[0][0]))
+PROGRAM = json.dumps(tl.to_json(PROGRAMS[0]))
+ONE = '"int64", "data": 1}'
+"""The first literal of the graph."""
+PORT = "$.nodes[1].ports[1]"
+
+
+def graph(old: str, new: str) -> str:
+    return GRAPH.replace(old, new, 1)
+
+
+def program(old: str, new: str) -> str:
+    return PROGRAM.replace(old, new, 1)
+
+
+REFUSED = [
+    ("", "$", None, "Expecting value, in line 1, column 1"),
+    ("[1", "$", None, "in line 1, column 3"),
+    ("[]", "$", "an object", "a list of 0"),
+    ("{}", "$", 'the key tagloom, as in "tagloom": "program"', "an empty object"),
+    ('{"tagloom": "tree"}', "$.tagloom", "one of program, graph, outcome", '"tree"'),
+    ('{"tagloom": "graph"}', "$", "the key version", "an object of tagloom"),
+    ('{"tagloom": "graph", "version": 2}', "$.version", "version 1", "2"),
+    ('{"tagloom": "graph", "version": true}', "$.version", "version 1", "true"),
+    ('{"tagloom": "graph", "tagloom": "graph"}', "$", "an object", 'an object that has the key "tagloom" twice'),
+    ('{"tagloom": "graph", "version": 1}', "$", "the key name", "an object without it: an object of tagloom, version"),
+    ("[" * 100_000, "$", None, "lists and objects nested too deep"),
+    ("9" * 5000, "$", None, "an integer of thousands of digits"),
+    (graph('"hidden": 0', '"hidden": 0, "more": 0'), "$", "no keys but", 'the key "more"'),
+    (graph('"hidden": 0', '"hidden": true'), "$.hidden", "an integer", "true"),
+    (graph('"hidden": 0', '"hidden": 0.0'), "$.hidden", "an integer", "0.0"),
+    (graph('"hidden": 0', '"hidden": NaN'), "$.hidden", "an integer", "NaN, which JSON does not have"),
+    (graph('"hidden": 0', f'"hidden": {2**70}'), "$.hidden", "an integer of at most 64 bits", "an integer of 71 bits"),
+    (graph(ONE, '"int64", "data": 1e999}'), f"{PORT}.data", "an integer", "inf"),
+    (graph(ONE, '"int64", "data": "1"}'), f"{PORT}.data", "an integer", '"1"'),
+    (graph(ONE, '"int4", "data": 1}'), f"{PORT}.dtype", "one of bool", '"int4"'),
+    (graph(ONE, '"int8", "data": 200}'), f"{PORT}.data", "an integer within the range of int8", "200"),
+    (graph(ONE, '"float32", "data": 1e39}'), f"{PORT}.data", "a number within the range of float32", "1e+39"),
+    (graph(ONE, '"float64", "data": 1e999}'), f"{PORT}.data", "a number, within the range of float64", "inf"),
+    (graph(ONE, '"bool", "shape": [9999999, 9999999], "data": []}'), f"{PORT}.data", "as many elements", "0"),
+    (graph(ONE, '"bool", "shape": [0, 4611686018427387904, 8], "data": []}'), f"{PORT}.shape", "the shape", "[0, 46"),
+    (graph(ONE, '"bool", "shape": [-1], "data": [true]}'), f"{PORT}.shape[0]", "an integer from 0 up", "-1"),
+    (graph(ONE, '"bool", "shape": [], "data": []}'), f"{PORT}.shape", "1 to 64 sizes", "0"),
+    (graph('"edges": [[0, 0]]', '"edges": [[0]]'), "$.arguments[0].edges[0]", "a list of node, port", "a list of 1"),
+    (graph('"kind": "call"', '"kind": "cond"'), "kind", "one of call, loop", '"cond"'),
+    (program('"fib"', '"\\ud800"'), "$.entry", "a string of Unicode", "one with half a surrogate pair"),
+    (program('"attributes": {"function": "fib"}', '"attributes": {}'), "attributes", "the name of the f", "an empty"),
+    (program('{"name": "n"}', '{"name": "n", "literal": 3}'), "inputs[0]", "no keys but literal", 'the key "name"'),
+]
+
+
+@pytest.mark.parametrize(("text", "where", "required", "got"), REFUSED, ids=range(len(REFUSED)))
+def test_refused(text: str, where: str, required: str | None, got: str) -> None:
+    """What is no document is Malformed, and says where, what is required there, and what came."""
+    with pytest.raises(tl.Malformed) as raised:
+        tl.from_json(text)
+    error = raised.value
+    assert where in str(error.where) and (where != "$" or error.where == "$")
+    assert required is None or required in str(error.required)
+    assert got in str(error.got)
+
+
+def test_bytes_are_utf8() -> None:
+    """A document is UTF-8 and nothing else."""
+    assert tl.from_json(GRAPH.encode()) == RUNS[0][0]
+    for wrong in (b"\xff", GRAPH.encode("utf-16"), b"\xef\xbb\xbf" + GRAPH.encode()):
+        with pytest.raises(tl.Malformed):
+            tl.from_json(wrong)
+
+
+def test_data_that_is_no_json_is_refused() -> None:
+    """Plain data from elsewhere than json.loads is checked as well: tuples, cycles, keys that are no strings."""
+    for key, strange in (("nodes", ()), ("name", b"x"), ("hidden", np.int64(0)), (3, 3), (None, 0)):
+        with pytest.raises(tl.Malformed):
+            tl.from_json({**tl.to_json(RUNS[0][0]), key: strange})
+    program = tl.to_json(PROGRAMS[0])
+    region = program["functions"][0]["body"]
+    region["nodes"][1]["regions"] = [region]
+    with pytest.raises(tl.Malformed):
+        tl.from_json(program)
+
+
+def test_regions_nest_as_deep_as_they_may() -> None:
+    """Four objects and lists to a region: what is read may be lowered and run, and one more is refused."""
+
+    def nested(depth: int) -> Program:
+        def body(n: Any, left: int) -> Any:
+            return n if not left else tl.cond(n < left, lambda: n, lambda: body(n, left - 1))
+
+        @tl.function
+        def main(n: tl.int64) -> tl.int64:
+            return body(n, depth)
+
+        return main.program
+
+    program = tl.from_json(json.dumps(tl.to_json(nested(MOST_NESTED))))
+    assert isinstance(program, Program)
+    assert tl.run_graph(lower(program), [0]).value == 0
+    assert tl.parse_program(tl.print_program(program)) == program
+    with pytest.raises(tl.Invalid, match="branches and loops nest too deep") as refused:
+        nested(MOST_NESTED + 1)
+    assert "test_document.py" in str(refused.value.where)
+
+
+def test_numbers_are_parsed_once() -> None:
+    """parse gives what json gives, and no more: the data of every document is plain."""
+    for document in documents():
+        assert parse(json.dumps(document)) == document

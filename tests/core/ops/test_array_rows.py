@@ -1,0 +1,194 @@
+"""Laws over the rows that do not compute element by element: types, traps, attributes and engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.array_rows import SHAPES, arities, attributes, operands
+from tagloom.core import dtypes
+from tagloom.core.json.cursor import Cursor
+from tagloom.core.json.value import attributes_form, read_attributes
+from tagloom.core.ops import factor
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.text.atoms import is_attribute
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import admit, same
+
+ROWS = [row for row in OPS.values() if row.scalar is None]
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def opened(type_: Type) -> Type:
+    """With every size left open."""
+    return Type(type_.dtype, None if type_.shape is None else tuple(None for _ in type_.shape))
+
+
+def wrong(row: Op) -> Iterator[str]:
+    """Where a row does not keep what it promises."""
+    for given_, more in operands(row):
+        types = [type_of(each) for each in given_]
+        try:
+            result = row.types(*types, **dict(more))
+        except tl.Invalid:
+            result = None
+        try:
+            early = row.types(*map(opened, types), **dict(more))
+        except tl.Invalid:
+            if result is not None:
+                yield f"{row.name} of {types} takes known sizes, and no open ones"
+            continue
+        said = trap_message(row, given_, more)
+        if result is None:
+            if said is None:
+                yield f"{row.name} of {types}, {more} does not trap where its sizes do not fit"
+            continue
+        if said is not None:
+            continue
+        made = kernel(row, types, result, more)(*given_)
+        if isinstance(made, np.ndarray) and not (made.flags.c_contiguous and not made.flags.writeable):
+            yield f"{row.name} of {types}, {more} makes no value in its one form"
+        if not (result.admits(type_of(made)) and early.admits(type_of(made)) and same(made, admit(made))):
+            yield f"{row.name} of {types}, {more} makes {type_of(made)}, and says {result}, {early}"
+        if not same(kernel(row, list(map(opened, types)), early, more)(*given_), made):
+            yield f"{row.name} of {types}, {more} makes another value where sizes are open"
+
+
+@each_row
+def test_types_say_what_is_made(row: Op) -> None:
+    """V4, S5: what is made is of the type that the rule says, whatever sizes it knows; what does not fit is refused
+    where sizes are known, and traps where they are open."""
+    assert next(wrong(row), None) is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        replace(OPS["flip" if "flip" in OPS else "roll"], types=lambda x, **more: Type(x.dtype, (3,))),
+        replace(OPS["take"], undefined=None, types=lambda x, i, axis: x),
+        replace(OPS["reshape"], types=lambda x, shape: Type(x.dtype, tuple(abs(size) for size in shape))),
+        replace(OPS["argmax"], numpy=lambda x, axis=None, keepdims=False: np.argmax(x)),
+        replace(OPS["concat"], types=lambda *operands, axis: operands[0]),
+    ],
+    ids=lambda row: row.name,
+)
+def test_the_law_sees_what_is_wrong(broken: Op) -> None:
+    """A row whose type rule or kernel is wrong is found out, by a complaint or by an exception of NumPy's."""
+    try:
+        found = next(wrong(broken), None)
+    except (ValueError, IndexError):
+        return
+    assert found is not None
+
+
+STRANGE = (
+    None,
+    True,
+    0,
+    -1,
+    5,
+    2**70,
+    1.5,
+    "",
+    "left",
+    "1:, 2",
+    "0, 0, 0",
+    "::0",
+    "..., ...",
+    (),
+    (0, 0),
+    (-1, -1),
+    (2**53,),
+    2**53,
+    -(2**60),
+    (-(2**62), 2**62),
+    (1, "a"),
+)
+
+
+@each_row
+@settings(max_examples=100)
+@given(data=st.data())
+def test_any_attributes(row: Op, data: st.DataObject) -> None:
+    """V4: whatever the attributes are, and the operands' types, a row makes a type or refuses them, in words."""
+    types = st.builds(Type, st.sampled_from(dtypes.ALL), st.sampled_from([*SHAPES, None, (None,), (None, 3)]))
+    count = data.draw(st.sampled_from([*arities(row), 0, 4])) if row.arity is None else row.arity
+    given_ = {name: data.draw(st.sampled_from(STRANGE)) for name in row.attributes}
+    try:
+        made = row.types(*(data.draw(types) for _ in range(count)), **given_)
+    except tl.Invalid as error:
+        assert error.message and error.required is not None
+    else:
+        assert isinstance(made, Type) and all(is_attribute(name, each) for name, each in given_.items())
+        assert read_attributes(Cursor(attributes_form(tuple(given_.items())))) == tuple(given_.items())
+
+
+def test_sizes_beyond_all_memory() -> None:
+    """S12: what would not fit is not begun, whatever NumPy makes of the number; where nothing is, nothing is made."""
+    most, times = 2**63 - 1, np.array([2**62, 2**62])
+    for compute in (
+        lambda: tl.arange(-1, most),
+        lambda: tl.arange(np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)),
+        lambda: tl.repeat(np.zeros((0, 2)), times, axis=1),
+        lambda: tl.repeat(np.zeros(2), times),
+    ):
+        with pytest.raises(tl.Exhausted, match="does not fit into memory"):
+            compute()
+    assert tl.asarray([1, 2])[:most].shape == (2,) and tl.asarray([1, 2])[most:].shape == (0,)
+    for offset in (2**31, -(2**31) - 1, 2**70, 3, -2):
+        assert tl.linalg.diagonal(np.ones((2, 3)), offset=offset).shape == (0,)
+    with pytest.raises(tl.Invalid, match="an index beyond int64"):
+        tl.asarray([1, 2])[2**63]
+
+
+def test_factorisations_are_of_their_own_operands() -> None:
+    """What LAPACK has made of one matrix is not given for another, or for one that lies where the first did."""
+    for seed in range(50):
+        x = np.random.default_rng(seed).normal(size=(3, 3))
+        assert np.allclose(tl.linalg.inv(x), np.linalg.inv(x)) and np.allclose(tl.linalg.svd(x).S, np.linalg.svd(x).S)
+        q, r = tl.linalg.qr(x, mode="complete" if seed % 2 else "reduced")
+        assert np.allclose(q @ r, x)
+    y = np.array([[2.0, 0.0], [0.0, 4.0]])
+    assert np.allclose([tl.linalg.solve(y, b) for b in (y[0], y[1], y[0])], [[1, 0], [0, 1], [1, 0]])
+
+
+def test_matrices_without_rows() -> None:
+    """The determinant of no rows is 1, and factors are empty, or identities; NaN makes a value or a trap."""
+    none, tall = np.zeros((0, 0)), np.zeros((3, 0))
+    assert tl.linalg.det(none) == 1.0 and tuple(tl.linalg.slogdet(none)) == (1.0, 0.0)
+    for function in (tl.linalg.inv, tl.linalg.cholesky, lambda x: tl.linalg.eigh(x)[1], lambda x: tl.linalg.qr(x)[0]):
+        assert function(none).shape == (0, 0)
+    assert np.array_equal(tl.linalg.qr(tall, mode="complete").Q, np.eye(3)) and tl.linalg.svdvals(tall).shape == (0,)
+    assert np.array_equal(tl.linalg.svd(tall).U, np.eye(3)) and tl.linalg.solve(none, none).shape == (0, 0)
+    for wrong in (np.nan, np.inf):
+        for name in ("det", "inv", "cholesky", "qr", "eigh", "svd", "pinv"):
+            with suppress(tl.Trap):
+                getattr(tl.linalg, name)(np.array([[wrong, 1.0], [1.0, 2.0]]))
+
+
+def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
+    known = factor._remembered(lambda x: 2.0 * x)
+    other, threads = np.ones(3), [1]
+
+    def interrupted(*_: object) -> None:
+        while threads:
+            threads.pop()
+            known(other)
+
+    monkeypatch.setattr(factor.weakref, "finalize", interrupted)
+    assert known(np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+@each_row
+def test_attributes_can_be_written(row: Op) -> None:
+    """Every attribute has a form as text, and one as JSON that is read again as it was."""
+    for given_ in attributes(row):
+        assert all(is_attribute(name, each) for name, each in given_)
+        assert read_attributes(Cursor(attributes_form(given_))) == given_

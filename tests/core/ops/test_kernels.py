@@ -1,0 +1,103 @@
+"""Kernels: what they give is new, and float32 may be computed as it is where that makes no difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.array_rows import Attributes, cases
+from support.generators.edges import EDGES
+from tagloom.core import dtypes
+from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.types import type_of
+from tagloom.core.value import admit, same
+
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
+
+
+def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool:
+    """Whether an op takes these operands, and has a value for them."""
+    try:
+        row.types(*map(type_of, operands), **dict(attributes))
+    except tl.Invalid:
+        return False
+    return trap_message(row, tuple(operands), attributes) is None
+
+
+@each_row
+def test_results_are_new(row: Op) -> None:
+    """A kernel gives nothing that shares elements with what it was given: that may be somebody's who writes to it."""
+    for _, operands, attributes in cases(row, 10):
+        given = [np.array(each) if np.ndim(each) else each for each in operands]
+        kinds = list(map(type_of, given))
+        if not is_defined(row, given, attributes):
+            continue
+        made = kernel(row, kinds, row.types(*kinds, **dict(attributes)), attributes)(*given)
+        assert not any(np.shares_memory(made, each) for each in given if np.ndim(each) and np.ndim(made))
+        assert all(each.flags.writeable for each in given if np.ndim(each))
+
+
+def narrowed(operand: Any, moved: float) -> Any:
+    """Floats as float32, somewhat moved."""
+    array = np.asarray(operand)
+    with np.errstate(over="ignore"):
+        other = array + moved * np.random.default_rng(0).normal(size=array.shape)
+        return admit(other.astype(np.float32)) if array.dtype.kind == "f" else operand
+
+
+def given_to(row: Op) -> Iterator[tuple[list[Any], Attributes]]:
+    """Operands of float32: any floats, ordinary ones and edges, or what the laws of rows give."""
+    if row.scalar is None:
+        for _, operands, attributes in cases(row, 100):
+            yield from (([narrowed(each, moved) for each in operands], attributes) for moved in (0.0, 1.0))
+        return
+    dice, count = np.random.default_rng(0), row.arity or 3
+    bits = dice.integers(0, 2**32, (count, 4096), np.uint64).astype(np.uint32).view(np.float32)
+    edges = np.array(np.meshgrid(*[EDGES[dtypes.float32]] * count), np.float32).reshape(count, -1)
+    for numbers in (bits, dice.normal(size=bits.shape).astype(np.float32), edges):
+        yield [numbers[0] > 0, *numbers[1:]] if row.name == "where" else list(numbers), ()
+
+
+def differs(row: Op) -> bool:
+    """Whether a row that computes float32 as it is gives other bits than float64 and rounding."""
+    for operands, attributes in given_to(row):
+        kinds = list(map(type_of, operands))
+        if is_defined(row, operands, attributes):
+            made = row.types(*kinds, **dict(attributes))
+            ways = (kernel(each, kinds, made, attributes) for each in (row, replace(row, innocuous=False, moves=False)))
+            if not same(*(way(*operands) for way in ways)):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("row", [row for row in OPS.values() if row.innocuous or row.moves], ids=lambda row: row.name)
+def test_rounding_twice_is_innocuous(row: Op) -> None:
+    """Rows that say so compute float32 to the bits that float64 and rounding give, on any floats and on edges."""
+    assert not differs(row)
+
+
+@pytest.mark.parametrize("row", [row for row in OPS.values() if row.moves or row.static], ids=lambda row: row.name)
+def test_quicker_ways_give_the_same(row: Op) -> None:
+    """Rows that move elements alone have nothing to say of floats; what is made of attributes gives what the column
+    gives; and so does a kernel whose results may share elements, which nobody can write to either."""
+    for operands, attributes in given_to(row):
+        kinds = list(map(type_of, operands))
+        if is_defined(row, operands, attributes):
+            made = row.types(*kinds, **dict(attributes))
+            wanted = kernel(replace(row, static=None, moves=False), kinds, made, attributes)(*map(admit, operands))
+            with np.errstate(all="raise" if row.moves else "warn"):
+                found = [
+                    kernel(row, kinds, made, attributes, shares=each)(*map(admit, operands)) for each in (False, True)
+                ]
+            assert all(same(each, wanted) for each in found)
+            assert not any(isinstance(each, np.ndarray) and each.flags.writeable for each in found)
+
+
+@pytest.mark.parametrize("name", ["exp", "floor_divide", "pow", "log1p", "sum", "prod"])
+def test_rounding_twice_is_not_always(name: str) -> None:
+    """A row that says so wrongly is found out."""
+    assert differs(replace(OPS[name], innocuous=True))

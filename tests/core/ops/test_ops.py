@@ -1,0 +1,426 @@
+"""The table of ops, row by row. Every law runs over the whole registry, so that a new row is tested by being there."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.edges import ANY, EDGES, INF, NAN
+from tagloom.core import dtypes
+from tagloom.core.ops.op import OPS, Op, kernel, lookup, op, trap_message, traps_on, wrap
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import admit, same
+
+LOW, HIGH = dtypes.int64.range
+ROUNDED = (
+    *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+)
+"""Elementary functions of floats: Python's library and NumPy's may differ in the last places."""
+TRAPS = {
+    "floor_divide": ("integer division by zero", lambda x, y: y == 0),
+    "remainder": ("integer remainder by zero", lambda x, y: y == 0),
+    "pow": ("integer to a negative power", lambda x, y: y < 0),
+    "bitwise_left_shift": ("shift by a negative number", lambda x, y: y < 0),
+    "bitwise_right_shift": ("shift by a negative number", lambda x, y: y < 0),
+}
+"""Where integers have no result. Nothing else traps, and floats never do."""
+
+
+BY_ELEMENTS = [row for row in OPS.values() if row.scalar is not None]
+"""The others are in test_array_ops.py."""
+
+
+class Signature(NamedTuple):
+    """An op on one combination of dtypes that it takes."""
+
+    row: Op
+    operands: tuple[Type, ...]
+    attributes: tuple[tuple[str, Any], ...]
+    result: Type
+
+    def __str__(self) -> str:
+        return "-".join([self.row.name, *(str(type_) for type_ in (*self.operands, self.result))])
+
+    def traps(self, operands: tuple[Any, ...]) -> bool:
+        """By the table above, not by the row."""
+        return self.result.dtype.is_integer and self.row.name in TRAPS and TRAPS[self.row.name][1](*operands)
+
+
+def combinations(row: Op) -> itertools.product[tuple[tuple[Any, ...], tuple[Type, ...]]]:
+    attributes = [(("dtype", dtype),) for dtype in dtypes.ALL] if row.attributes else [()]
+    return itertools.product(attributes, itertools.product(map(Type, dtypes.ALL), repeat=row.arity))
+
+
+def signatures() -> list[Signature]:
+    found = []
+    for row in BY_ELEMENTS:
+        for attributes, operands in combinations(row):
+            try:
+                found.append(Signature(row, operands, attributes, row.types(*operands, **dict(attributes))))
+            except tl.Invalid:
+                continue
+    return found
+
+
+SIGNATURES = signatures()
+ALIKE = [s for s in SIGNATURES if len(set(s.operands[s.row.name == "where" :])) == 1]
+"""Those on operands of one dtype, the condition of `where` aside."""
+each_signature = pytest.mark.parametrize("signature", ALIKE, ids=str)
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
+each_elementwise_row = pytest.mark.parametrize("row", BY_ELEMENTS, ids=lambda row: row.name)
+
+
+def scalar(signature: Signature, operands: tuple[Any, ...]) -> Any:
+    return kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
+
+
+def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
+    """The NumPy column on many operands at once."""
+    arrays = [
+        np.array(values, dtype=type_.dtype.numpy)
+        for values, type_ in zip(zip(*operands, strict=True), signature.operands, strict=True)
+    ]
+    types, result = [Type(t.dtype, (len(operands),)) for t in signature.operands], signature.result.dtype
+    made = kernel(signature.row, types, Type(result, (len(operands),)), signature.attributes)(*arrays)
+    assert isinstance(made, np.ndarray) and made.dtype == result.numpy
+    return made
+
+
+def ulps(one: Any, other: Any) -> int:
+    """How many floats of their dtype lie between two."""
+
+    def rank(x: Any) -> int:
+        bits = int(np.asarray(x).view(f"i{np.asarray(x).itemsize}"))
+        return bits if bits >= 0 else -(2 ** (8 * np.asarray(x).itemsize - 1)) - bits
+
+    return abs(rank(one) - rank(other))
+
+
+def agree(signature: Signature, one: Any, other: Any) -> bool:
+    """Bit for bit, but for the bits of NaN, and where the row says otherwise."""
+    if signature.result.dtype.kind != "f" or one != one or other != other:
+        return bool(one == other or (one != one and other != other))
+    if one == other == 0.0:
+        return math.copysign(1.0, one) == math.copysign(1.0, other)
+    near = 4 if signature.result.dtype is dtypes.float64 else 1
+    return ulps(one, other) <= (near if signature.row.name in ROUNDED else 0)
+
+
+def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
+    """Scalar kernel and NumPy column agree, where the op has a value; the kernel gives the row's type everywhere."""
+    for values in operands:
+        made = scalar(signature, values)
+        assert type_of(made) == signature.result and same(made, admit(made)), values
+    defined = [values for values in operands if not signature.traps(values)]
+    if defined:
+        wanted = list(column(signature, defined))
+        wrong = [v for v, w in zip(defined, wanted, strict=True) if not agree(signature, scalar(signature, v), w)]
+        assert not wrong, [(values, scalar(signature, values)) for values in wrong]
+
+
+@each_signature
+def test_scalar_equals_numpy_on_edges(signature: Signature) -> None:
+    """On every combination of edge values the scalar kernel gives what the NumPy column gives, of the row's
+    type, and never raises."""
+    check(signature, list(itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands))))
+
+
+@each_signature
+@settings(max_examples=5)
+@given(data=st.data())
+def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataObject) -> None:
+    """The same, on values that nobody thought of."""
+    operands = st.tuples(*(ANY[type_.dtype] for type_ in signature.operands))
+    check(signature, data.draw(st.lists(operands, min_size=1, max_size=8)))
+
+
+@pytest.mark.parametrize("row", [row for row in BY_ELEMENTS if row.arity > 1], ids=lambda row: row.name)
+def test_mixed_dtypes_promote(row: Op) -> None:
+    """V4: on operands of two dtypes the op computes in the one that they promote to, scalars and arrays alike."""
+    mixed = [signature for signature in SIGNATURES if signature.row is row and signature not in ALIKE]
+    assert bool(mixed) == (not row.name.startswith("logical"))
+    for signature in mixed:
+        some = [EDGES[type_.dtype][:: max(1, len(EDGES[type_.dtype]) // 3)] for type_ in signature.operands]
+        check(signature, list(itertools.product(*some)))
+
+
+@each_signature
+def test_undefined(signature: Signature) -> None:
+    """S5: an op has no value exactly where its row says so, on scalars and on arrays, with the row's message; what
+    may trap is known before the run."""
+    row, result = signature.row, signature.result
+    assert traps_on(row, result) == (result.dtype.is_integer and row.name in TRAPS)
+    for operands in itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)):
+        wanted = TRAPS[row.name][0] if signature.traps(operands) else None
+        assert trap_message(row, operands) == wanted
+        assert trap_message(row, tuple(np.array([operand, operand]) for operand in operands)) == wanted
+
+
+def test_every_row_that_traps_is_known_here() -> None:
+    """S5: no row but those of the table above has operands without a value."""
+    assert {row.name for row in BY_ELEMENTS if row.undefined} == set(TRAPS)
+
+
+SHAPES: list[tuple[tuple[int, ...], ...]] = [
+    ((3,), (), (3,)),
+    ((2, 1), (1, 3), ()),
+    ((0,), (1,), ()),
+    ((0, 2), (2,), ()),
+]
+
+
+@each_signature
+def test_one_element_is_as_any_other(signature: Signature) -> None:
+    """An array of one element, on every combination of edge values, has what the scalar kernel gives."""
+    dtypes_ = [type_.dtype for type_ in signature.operands]
+    every = itertools.product(*(EDGES[dtype][:: 1 if len(dtypes_) < 3 else 5] for dtype in dtypes_))
+    for values in [values for values in every if not signature.traps(values)]:
+        assert agree(signature, scalar(signature, values), column(signature, [values])[0]), values
+
+
+@each_signature
+def test_arrays_broadcast(signature: Signature) -> None:
+    """Arrays broadcast as the type rule says, empty ones and 0-d ones too; element by element the result is the
+    scalar kernel's, of the row's dtype, and no one can write to it."""
+    for seed, shapes in enumerate([((), (), ()), *SHAPES, ((8,), (), ()), ((8,), (8,), (1,))]):
+        broadcast(signature, shapes, np.random.default_rng(seed))
+
+
+def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...], dice: np.random.Generator) -> None:
+    kinds = {
+        "b": [False, True],
+        "i": [1, 2, 3, 7, 20],
+        "u": [1, 2, 3, 7, 20],
+        "f": [0.5, 1.0, -2.5, -0.0, INF, -INF, NAN],
+    }
+    given = [
+        np.asarray(dice.choice(np.array(kinds[type_.dtype.kind], type_.dtype.numpy), size=shape))
+        for type_, shape in zip(signature.operands, shapes, strict=False)
+    ]
+    types = [Type(type_.dtype, array.shape) for type_, array in zip(signature.operands, given, strict=True)]
+    result = signature.row.types(*types, **dict(signature.attributes))
+    operands = [admit(array) for array in given]
+    made = kernel(signature.row, types, result, signature.attributes)(*operands)
+    assert result == Type(signature.result.dtype, np.broadcast_shapes(*(array.shape for array in given)))
+    assert result.admits(type_of(made))
+    if isinstance(made, np.ndarray):
+        assert not made.flags.writeable
+    unknown = Type(result.dtype, None)
+    assert same(kernel(signature.row, types, unknown, signature.attributes)(*operands), made)
+    elements = zip(*(map(admit, np.broadcast_to(array, result.shape).ravel()) for array in given), strict=True)
+    for values, element in zip(elements, np.asarray(made).ravel(), strict=True):
+        assert agree(signature, scalar(signature, values), element)
+
+
+@each_elementwise_row
+def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
+    """S5: where types leave sizes unknown, shapes that do not broadcast are a trap, and no exception of NumPy's."""
+    operands = [np.ones(size, dtype=bool) for size in range(2, 2 + row.arity)]
+    unknown = Type(dtypes.int64, (None,))
+    if row.arity > 1:
+        assert traps_on(row, unknown)
+        said = trap_message(row, tuple(operands))
+        assert said is not None and said.startswith("shapes (2,) and (3,)") and said.endswith("do not broadcast")
+    else:
+        assert trap_message(row, tuple(operands)) is None and not traps_on(row, unknown)
+
+
+KINDS = {
+    "if -> same": "add subtract multiply floor_divide remainder pow negative abs minimum maximum "
+    "floor ceil trunc round sign",
+    "f -> same": f"divide multiply_no_nan sqrt copysign {' '.join(ROUNDED)}".replace("pow ", ""),
+    "f -> bool": "signbit",
+    "if -> bool": "less less_equal greater greater_equal isfinite isinf isnan",
+    "bif -> bool": "equal not_equal",
+    "b -> same": "logical_and logical_or logical_xor logical_not",
+    "bi -> same": "bitwise_and bitwise_or bitwise_xor bitwise_invert",
+    "i -> same": "bitwise_left_shift bitwise_right_shift",
+    "bif -> same": "identity stop_gradient",
+}
+"""What the rows take and make, but for where, which takes a bool and two others, and astype, which takes all."""
+
+
+def test_type_rules_accept() -> None:
+    """V4: a row takes operands of the kinds that it is for, of one dtype or of two that promote to one, and says what
+    it makes of them. NumPy promotes alike, but for what the Array API leaves open."""
+    wanted = {("where", "b" + kind * 2, kind) for kind in "bif"} | {("astype", x, y) for x in "bif" for y in "bif"}
+    for words, names in KINDS.items():
+        kinds, makes = words.split(" -> ")
+        for name in names.split():
+            wanted |= {(name, kind * OPS[name].arity, "b" if makes == "bool" else kind) for kind in kinds}
+    found = {(s.row.name, "".join(kind(type_) for type_ in s.operands), kind(s.result)) for s in SIGNATURES}
+    assert found == wanted
+    for signature in SIGNATURES:
+        if signature.result.dtype.kind != "b" and not signature.attributes:
+            operands = [type_.dtype.numpy for type_ in signature.operands[signature.row.name == "where" :]]
+            assert signature.result.dtype.numpy == np.result_type(*operands)
+
+
+def kind(type_: Type) -> str:
+    return type_.dtype.kind.replace("u", "i")
+
+
+@pytest.mark.parametrize("one", dtypes.ALL, ids=repr)
+@pytest.mark.parametrize("other", dtypes.ALL, ids=repr)
+def test_promotion(one: dtypes.DType, other: dtypes.DType) -> None:
+    """V4: dtypes promote as NumPy's do within bool, integers and floats, but for uint64 with signed ones; else not."""
+    alike = kind(Type(one)) == kind(Type(other))
+    made = dtypes.promote(one, other)
+    assert made is dtypes.promote(other, one)
+    too_wide = one.kind != other.kind and dtypes.uint64 in (one, other)
+    if alike and not too_wide:
+        assert made is not None and made.numpy == np.promote_types(one.numpy, other.numpy)
+    else:
+        assert made is None
+
+
+TAKEN = {(s.row.name, s.operands, s.attributes) for s in SIGNATURES}
+REFUSED = [
+    (row, attributes, operands)
+    for row in BY_ELEMENTS
+    for attributes, operands in combinations(row)
+    if (row.name, operands, attributes) not in TAKEN
+]
+
+
+def test_type_rules_refuse() -> None:
+    """V4: what a row does not take, mixed dtypes above all, its type rule refuses: what came, what is wanted, what to
+    write instead."""
+    assert {row.name for row, _, _ in REFUSED} == {row.name for row in BY_ELEMENTS} - {
+        "identity",
+        "stop_gradient",
+        "astype",
+    }
+    for row, attributes, operands in REFUSED:
+        with pytest.raises(tl.Invalid) as refused:
+            row.types(*operands, **dict(attributes))
+        assert refused.value.required is not None and refused.value.hint is not None, row
+        assert any(str(operand) in str(refused.value.got) for operand in operands), row
+
+
+def test_mixed_dtypes_are_named() -> None:
+    """V4: a bool and an integer do not mix by themselves."""
+    with pytest.raises(tl.Invalid, match="different dtypes") as refused:
+        OPS["add"].types(Type(dtypes.int64), Type(dtypes.bool, (3,)))
+    assert refused.value.got == "int64, bool[3]"
+    assert refused.value.hint == "convert one with tl.astype(x, dtype)"
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "required", "hint"),
+    [
+        (
+            "divide",
+            dtypes.int64,
+            "float32 or float64",
+            "convert with tl.astype(x, tl.float64); for integer division write x // y",
+        ),
+        ("sqrt", dtypes.bool, "float32 or float64", "convert with tl.astype(x, tl.float64)"),
+        ("add", dtypes.bool, "an integer dtype or float32 or float64", "convert with tl.astype(x, tl.int64)"),
+        ("logical_not", dtypes.int64, "bool", "compare first, or convert with tl.astype"),
+        ("logical_and", dtypes.float64, "bool", "compare first, or convert with tl.astype"),
+    ],
+)
+def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> None:
+    """V4: what a row wants, and what to write to give it that."""
+    with pytest.raises(tl.Invalid, match="operands of the wrong kind") as refused:
+        OPS[name].types(*[Type(dtype)] * OPS[name].arity)
+    assert (refused.value.required, refused.value.hint) == (required, hint)
+
+
+@each_row
+def test_row_is_documented(row: Op) -> None:
+    """A row says in a sentence what it computes, and shows it (test_doctests runs the example)."""
+    said, example = row.doc.split(">>> ", 1)
+    assert said.strip().endswith(".") and (
+        f"tl.{row.name}(" in example or (row.scalar is None and "tl.linalg." in example)
+    )
+
+
+@each_row
+def test_symbol(row: Op) -> None:
+    """A symbol is the operator, or the word, that people know the op by: in a traced function it makes that op."""
+    assert row.symbol.isascii() and len(row.symbol) <= 4
+    if row.symbol.isalnum() and row.symbol != "abs":
+        assert row.symbol in (row.name, row.name[:3])
+    elif row.symbol:
+        names = ["x", "y"][: row.arity]
+        written = f"{row.symbol}({names[0]})" if row.arity == 1 else f" {row.symbol} ".join(names)
+        *_, operands = (), *(s.operands for s in SIGNATURES if s.row is row)
+        traced = tl.function(eval(f"lambda {', '.join(names)}: {written}"))
+        arguments = [EDGES[type_.dtype][1] for type_ in operands] or [np.ones(3)] * row.arity
+        assert [node.op for node in traced.trace(*arguments).program.main.body.nodes] == [row.name]
+
+
+PARTS = {"slogdet_sign": "slogdet", "slogdet_logabsdet": "slogdet", "qr_q": "qr", "qr_r": "qr", "eigh_vectors": "eigh"}
+PARTS |= {"svd_u": "svd", "svd_vh": "svd"}
+"""Rows that are one of the results of a function."""
+
+
+@each_row
+def test_row_has_a_function(row: Op) -> None:
+    """`tagloom` has a function of the row's name, with its documentation, parameters for its operands, and one by name
+    for each attribute, but where the function is of more than one node (see test_array_api.py)."""
+    if row.name in PARTS:
+        assert row.scalar is None and PARTS[row.name] in vars(tl.linalg)
+        return
+    function = getattr(tl, row.name, None) or getattr(tl.linalg, row.name)
+    assert function.__name__ == row.name and (row.name in tl.__all__ or row.name in vars(tl.linalg))
+    parameters = inspect.signature(function).parameters
+    if row.scalar is not None:
+        assert function.__doc__ == row.doc
+        assert [name for name in row.attributes if name not in parameters] == []
+        assert [each.kind for each in parameters.values()].count(inspect.Parameter.POSITIONAL_ONLY) >= (row.arity or 0)
+    else:
+        assert function.__doc__ and (function.__doc__ == row.doc or row.name in ("index", "arange"))
+
+
+@each_signature
+def test_functions_compute(signature: Signature) -> None:
+    """On concrete values an op's function gives what its kernel gives."""
+    operands = tuple(EDGES[type_.dtype][1] for type_ in signature.operands)
+    made = getattr(tl, signature.row.name)(*operands, *(value for _, value in signature.attributes))
+    assert agree(signature, made, scalar(signature, operands))
+    assert type_of(made) == signature.result
+
+
+def test_functions_trap() -> None:
+    """S5: on concrete operands without a value a function raises Trap, and shows them."""
+    with pytest.raises(tl.Trap, match="integer division by zero") as trapped:
+        tl.floor_divide(1, 0)
+    assert trapped.value.got == "1, 0" and "test_ops.py" in str(trapped.value)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=repr)
+def test_products_without_nan(dtype: dtypes.DType) -> None:
+    """A factor of 0, of either sign, makes 0.0 of all numbers there are; else products are products."""
+    for x, y in itertools.product(EDGES[dtype], repeat=2):
+        wanted = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
+        assert same(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
+
+
+@given(st.integers(-(2**70), 2**70), st.sampled_from([dtype for dtype in dtypes.ALL if dtype.is_integer]))
+def test_wrap(number: int, dtype: dtypes.DType) -> None:
+    """Integers wrap as NumPy's do: modulo 2 to the number of bits, into the dtype's range."""
+    low, high = dtype.range
+    assert low <= wrap(number, dtype) <= high and (wrap(number, dtype) - number) % 2**dtype.bits == 0
+    assert LOW <= wrap(number) <= HIGH
+
+
+def test_registry() -> None:
+    """A row is declared once; a name that no row has is refused, with those there are."""
+    assert list(OPS) == [row.name for row in OPS.values()] and lookup("add") is OPS["add"]
+    with pytest.raises(AssertionError, match="add is declared twice"):
+        op("add", arity=2)
+    with pytest.raises(tl.Usage, match="no op is called 'total'") as refused:
+        lookup("total")
+    assert refused.value.hint is not None and "subtract" in refused.value.hint

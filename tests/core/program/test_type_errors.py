@@ -1,0 +1,182 @@
+"""Every mistake in types is refused where it is: a table of them, each in a file of its own with the line marked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import tagloom as tl
+from support.programs.userfile import load
+
+HEADER = """
+from __future__ import annotations
+import dataclasses, typing
+import numpy as np
+import tagloom as tl
+
+@dataclasses.dataclass
+class Point:
+    x: tl.float64
+    y: tl.float64
+
+@dataclasses.dataclass
+class Other:
+    x: tl.float64
+    y: tl.float64
+
+@tl.function
+def half(x: tl.float64) -> tl.float64:
+    return x / 2
+
+@tl.function
+def norm(p: Point) -> tl.float64:
+    return p.x * p.x + p.y * p.y
+
+"""
+F = "@tl.function\ndef f(n: tl.int64, x: tl.float64){result}:\n"
+
+# The body, the rule that it breaks, and what the error says: {0} is the marked line, {-1} the one before it.
+MISTAKES: dict[str, tuple[str, str | None, str]] = {
+    "operands": ("m = n + 1\nreturn m * x  # here", "V4", "multiply"),
+    "operands in a branch": ("return tl.cond(\nn < 0,\nlambda: x,\nlambda: x + n,  # here\n)", "V4", "add"),
+    "operands of a comparison": ("return tl.cond(\nn < x,  # here\nlambda: n, lambda: n)", "V4", "less"),
+    "operand of a function": ("return tl.sqrt(n)  # here", "V4", "sqrt"),
+    "operand of logic": ("return (n > 0) & n  # here", "V4", "logical_and"),
+    "branches of where": ("return tl.where(n > 0, n, x)  # here", "V4", "where"),
+    "shapes": ("return np.zeros(2) + x + np.zeros(3)  # here", "V4", "do not broadcast"),
+    "predicate": ("m = n * 2\nreturn tl.cond(m, lambda: 1, lambda: 2)  # here", "V5", "got: int64 (user.py:{-1})"),
+    "predicate of several": ("return tl.cond({'p': n > 0}, lambda: 1, lambda: 2)  # here", "V5", "got: {p}"),
+    "branches": (
+        "return tl.cond(  # here\nn < 0,\nlambda: n + 1,\nlambda: x + 1,\n)",
+        "V5",
+        "required: int64 (user.py:{2})\n  got: float64 (user.py:{3})",
+    ),
+    "a literal in a branch": (
+        "return tl.cond(  # here\nn < 0,\nlambda: n + 1,\nlambda: 1.5,\n)",
+        "V5",
+        "required: int64 (user.py:{2})\n  got: float64 (user.py:{3})",
+    ),
+    "a part of a branch": (
+        "p = Point(x, x)\nq = Point(x, n)\nreturn tl.cond(n < 0, lambda: p, lambda: q)  # here",
+        "V5",
+        "got: int64",
+    ),
+    "structures of branches": (
+        "return tl.cond(  # here\nn < 0,\nlambda: Point(x, x),\nlambda: (x, x),\n)",
+        "V5",
+        "required: Point(x, y) (user.py:{2})\n  got: (·, ·) (user.py:{3})",
+    ),
+    "classes of branches": (
+        "return tl.cond(n < 0, lambda: Point(x, x), lambda: Other(x, x))  # here",
+        "V5",
+        "got: Other(x, y)",
+    ),
+    "keys of branches": (
+        "return tl.cond(n < 0, lambda: {'a': n}, lambda: {'b': n})  # here",
+        "V5",
+        "required: {a} (user.py:{0})\n  got: {b}",
+    ),
+    "condition of a loop": (
+        "return tl.while_loop(  # here\nlambda i: i - n,\nlambda i: i + 1, 0)[0]",
+        "V5",
+        "required: bool\n  got: int64 (user.py:{1})",
+    ),
+    "a loop variable": (
+        "return tl.while_loop(\nlambda i, y: i < n,\nlambda i, y: (i + 1, y > i * 1.0),  # here\n0, x)",
+        "V4",
+        "multiply",
+    ),
+    "a loop variable's type": (
+        "return tl.while_loop(\nlambda i, y: i < n,\nlambda i, y: (i + 1, y > 1.0),  # here\n0, x)",
+        "V5",
+        "y changes its type\n  required: float64 (user.py:{-2})\n  got: bool (user.py:{0})",
+    ),
+    "a literal for a loop variable": (
+        "return tl.while_loop(\nlambda i: i < n,\nlambda i: 1.5,  # here\n0)",
+        "V5",
+        "required: int64 (user.py:{-2})\n  got: float64 (user.py:{0})",
+    ),
+    "a part of a loop variable": (
+        "def body(p):\n    q = p.x > p.y  # here\n    return Point(p.y, q)\n"
+        "return tl.while_loop(lambda p: p.x < 3.0, body, Point(x, x))",
+        "V5",
+        "loop variable p_y changes its type\n  required: float64 (user.py:{2})\n  got: bool (user.py:{0})",
+    ),
+    "a loop variable's size": (
+        "start = np.zeros(1)\nreturn tl.while_loop(\nlambda a: True,\nlambda a: a + np.ones(3),  # here\nstart)",
+        "V5",
+        "pass it through a tl.function whose parameter is tl.Array[tl.float64, None]",
+    ),
+    "a loop variable's rank": (
+        "return tl.while_loop(\nlambda a: True,\nlambda a: a + np.ones(3),  # here\nx)",
+        "V5",
+        "pass it through a tl.function whose parameter is tl.Type(tl.float64, None)",
+    ),
+    "a loop variable's structure": (
+        "return tl.while_loop(\nlambda p, i: i < n,\nlambda p, i: ((p.x, p.y), i + 1),  # here\nPoint(x, x), 0)",
+        "V5",
+        "p changes its structure\n  required: Point(x, y) (user.py:{-2})\n  got: (·, ·) (user.py:{0})",
+    ),
+    "a single loop variable's structure": (
+        "return tl.while_loop(\nlambda p: p.x < 3.0,\nlambda p: (p.x, p.y),  # here\nPoint(x, x))",
+        "V5",
+        "p changes its structure",
+    ),
+    "an argument": ("m = n > 3\nreturn half(m)  # here", "V6", "required: float64\n  got: bool (user.py:{-1})"),
+    "a literal argument": ("return half(True)  # here", None, "required: float64"),
+    "an argument of a class": ("return norm((x, x))  # here", "V6", "required: Point(x, y)\n  got: (·, ·)"),
+    "an argument of another class": ("return norm(Other(x, x))  # here", "V6", "got: Other(x, y)"),
+    "a part of an argument": ("return norm(Point(x, n))  # here", "V6", "argument p_y of norm has another type"),
+    "a class for a value": ("return half(Point(x, x))  # here", "V6", "required: one value\n  got: Point(x, y)"),
+    "an operand that nests": ("return n + (n, n)  # here", "F1", "a tuple of symbolic values is no value"),
+    "an operand of a class": ("return Point(x, x) + x  # here", None, "no value of a program"),
+    "an operand that is a dict": ("return x * {'a': 1}  # here", None, "no value of a program"),
+    "a result's part": ("return Point(x, tl.sqrt(n))  # here", "V4", "sqrt"),
+    "an argument that cannot be rebuilt": ("return half({1: x})  # here", None, "not all strings"),
+}
+
+RESULTS: dict[str, tuple[str, str, str]] = {
+    "its type": ("tl.int64", "return n > 1", "required: int64\n  got: bool (user.py:{3})"),
+    "its class": ("Point", "return Other(x, x)", "required: Point(x, y)\n  got: Other(x, y)"),
+    "a part": ("Point", "m = n + 1\nreturn Point(x, m)", "required: float64\n  got: int64 (user.py:{3})"),
+    "its keys": ("Point", "return {'x': x, 'y': x}", "required: Point(x, y)\n  got: {x, y}"),
+    "its number": ("tuple[tl.int64, tl.int64]", "return n, n, n", "required: (·, ·)\n  got: (·, ·, ·)"),
+    "its nesting": ("tuple[tl.int64, Point]", "return n, (x, x)", "required: (·, Point(x, y))\n  got: (·, (·, ·))"),
+    "an annotation": ("list[tl.int64]", "return n", "not a type"),
+    "a part of an annotation": ("tuple[tl.int64, str]", "return n", "not a type"),
+}
+
+
+def numbered(said: str, line: int) -> str:
+    return re.sub(r"\{(-?\d)\}", lambda found: str(line + int(found[1])), said)
+
+
+def refused(folder: Path, text: str) -> tuple[tl.TagloomError, int]:
+    """The error with which f cannot be traced, which is at the marked line."""
+    module, here = load(folder, text, HEADER)
+    with pytest.raises(tl.TagloomError) as caught:
+        module.f.program  # noqa: B018 - tracing is what it does
+    assert caught.value.where == here
+    return caught.value, here.line
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_where_they_are(name: str, tmp_path: Path) -> None:
+    """V4, V5, V6: a wrong type is refused at its own line, with both types and the lines that they come from."""
+    body, rule, said = MISTAKES[name]
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    error, line = refused(tmp_path, F.format(result="") + lines)
+    text = str(error).replace(f" ({error.where})", "", 1)
+    assert error.rule == rule and numbered(said, line) in text, text
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_and_annotations(name: str, tmp_path: Path) -> None:
+    """A function that returns another type than it says is refused at its definition; the error says what line made
+    the result, where that is known."""
+    result, body, said = RESULTS[name]
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    head = F.format(result=f" -> {result}").replace("@tl.function", "@tl.function  # here")
+    error, line = refused(tmp_path, head + lines)
+    assert numbered(said, line - 1) in str(error)

@@ -1,0 +1,43 @@
+"""What `auto` does with programs that are compiled already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.programs.compiled_programs import count, even, spread
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled import run, thread
+
+
+def forbidden(*arguments: Any, **options: Any) -> Any:
+    raise AssertionError("the reference is not needed")
+
+
+def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call whose program is in memory as machine code does not begin on the reference; a run that asks for more than
+    the value does."""
+    count.run(3, engine="compiled")
+    assert count.run(3).engine == "reference"
+    monkeypatch.setattr(engine, "first_state", forbidden)
+    assert count(5) == 5
+
+
+def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that ran last are in memory, and not those that were compiled last."""
+    monkeypatch.setattr(run, "_KEPT", 2)
+    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    for function in (count, even, count, spread):
+        run.prepared(function.program)
+    assert [run.is_ready(function.program) for function in (count, even, spread)] == [True, False, True]
+
+
+def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
+    monkeypatch.setattr(thread, "SPARE", thread.STACK - 2**20)
+    monkeypatch.setattr(run, "NEAR", 2**19)
+    deep = 50_000
+    assert run.is_too_deep(count.run(deep, engine="compiled"))
+    reference = engine._on_reference  # which keeps calls in memory too, and needs no compiler
+    monkeypatch.setattr(engine, "_on_fast", reference)
+    assert count(deep) == deep

@@ -1,0 +1,156 @@
+"""Cells without tokens: every type, every way in which a run is left to another engine, and no memory that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.edges import EDGES
+from support.laws.compiled_laws import tried
+from support.programs.compiled_programs import exchanged, late, planted, prefix, ragged, rows, twice
+from support.programs.papers import of_paper
+from tagloom.core import dtypes
+from tagloom.core.graph.lower import lower
+from tagloom.core.value import same
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import admit_arguments
+
+RUN: list[tuple[tl.Function, list[list[Any]]]] = [
+    (prefix, [[6], [1]]),
+    (exchanged, [[4], [0]]),
+    (planted, [[9], [0]]),
+    (ragged, [[4, 0], [4, 4]]),
+    (rows, [[5], [1]]),
+    (late, [[2]]),
+    (twice, [[3]]),
+]
+LEFT: list[tuple[tl.Function, list[list[Any]]]] = [
+    (late, [[4]]),
+    (twice, [[2]]),
+    (prefix, [[0]]),
+    (ragged, [[4, 2], [0, 0]]),
+    (rows, [[0]]),
+]
+
+
+def each(programs: list[tuple[tl.Function, list[list[Any]]]]) -> Any:
+    cases = [(function, arguments) for function, inputs in programs for arguments in inputs]
+    names = [f"{function.name}{arguments}" for function, arguments in cases]
+    return pytest.mark.parametrize(("function", "arguments"), cases, ids=names)
+
+
+def trial(function: tl.Function, arguments: list[Any]) -> Any:
+    return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
+
+
+@each(RUN)
+def test_runs(function: tl.Function, arguments: list[Any]) -> None:
+    """S13: where every put comes before its gets, it needs no tokens; handles go through loops, conds and calls."""
+    assert trial(function, arguments) == ("reference", [])
+    assert function.run(*arguments, engine="compiled").engine == "compiled"
+
+
+@each(LEFT)
+def test_left(function: tl.Function, arguments: list[Any]) -> None:
+    """What only a machine with tokens can tell, one tells; the outcome says which, and is that of the reference."""
+    assert trial(function, arguments) == ("left", [])
+    outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == "fast" and outcome.status == wanted.status
+    assert str(outcome.error) == str(wanted.error) and all(map(same, outcome.results, wanted.results))
+
+
+def test_negative() -> None:
+    """A negative number of cells is a trap like any other."""
+    outcome, wanted = (prefix.run(-3, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == "compiled" and str(outcome.error) == str(wanted.error)
+
+
+SHAPES = {"": (), "[2]": (2,), "[?]": (3,), "[2, ?]": (2, 5)}
+
+
+FEW = (dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in dtypes.ALL], ids=repr
+)
+def test_every_type(dtype: tl.DType) -> None:
+    """What is got, or collected, has the bits of what was put: scalars, and arrays of sizes that are known or not."""
+    parameters, nodes, results = [], [], []
+    for at, shape in enumerate(SHAPES):
+        type_ = f"{dtype!r}{shape}"
+        parameters += [f"x{at}: {type_}", f"y{at}: {type_}"]
+        nodes += [f"a{at} = cells 3, element={type_}", f"b{at} = put a{at}, 1, x{at}", f"c{at} = put b{at}, 2, y{at}"]
+        nodes += [f"d{at} = put c{at}, 0, x{at}", f"g{at} = get a{at}, 2", f"e{at} = collect a{at}"]
+        results += [f"g{at}", f"e{at}"]
+    lines = [f"func f({', '.join(parameters)}) {{", *nodes, f"return {', '.join(results)}", "}"]
+    program = tl.parse_program("\n".join(lines))
+    edges = np.array(EDGES[dtype], dtype.numpy)
+    given = [np.resize(each, shape)[()] for shape in SHAPES.values() for each in (edges[::-1], edges)]
+    assert tried(program, lower(program), admit_arguments(lower(program), given)) == ("reference", [])
+
+
+def test_too_many() -> None:
+    """More cells than memory has are left to a machine that makes those that are put."""
+    text = "func f(n: int64) {\n a = cells n, element=int64\n b = put a, 7, n\n g = get b, 7\n return g\n}"
+    program = tl.parse_program(text)
+    assert run_compiled(program, lower(program), [2**40]) is None
+    function = tl.function(lambda n: tl.put(tl.cells(n, tl.int64), 7, n)[7])
+    assert function.run(2**40, engine="compiled").value == 2**40
+
+
+def test_too_many_references() -> None:
+    """References to arrays take memory before anything is put, which limits on bytes could not prevent."""
+    vector = tl.Array[tl.float64, None]
+    function = tl.function(lambda n, x: tl.put(tl.cells(n, vector), 7, x)[7])
+    for count, engine in ((2**10, "compiled"), (2**28, "fast")):
+        outcome = function.run(count, np.ones(3), engine="compiled", limits=tl.Limits(bytes=2**32))
+        assert (outcome.engine, outcome.value.tolist()) == (engine, [1.0] * 3)
+
+
+@pytest.fixture
+def kept() -> Callable[[], int]:
+    """How many blocks of memory compiled code has that it has not given back."""
+    from numba.core.runtime import _nrt_python, rtsys
+
+    _nrt_python.memsys_enable_stats()
+
+    def count() -> int:
+        stats = rtsys.get_allocation_stats()
+        return int(stats.mi_alloc - stats.mi_free)
+
+    return count
+
+
+@each(RUN + LEFT)
+def test_memory(function: tl.Function, arguments: list[Any], kept: Callable[[], int]) -> None:
+    """When the last handle and the last array are gone, so is everything that they stood for."""
+    given = admit_arguments(function.graph, arguments)
+    before = kept()
+    for _ in range(3):
+        outcome = run_compiled(function.program, function.graph, given)
+        del outcome
+    assert kept() == before
+
+
+PAPERS = [
+    ("inner_product", "main", [20], "compiled"),
+    ("inner_product", "phases", [20], "compiled"),
+    ("wavefront", "main", [6], "compiled"),
+    ("wavefront", "flat", [6], "compiled"),
+    ("wavefront", "backward", [6], "fast"),
+    ("manchester_matmult", "main", [5], "compiled"),
+    ("bounded_deadlock", "main", [5], "fast"),
+]
+
+
+@pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
+def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
+    """The papers' programs of cells: those that read what they have put need no tokens."""
+    function = getattr(of_paper("roots", file), name)
+    assert not trial(function, arguments).differences
+    outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
+    assert outcome.engine == engine and same(outcome.value, wanted.value)

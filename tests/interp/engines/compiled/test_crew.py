@@ -1,0 +1,194 @@
+"""Loops that are shared out over cores: each element is computed once, by whomever, with the bits of the reference."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from numba import int64, njit, void
+from support.laws.compiled_laws import differences
+from support.programs.compiled_child import in_a_process
+from support.twins.compiled_twins import afresh, broken
+from tagloom.interp.engines.jit import kernels
+from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.jit.machine import read_i, write
+from tagloom.interp.engines.jit.state import WANTED
+
+
+@tl.function
+def wave(
+    x: tl.Array[tl.float64, None], y: tl.Array[tl.float32, None], c: tl.float32
+) -> tuple[tl.Array[tl.float64, None], tl.Array[tl.float32, None]]:
+    """Both floats, a loop of NumPy's, a scalar, and two results."""
+    return tl.exp(-x) * x + 0.25, tl.sqrt(tl.abs(y * c - y)) / (y + c)
+
+
+def arguments(size: int) -> list[Any]:
+    dice = np.random.default_rng(size)
+    return [dice.normal(size=size), dice.normal(size=size).astype(np.float32), np.float32(1.1)]
+
+
+@pytest.mark.parametrize("size", [crew.LARGE - 1, crew.LARGE, crew.LARGE + 1, 7 * crew.SHARE + 3])
+def test_bits(size: int) -> None:
+    """Whether a loop is shared out or not, all elements are the reference's."""
+    assert not list(differences(wave.program, wave.graph, arguments(size)))
+
+
+TWINS = {
+    "an element that nobody computes": (r"(w\.share_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "a share begins late": (r"range\(first, last", "range(first + 1, last"),
+    "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
+    "the words of another array": (r"m\.read_i\((c\d+), 3\)", r"m.read_i(\1, 2)"),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
+    run before: hardly for three sizes."""
+    broken(monkeypatch, *TWINS[twin])
+    sizes = crew.LARGE + 1, 7 * crew.SHARE + 3, crew.LARGE + 77
+    assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
+
+
+def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is computed in float32, only that may be which rounds as float64 does."""
+    afresh(monkeypatch)
+    monkeypatch.setitem(kernels._OWN_WIDTH, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
+    assert list(differences(wave.program, wave.graph, arguments(1000)))
+
+
+@njit(void(int64, int64, int64), nogil=True)
+def count(c: int, first: int, last: int) -> None:
+    """A part that counts how often each element is computed."""
+    for at in range(first, last):
+        write(read_i(c, 0), at, read_i(read_i(c, 0), at) + 1)  # type: ignore[call-arg]
+
+
+@njit(nogil=True)
+def shared(s: int, words: int, size: int) -> bool:
+    return crew.share_large(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+
+
+@pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
+def test_each_element_once(size: int) -> None:
+    """Whatever the size, and whether there are helpers or not."""
+    for helping in (0, crew.begun()):
+        for _ in range(20):
+            counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
+            state[8] = helping
+            given = np.array([counts.ctypes.data], np.int64)
+            assert shared(state.ctypes.data, given.ctypes.data, size)
+            assert (counts == 1).all() and state[8] == (helping or (size >= crew.LARGE and WANTED))
+
+
+@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+def test_signals_are_for_others() -> None:
+    """A signal that is sent to a helper ends nobody: a pipe that nobody reads would be full one day."""
+    crew.begun()
+    before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
+    helping = [each for each in threading.enumerate() if each.name == "tagloom crew"]
+    signal.signal(signal.SIGUSR1, lambda *_: came.set())
+    try:
+        for each in helping:
+            signal.pthread_kill(each.ident or 0, signal.SIGUSR1)
+        assert not came.wait(0.1) and helping and all(each.is_alive() for each in helping)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no more files can be opened nobody helps, and all runs as it is."""
+
+    def full() -> None:
+        raise OSError
+
+    monkeypatch.setattr(crew, "_begun", {})
+    monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
+    assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
+
+
+@pytest.mark.skipif(not crew.helpers() or sys.platform != "linux", reason="nobody helps here, or stays off a core")
+def test_helpers_stay_off_the_core_that_calls_them() -> None:
+    """Of all cores that the process may use they are kept off one: that of the run that woke them up."""
+    assert crew.begun()
+    time.sleep(0.1)  # until they sleep
+    assert not list(differences(wave.program, wave.graph, arguments(3 * crew.LARGE)))
+    words, cores = crew._begun[os.getpid()], os.sched_getaffinity(0)
+    off = int(words[14]) - 1
+    assert off in cores
+    helpers = words[crew._THREADS :][: words[10]].tolist()
+    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * crew.helpers()
+
+
+@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers that have to be compiled keep nobody from looking at limits."""
+    monkeypatch.setattr(crew, "_begun", {})
+    right, may = crew._crew, threading.Event()
+    monkeypatch.setattr(crew, "_crew", lambda count: may.wait(20.0) and right(count))
+    assert [crew.soon(), crew.soon()] == [0, 0]
+    may.set()
+    assert crew.begun() and crew.soon() == crew.begun()
+
+
+def test_many_ask_at_once() -> None:
+    """A crew is one run's at a time; whoever finds it at work computes alone."""
+    given = arguments(3 * crew.LARGE)
+    wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
+    wrong: list[int] = []
+
+    def run(number: int) -> None:
+        for _ in range(10):
+            found = wave.run(*given, engine="compiled").value
+            if [each.tobytes() for each in found] != wanted:
+                wrong.append(number)
+
+    users = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert not wrong
+
+
+FORKED = """
+from tagloom.interp.engines.jit import cache, thread_pool as crew
+from test_crew import arguments, wave
+other = tl.function(lambda x: x * 3 + 1)
+right, loading = cache._load, threading.Event()
+def load(*given):
+    loading.set()
+    time.sleep(0.5)
+    return right(*given)
+def forked(others):
+    cache._load = load
+    user = threading.Thread(target=others)
+    user.start()
+    loading.wait()
+    loading.clear()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        cache._load = right
+        given = arguments(crew.LARGE)
+        os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
+    user.join()
+    print(os.waitpid(child, 0)[1])
+forked(crew.begun)
+forked(lambda: wave.run(*arguments(9), engine="compiled"))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not crew.helpers() or not hasattr(os, "fork"), reason="nobody helps or forks here")
+def test_a_child_finds_no_lock_held() -> None:
+    """A process that is forked while a thread loads the crew, or compiles a program, does both by itself."""
+    assert in_a_process(FORKED) == ["0", "0"]

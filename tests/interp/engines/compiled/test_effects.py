@@ -1,0 +1,154 @@
+"""S14 without tokens: effects happen once, in program order, on the thread that the program was called on."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.acts_generator import Witness
+from support.laws.compiled_laws import differences
+from support.programs.compiled_child import in_a_process
+from support.programs.compiled_programs import told
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled.support import supports
+
+VECTOR = tl.Array[tl.float64, None]
+
+
+def seen(*operands: Any) -> Any:
+    """A callback of everything: it remembers what it was given and where, and returns an array, or fails."""
+    calls.append((threading.current_thread(), operands))
+    if operands[0] == 3:
+        raise ValueError("three")
+    return np.arange(float(operands[0]))
+
+
+calls: list[tuple[threading.Thread, tuple[Any, ...]]] = []
+
+
+@tl.function
+def arrays(n: tl.int64, x: tl.Array[tl.float64, None]) -> tuple[VECTOR, tl.float64]:
+    def body(i: tl.int64, x: VECTOR) -> Any:
+        return i + 1, tl.callback(seen, i, x, returns=VECTOR) * 2.0
+
+    x = tl.while_loop(lambda i, x: i < n, body, 1, x)[1]
+    return x, tl.sum(x)
+
+
+@tl.function
+def forever(n: tl.int64) -> tl.int64:
+    def body(i: tl.int64) -> tl.int64:
+        tl.print("at", i, np.array([1.0, 2.0]))
+        return i + 1
+
+    return tl.while_loop(lambda i: i >= 0, body, n)[0]
+
+
+def lines(function: tl.Function, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
+    said: list[str] = []
+    return function.run(*arguments, world=tl.World(said.append), engine="compiled", **options), said
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_order(n: int) -> None:
+    """Lines and calls are those of a sequential evaluation, operands included."""
+    assert not differences(told.program, told.graph, [n])
+
+
+def test_arrays() -> None:
+    """A callback takes arrays and gives them, on the thread of whoever called."""
+    calls.clear()
+    outcome, wanted = (arrays.run(3, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
+    assert (outcome.engine, str(outcome.results)) == ("compiled", str(wanted.results))
+    assert {thread for thread, _ in calls} == {threading.current_thread()}
+    assert str(calls[:2]) == str(calls[2:]) and len(calls) == 4
+
+
+def test_failing() -> None:
+    """A callback that raises is the trap that the reference meets first."""
+    outcome, wanted = (arrays.run(5, [1.0, 2.0], engine=name) for name in ("compiled", "reference"))
+    assert (outcome.status, str(outcome.error)) == ("Trapped", str(wanted.error))
+    assert outcome.error is not None and "callback seen raised ValueError: three" in str(outcome.error)
+
+
+@pytest.mark.parametrize("kind", [OSError, queue.Empty, KeyboardInterrupt])
+def test_a_world_that_fails(kind: type[BaseException]) -> None:
+    """What the world itself raises ends the run, and comes out as it is."""
+
+    def full(line: str) -> None:
+        raise kind(line)
+
+    with pytest.raises(kind, match="at 7"):
+        forever.run(7, engine="compiled", world=tl.World(full), limits=tl.Limits(seconds=5.0))
+
+
+def test_limits() -> None:
+    """Seconds end a run between two effects; nothing is done afterwards."""
+    lines(forever, 0, limits=tl.Limits(seconds=0.0))
+    begin = time.monotonic()
+    outcome, said = lines(forever, 0, limits=tl.Limits(seconds=0.2))
+    assert time.monotonic() - begin < 2.0 and outcome.status == "Exhausted"
+    assert said == [f"at {number} [1.0, 2.0]" for number in range(len(said))] and said
+
+
+def test_memory() -> None:
+    """What effects take and give is let go, and so is what was asked for and not done."""
+    from numba.core.runtime import _nrt_python, rtsys
+
+    _nrt_python.memsys_enable_stats()
+    calls.clear()
+    lines(forever, 0, limits=tl.Limits(seconds=0.0))
+    before = rtsys.get_allocation_stats()
+    for n in (2, 5):
+        arrays.run(n, [1.0, 2.0], engine="compiled")
+    lines(forever, 0, limits=tl.Limits(seconds=0.05))
+    calls.clear()
+    after = rtsys.get_allocation_stats()
+    assert after.mi_alloc - after.mi_free == before.mi_alloc - before.mi_free
+
+
+def test_with_cells() -> None:
+    """S13, S14: with cells a run may have to begin again, so that effects beside them are refused beforehand."""
+    function = tl.function(lambda n: (tl.print(n), tl.put(tl.cells(1, tl.int64), 0, n)[0])[1])
+    with pytest.raises(tl.Usage, match="begin again where there are cells"):
+        function.run(3, engine="compiled")
+    assert supports(told.program) is None
+
+
+def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program with effects is handed over, and never begun again, whether it is compiled already or not."""
+    monkeypatch.setattr(engine, "WARM", 30)
+    for _ in "12":
+        world, wanted = Witness(), Witness()
+        out = told.run(20, world=world, account=False)
+        told.run(20, world=wanted, engine="compiled")
+        assert out.engine == "fast" and (world.lines, str(world.calls)) == (wanted.lines, str(wanted.calls))
+
+
+def test_interrupt() -> None:
+    """Ctrl-C ends a run between two effects, with an outcome; the second time it ends a callback too."""
+    code = """
+import test_effects
+def press():
+    pressed.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+pressed = []
+test_effects.lines(test_effects.forever, 0, limits=Limits(seconds=0.0))
+threading.Timer(0.3, press).start()
+outcome, said = test_effects.lines(test_effects.forever, 0)
+print(outcome.status, outcome.error.limit, time.monotonic() - pressed[0] < 0.3, len(said) > 10)
+slow = tl.function(lambda n: tl.callback(time.sleep, n, returns=tl.bool))
+slow.run(0, engine="compiled")
+for wait in (0.3, 0.6):
+    threading.Timer(wait, press).start()
+try:
+    slow.run(60, engine="compiled")
+except KeyboardInterrupt:
+    print("KeyboardInterrupt", time.monotonic() - pressed[-1] < 1.0)
+"""
+    assert in_a_process(code) == ["Exhausted", "interrupt", "True", "True", "KeyboardInterrupt", "True"]

@@ -1,0 +1,220 @@
+"""How compiled runs end: at traps, at every limit, at Ctrl-C; and never by taking the process with them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.compiled_laws import differences
+from support.programs.compiled_child import in_a_process
+from support.programs.compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.records.outcome_json import record
+
+DEEP = Limits(depth=10**9)
+
+
+def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
+    return run_compiled(function.program, function.graph, arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [(divided, [0, 8, 5]), (looped, [3, 100, 12]), (drawing, [3])],
+    ids=lambda v: getattr(v, "name", ""),
+)
+def test_traps(function: tl.Function, inputs: list[int]) -> None:
+    """S5: the first trap, its operands and everything around it, word for word as the reference says it."""
+    for argument in inputs:
+        assert not list(differences(function.program, function.graph, [argument]))
+
+
+def test_trap_at_the_bottom() -> None:
+    """The tag of a trap is as deep as the calls were."""
+
+    @tl.function
+    def deep(n: tl.int64) -> tl.int64:
+        return tl.cond(n <= 0, lambda: 1 // n, lambda: deep(n - 1) + 1)
+
+    outcome = run(deep, 20_000)
+    assert outcome.status == "Trapped" and outcome.trapped[0].token.tag.depth == 20_000
+    assert str(outcome.error) == str(deep.run(20_000, engine="reference").error)
+
+
+@pytest.mark.parametrize(("function", "depth"), [(count, 100), (nested, 201)], ids=["calls", "loops"])
+def test_depth_is_exact(function: tl.Function, depth: int) -> None:
+    """S12: one level more than the limit is Exhausted, as on the reference; calls count, and loops."""
+    for limit in (depth - 1, depth, depth + 1):
+        limits = Limits(depth=limit)
+        one, other = function.run(100, limits=limits, engine="reference"), run(function, 100, limits=limits)
+        assert (one.status, one.results) == (other.status, other.results)
+        assert str(one.error) == str(other.error)
+    assert run(function, 100, limits=Limits(depth=depth - 1)).error.limit == "depth"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
+def test_seconds(function: tl.Function) -> None:
+    """A run that goes on ends when its seconds are over, wherever it is: in loops of both kinds, and in calls."""
+    run(function, 1, limits=Limits(seconds=0.0))
+    begin = time.monotonic()
+    outcome = run(function, 2**40, limits=Limits(seconds=0.1, depth=60))
+    assert time.monotonic() - begin < 2.0
+    assert outcome.status == "Exhausted" and outcome.error is not None
+    assert outcome.error.limit == ("depth" if function is tree else "seconds")  # type: ignore[attr-defined]
+    tall = run(tree, 50, limits=Limits(seconds=0.1))
+    assert tall.error.limit == "seconds"  # type: ignore[union-attr]
+
+
+def test_seconds_between_products() -> None:
+    """A loop that only counts is looked at after each product, not after thousands."""
+
+    @tl.function
+    def powers(x: tl.Array[tl.float64, None, None], n: tl.int64) -> tl.Array[tl.float64, None, None]:
+        return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tl.matmul(x, y)), 0, x)[1]
+
+    x = np.full((500, 500), 0.001)
+    powers.run(x, 1, engine="compiled")
+    begin = time.monotonic()
+    outcome = powers.run(x, 4000, engine="compiled", limits=Limits(seconds=0.2))
+    assert outcome.status == "Exhausted" and time.monotonic() - begin < 3.0
+
+
+@tl.function
+def table(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None, None]:
+    return (x + y) * y
+
+
+def test_seconds_between_copies() -> None:
+    """What is stretched to another shape is looked at on the way."""
+    x, y = np.zeros((20_000, 1)), np.zeros(20_000)
+    run(table, x[:2], y[:2])
+    begin = time.monotonic()
+    outcome = run(table, x, y, limits=Limits(seconds=0.05, bytes=2**50))
+    assert outcome.status == "Exhausted" and outcome.error.limit == "seconds"  # type: ignore[union-attr]
+    assert time.monotonic() - begin < 0.6
+
+
+@tl.function
+def waiting(n: tl.int64) -> tl.int64:
+    """A loop, then a cell that is read before it is put, which cell the loop says."""
+    last = tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + 1), 0, 1)[1]
+    a = tl.cells(2, tl.int64)
+    got = a[tl.where(last < 0, 1, 0)]
+    tl.put(tl.put(a, 0, n), 1, n)
+    return got
+
+
+def test_seconds_of_both_engines() -> None:
+    """What is begun again as fast has the seconds that are left, and no more."""
+    n = 40_000_000
+    assert waiting.run(3, engine="compiled").engine == "fast"
+    spent: list[float] = []
+    right = engine._begun_on_fast
+
+    def noted(subject: Any, arguments: Any, options: Any, seconds: float) -> Outcome:
+        spent.append(seconds)
+        return right(subject, arguments, options, seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_begun_on_fast", noted)
+        outcome = waiting.run(n, engine="compiled", limits=Limits(seconds=1.0, firings=10**12))
+    assert outcome.error.limit == "seconds" and 0.01 < spent[0] < 1.0  # type: ignore[union-attr]
+
+
+def test_numba_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the environment says that nothing is compiled, that is said, also of what has been: a run of that may want
+    more of it; auto runs on the reference."""
+    assert count.run(3, engine="compiled").value == 3
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    for name in ("fast", "compiled"):
+        with pytest.raises(tl.Usage, match="NUMBA_DISABLE_JIT"):
+            count.run(3, engine=name)
+    assert count.run(3).engine == "reference"
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert count.run(3, engine="compiled").value == 3
+
+
+def test_bytes() -> None:
+    """The memory that the process may have ends a run before it begins, too."""
+    outcome = run(count, 10, limits=Limits(bytes=1000))
+    assert outcome.status == "Exhausted" and outcome.error.limit == "bytes"  # type: ignore[union-attr]
+
+
+def test_outcome() -> None:
+    """An outcome like any other, which says what it does not know."""
+    outcome = run(count, 10)
+    assert (outcome.status, outcome.value, outcome.engine, outcome.schedule) == (
+        "Returned",
+        10,
+        "compiled",
+        "sequential",
+    )
+    assert outcome.residue == () and outcome.traps == () and outcome.missing == ()
+    with pytest.raises(tl.Usage, match="measures nothing"):
+        _ = outcome.firings
+    with pytest.raises(tl.Usage, match="kept no events"):
+        _ = outcome.events
+    said = record(outcome)
+    assert said.firings is None and said.stats is None and said.results[0] is not None
+
+
+def test_interrupt() -> None:
+    """Ctrl-C ends a run within 0.2 s, with an outcome; the process goes on."""
+    code = """
+for function in (forever, counting):
+    run(function, 1, limits=Limits(seconds=0.0))
+    pressed = []
+    def press():
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(0.3, press).start()
+    outcome = run(function, 2**60)
+    print(outcome.status, outcome.error.limit, time.monotonic() - pressed[0] < 0.2)
+"""
+    assert in_a_process(code) == ["Exhausted", "interrupt", "True"] * 2
+
+
+BIG = """
+import random
+def wide(size, seed):
+    '''A recursion on many arguments, all alive across two calls.'''
+    dice = random.Random(seed)
+    names = [f"x{k}" for k in range(size)]
+    lines = ["func wide(n: int64, " + ", ".join(f"{x}: float64" for x in names) + ") -> float64 {"]
+    lines += [" small = less_equal n, 0", f" r = cond small, n, {', '.join(names)} " + "{"]
+    typed = ", ".join(f"{x}: float64" for x in names)
+    lines += [f"  then(m: int64, {typed}) {{ yield x0 }}", f"  else(m: int64, {typed}) {{", "   k = subtract m, 1"]
+    lines += [f"   y{k} = add x{k}, x{dice.randrange(size)}" for k in range(size)]
+    lines += [f"   a = call wide k, {', '.join(f'y{k}' for k in range(size))}"]
+    lines += [f"   z{k} = {dice.choice(['add', 'multiply', 'maximum'])} y{k}, a" for k in range(size)]
+    lines += [f"   b = call wide k, {', '.join(f'z{k}' for k in range(size))}", "   s0 = add a, b"]
+    lines += [f"   s{k + 1} = add s{k}, z{k}" for k in range(size)]
+    lines += [f"   yield s{size}", "  }", " }", " return r", "}"]
+    return tl.parse_program("\\n".join(lines))
+def deep(size, seed, depth):
+    program = wide(size, seed)
+    graph = tl.lower(program)
+    outcome = run_compiled(program, graph, [10**9] + [1.0] * size, limits=Limits(depth=depth, seconds=60.0))
+    print(outcome.status, outcome.error.limit)
+"""
+
+
+def test_stack_never_ends_the_process() -> None:
+    """However large the frames of a recursion, and whatever the limit on depth: Exhausted, and no crash."""
+    code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"
+    assert in_a_process(code) == ["Exhausted", "depth"] * 2 + ["Exhausted"]
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(2))
+def test_stack_fuzzed(seed: int) -> None:
+    """The same, of frames of all sizes, and of threads that have less stack than wanted."""
+    code = f"{BIG}\nfor size in (2, 7, 30, 80, 400):\n    deep(size + {seed}, {seed}, 10**9)"
+    assert in_a_process(code, 600.0) == ["Exhausted", "depth"] * 5

@@ -1,0 +1,200 @@
+"""Runs on the thread that called, where the last one was quick: they end as others do, and what is not quick begins
+again elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.compiled_laws import threads
+from support.programs.compiled_child import PRESSED, in_a_process
+from support.programs.compiled_programs import count, looped
+from tagloom.interp.engines.compiled import run, watchdog
+
+
+@tl.function
+def turned(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
+
+
+@tl.function
+def averaged(x: tl.Array[tl.int64, 8], n: tl.int64) -> tl.int64:
+    """What is left undone in a loop over elements divides by 0."""
+
+    def step(i: tl.int64, y: tl.int64) -> Any:
+        return i + 1, y + 1000 // tl.sum((x + i) * (x + i) + 1)
+
+    return tl.while_loop(lambda i, y: i < n, step, 0, 0)[1]
+
+
+MANY = 10**8
+"""Iterations of a fifth of a second."""
+
+
+def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
+    """Let no program have run, and all runs be quick that end; the watchdog looks so often."""
+    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    monkeypatch.setattr(run, "QUICK", 60.0)
+    monkeypatch.setattr(watchdog, "OFTEN", often)
+    monkeypatch.setattr(watchdog, "_watchdog", watchdog.Watchdog())  # not one that is asleep until long after
+
+
+@pytest.mark.parametrize(("function", "argument"), [(count, 50), (turned, 50), (looped, 12), (looped, 3)])
+def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
+    """From the second run on, and with the same results and traps; but not where seconds are given, and not from other
+    threads, which may have little stack."""
+    afresh(monkeypatch)
+    first = function.run(argument, engine="compiled")
+    assert threads(monkeypatch, function, argument) == 0
+    second = function.run(argument, engine="compiled")
+    assert (first.status, first.results, str(first.error)) == (second.status, second.results, str(second.error))
+    assert threads(monkeypatch, function, argument, limits=tl.Limits(seconds=9.0)) == 1
+    used: list[int] = []
+    user = threading.Thread(target=lambda: used.append(threads(monkeypatch, function, argument)))
+    user.start()
+    user.join()
+    assert used == [1]
+
+
+def _is_begun_again(monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a run that takes long after one that did not is handed to another thread."""
+    afresh(monkeypatch, often=0.005)
+    turned.run(5, engine="compiled")
+    return threads(monkeypatch, turned, MANY) == 1
+
+
+def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives what it should, and the next run does not try."""
+    assert _is_begun_again(monkeypatch)
+    right = turned.run(MANY, engine="compiled", limits=tl.Limits(seconds=60.0)).value
+    turned.run(5, engine="compiled")
+    monkeypatch.setattr(run, "QUICK", 0)
+    assert turned.run(MANY, engine="compiled").value == right
+    tried: list[object] = []
+    monkeypatch.setattr(run, "_hurried", lambda *given: tried.append(1))
+    assert threads(monkeypatch, turned, 5) == 1 and not tried
+
+
+def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes of a run that is stopped means nothing, traps neither."""
+    afresh(monkeypatch, often=0.002)
+    many, elements = 2 * 10**6, np.arange(8)
+    right = averaged.run(elements, many, engine="compiled", limits=tl.Limits(seconds=60.0)).value
+    for _ in range(3):
+        averaged.run(elements, 5, engine="compiled")
+        assert averaged.run(elements, many, engine="compiled").value == right
+    averaged.run(elements, 5, engine="compiled")
+    assert threads(monkeypatch, averaged, elements, many) == 1
+
+
+def test_a_watchdog_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken twin, which the law above finds."""
+    monkeypatch.setattr(watchdog, "watching", lambda words: contextlib.nullcontext())
+    assert not _is_begun_again(monkeypatch)
+
+
+def test_who_is_deep_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stack of the thread that called is short: what needs more gets it, and is not tried there again."""
+    afresh(monkeypatch)
+    count.run(5, engine="compiled")
+    deep = tl.Limits(depth=10**6)
+    assert count.run(300_000, engine="compiled", limits=deep).value == 300_000
+    assert [threads(monkeypatch, count, 5) for _ in range(2)] == [1, 1]
+
+
+def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller may have used most of the stack by then."""
+    afresh(monkeypatch)
+    count.run(5, engine="compiled")
+    assert threads(monkeypatch, count, 5) == 0
+    monkeypatch.setattr(run, "near_stack", lambda: 2**62)
+    assert threads(monkeypatch, count, 5) == 1
+    afresh(monkeypatch)
+    monkeypatch.setattr(run, "near_stack", lambda: None)
+    assert [threads(monkeypatch, count, 5) for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_watchdog_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is hurried where no thread is to be had; later it may be."""
+    dog = watchdog.Watchdog()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", raising(RuntimeError("can't start new thread")))
+        assert not dog.has_begun()
+    assert dog.has_begun()
+
+
+def raising(error: Exception) -> Any:
+    def fail(*_: Any) -> None:
+        raise error
+
+    return fail
+
+
+def test_interrupt() -> None:
+    """Ctrl-C ends one as it ends any other: right after it, and where it goes on for so long that it is begun again."""
+    code = f"""
+{PRESSED}
+@tl.function
+def turned(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
+engine.QUICK = 60.0
+turned.run(5, engine="compiled")
+engine._work, running = pressed, engine.running
+del engine.running
+out = turned.run(5, engine="compiled")
+print(out.status, out.error.limit)
+engine._work, engine.running = right, running
+def press():
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press).start()
+out = turned.run(10**12, engine="compiled")
+print(out.status, out.error.limit)
+"""
+    assert in_a_process(code) == ["Exhausted", "interrupt"] * 2
+
+
+def test_a_child_has_a_watchdog_of_its_own() -> None:
+    """One that was forked."""
+    code = """
+from tagloom.interp.engines.compiled import run as engine
+engine.QUICK = 60.0
+turned = tl.function(lambda n: tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1])
+for _ in range(3):
+    turned.run(5, engine="compiled")
+child = os.fork()
+if not child:
+    right, used = engine.running, []
+    engine.running = lambda *given, **more: used.append(1) or right(*given, **more)
+    value = turned.run(10**8, engine="compiled").status
+    os._exit(0 if value == "Returned" and used else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    assert in_a_process(code) == ["0"]
+
+
+def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watchdog with nothing to watch looks no more, and wakes up for the next run."""
+    dog = watchdog.Watchdog()
+    monkeypatch.setattr(watchdog, "_PATIENCE", 2)
+    monkeypatch.setattr(watchdog, "OFTEN", 0.005)
+    stopped: list[Any] = []
+
+    class Words:
+        def stop(self) -> None:
+            stopped.append(self)
+
+    for _ in range(3):
+        words = Words()
+        assert dog.has_begun()
+        with dog.watching(words):  # type: ignore[arg-type]
+            assert _soon(lambda words=words: words in stopped)  # type: ignore[misc]
+        assert _soon(lambda: dog._is_asleep)
+
+
+def _soon(is_so: Any) -> bool:
+    return any(is_so() or threading.Event().wait(0.01) for _ in range(1000))

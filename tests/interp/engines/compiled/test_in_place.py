@@ -1,0 +1,247 @@
+"""Sums that are made in place: as the reference makes them, bit for bit, and never in an array that is still needed.
+
+All numbers are small integers, so that the order of additions changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import Phase, given, settings
+from support.generators.generator import Case
+from support.generators.sum_cases import sum_cases
+from support.laws.compiled_laws import differences, differs
+from support.twins.compiled_twins import afresh, broken
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.compiled import adjoint_sums as sums
+from tagloom.interp.engines.compiled import facts, loops, source
+
+Weights = tl.Array[tl.float32, 32, 32]
+Rows = tl.Array[tl.float32, 8, 32]
+ZERO = np.float32(0.0)
+
+
+@tl.function
+def needed_later(x: Weights, y: Weights) -> Any:
+    """What is added to is an operand again, and a result."""
+    product = tl.matmul(x, y)
+    total = product + tl.matmul(y, x)
+    return total + product, product
+
+
+@tl.function
+def viewed(x: Weights, y: Weights) -> Any:
+    """There is a view of what is added to."""
+    product = tl.matmul(x, y)
+    return product[0:16], product + tl.matmul(y, x)
+
+
+@tl.function
+def same(x: Weights, n: tl.int64) -> Weights:
+    """It gives its argument, or what it got from itself."""
+    return tl.cond(n == 0, lambda: x, lambda: same(x, n - 1))
+
+
+@tl.function
+def given_back(x: Weights, y: Weights) -> Any:
+    """What a call gave is somebody else's."""
+    product = tl.matmul(x, y)
+    return same(product, 2) + tl.matmul(y, x), product
+
+
+@tl.function
+def either(x: Weights, p: tl.bool) -> Weights:
+    """Zeros that may be added to what has -0.0."""
+    return x + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
+
+
+@tl.function
+def put(x: Weights, p: tl.bool) -> Weights:
+    """What is put into zeros may be -0.0."""
+    made = tl.scatter_index(tl.broadcast_to(ZERO, (32, 32)), x[0:16], "0:16")
+    return made + tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(x, x))
+
+
+@tl.function
+def its_own_factor(x: Weights, y: Weights) -> Any:
+    """What is added to is a factor of what is added, as it lies and transposed; and nobody wants some sums."""
+    one, other = tl.matmul(x, y), tl.matmul(y, x)
+    _ = x + y, tl.permute_dims(x, (1, 0))
+    return one + tl.matmul(y, one), other + tl.matmul(tl.permute_dims(other, (1, 0)), y)
+
+
+@tl.function
+def handed_on(x: Weights, y: Weights, p: tl.bool) -> Any:
+    """A sum with zeros may be the other operand, which is added to again."""
+    total = tl.broadcast_to(ZERO, (32, 32)) + tl.matmul(x, y)
+    other = tl.cond(p, lambda: tl.broadcast_to(ZERO, (32, 32)), lambda: tl.matmul(y, x))
+    return total + other, total + tl.matmul(x, x)
+
+
+@tl.function
+def grown(x: Weights, y: Weights) -> Weights:
+    """Each sum is used twice."""
+    for _ in range(300):
+        x, y = y, x + y
+    return y
+
+
+@tl.function
+def tree(n: tl.int64, x: Rows, w: Weights) -> Rows:
+    below = lambda: tree(n - 1, tl.matmul(x, w), w) + tree(n - 2, x, w)  # noqa: E731
+    return tl.cond(n <= 0, lambda: x, below)
+
+
+@tl.function
+def repeated(n: tl.int64, x: Rows, w: Weights) -> Rows:
+    return tl.while_loop(lambda k, _: k < n, lambda k, h: (k + 1, tl.matmul(h, w) - x), 0, x)[1]
+
+
+@tl.function
+def opened(
+    x: tl.Array[tl.float64, 8, 16], y: tl.Array[tl.float64, None, 64], z: tl.Array[tl.float64, 8, 64]
+) -> tl.Array[tl.float64, 8, 64]:
+    """A product whose factors do not fit, as only the run can tell."""
+    return z + tl.matmul(x, y)
+
+
+def _slopes(function: tl.Function) -> Any:
+    return tl.grad(lambda n, x, w: tl.sum(function(n, x, w)), argnums=(1, 2))
+
+
+def _numbers(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).integers(-1, 2, shape).astype(np.float32)
+
+
+SQUARES = _numbers(1, 32, 32), _numbers(2, 32, 32)
+RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "needed later": (needed_later, SQUARES),
+    "viewed": (viewed, SQUARES),
+    "given back": (given_back, SQUARES),
+    "its own factor": (its_own_factor, SQUARES),
+    "handed on": (handed_on, (*SQUARES, True)),
+    "zeros": (either, (-np.zeros((32, 32), np.float32), True)),
+    "put into zeros": (put, (-np.zeros((32, 32), np.float32), True)),
+    "no zeros": (either, (SQUARES[0], False)),
+    "opened": (opened, (np.ones((8, 16)), np.ones((5, 64)), np.zeros((8, 64)))),
+    "tree": (_slopes(tree), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
+    "repeated": (_slopes(repeated), (3, _numbers(3, 8, 32), _numbers(4, 32, 32) * (_numbers(5, 32, 32) > 0))),
+}
+SLOW = ("given back", "no zeros", "repeated")
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
+def test_in_place(name: str) -> None:
+    """The reference's bits, zeros of either sign among them."""
+    assert not differs(*RUNS[name])
+
+
+@pytest.mark.heavy
+@settings(max_examples=7, phases=[Phase.generate])
+@given(sum_cases())
+def test_generated_sums(case: Case) -> None:
+    """The reference's bits, or its trap."""
+    assert not differences(case.program, lower(case.program), case.arguments)
+
+
+def test_what_is_made_in_place() -> None:
+    """Products are added to what came from below, which may be zeros that nobody wrote; nothing is transposed."""
+    function, given = RUNS["tree"]
+    text = "\n".join(source.text_of(function.trace(*given).program).lines)
+    assert "added_float32" in text and "e.is_blank" in text and "turned_float32" not in text
+    assert not re.search(r"moves\(0, .*, 32, 8, ", text)  # the transposition of x
+
+
+def test_each_node_is_looked_at_once() -> None:
+    """However often sums are summed."""
+    assert len(sums.plan(grown.program.main.body).sums) == 300
+
+
+class Everything(set[str]):
+    """What is known of all variables."""
+
+    def __contains__(self, text: object) -> bool:
+        return True
+
+
+def _spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums.Plan, "is_spent", lambda plan, operand, node: isinstance(operand, str))
+
+
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = lambda type_: [8 if size is None else size for size in type_.shape or ()]  # noqa: E731
+    monkeypatch.setattr(sums, "_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_)))
+
+
+def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_weaker", lambda assumed, found: assumed)
+
+
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = facts.Known.__init__
+
+    def known(self: facts.Known, *given: Any) -> None:
+        right(self, *given)
+        self.clean = Everything()
+
+    monkeypatch.setattr(facts.Known, "__init__", known)
+
+
+def _texts(pattern: str, instead: str) -> Any:
+    return lambda patch: broken(patch, pattern, instead)
+
+
+TWINS: dict[str, tuple[Any, str]] = {
+    "an operand that is needed later is written to": (_spent, "needed later"),
+    "what there is a view of is written to": (
+        lambda patch: patch.setattr(sums, "is_fresh", lambda op: op != "call"),
+        "viewed",
+    ),
+    "what is multiplied is written to": (
+        lambda patch: patch.setattr(sums, "_read_by", lambda uses, product: set()),
+        "its own factor",
+    ),
+    "factors that do not fit are multiplied": (_known, "opened"),
+    "a sum is written to by another name": (
+        lambda patch: patch.setattr(facts.Known, "share", lambda known, texts: None),
+        "handed on",
+    ),
+    "what recurs hands on only what is its own": (_not_asked, "given back"),
+    "zeros change no sign": (_clean, "zeros"),
+    "what is added to zeros is lost": (
+        _texts(r"(e\.is_blank\((\w+)\)): (\w+) = \w+", r"\1: \3 = \2"),
+        "tree",
+    ),
+    "sums so far are lost": (_texts(r"2 if (e\.is_blank\(\w+\)) else 1", "2"), "tree"),
+    "loops begin with what they made": (
+        lambda patch: patch.setattr(loops, "_variables", _shared_variables(loops._variables)),
+        "repeated",
+    ),
+}
+QUICK = ("an operand that is needed later is written to", "zeros change no sign", "sums so far are lost")
+
+
+def _shared_variables(right: Any) -> Any:
+    """All loop variables of one type begin as one array."""
+
+    def variables(writer: Any, types: Any, texts: Any) -> Any:
+        first: dict[Any, str] = {}
+        return right(writer, types, [first.setdefault(type_, text) for type_, text in zip(types, texts, strict=True)])
+
+    return variables
+
+
+@pytest.mark.parametrize(
+    "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
+)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that writes where it must not, or leaves out what it must add, differs."""
+    change, name = TWINS[twin]
+    afresh(monkeypatch)
+    change(monkeypatch)
+    assert differs(*RUNS[name])

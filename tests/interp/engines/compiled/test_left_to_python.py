@@ -1,0 +1,164 @@
+"""Ops that have no machine code: compiled programs leave them to Python, and go on with what that gives."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.acts_generator import Witness
+from support.generators.array_rows import arities, attributes
+from support.laws.compiled_laws import differences
+from support.programs.compiled_child import in_a_process
+from tagloom.core import dtypes
+from tagloom.core.frontend.api import apply
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Node, Var
+from tagloom.core.types import Type
+from tagloom.interp.engines.compiled.host_calls import Performer
+from tagloom.interp.engines.compiled.support import left_to_python, supports, takes_long
+
+CODED = {"matmul", "sum"}
+"""Those that have machine code though they do not compute element by element; sums of one axis, or all."""
+
+
+def test_which_are_left() -> None:
+    """An op is left to Python exactly where it does not compute element by element, but for products and sums; and who
+    waits is heard after it."""
+    for row in OPS.values():
+        for given in attributes(row):
+            node = Node(row.name, ("x",) * arities(row)[0], (Var("y", Type(dtypes.int64)),), attributes=given)
+            several = isinstance(dict(given).get("axis"), tuple)
+            assert left_to_python(node) == (row.scalar is None and (row.name not in CODED or several))
+            assert takes_long(node) or not left_to_python(node)
+
+
+@tl.function
+def chosen(x: tl.Array[tl.float64, None], n: tl.int64):  # type: ignore[no-untyped-def]
+    """Loops, branches and calls with such ops in them, on scalars and arrays."""
+
+    def body(k, total, kept):  # type: ignore[no-untyped-def]
+        here = apply("gather", x, k)
+        later = tl.cond(here > 0.0, lambda: largest(x * here), lambda: tl.sum(tl.sort(x)[:1] * tl.roll(x, 1)[:1]))
+        return k + 1, total + later, tl.concat([kept[1:], tl.expand_dims(here, 0)])
+
+    return tl.while_loop(lambda k, total, kept: k < n, body, 0, 0.0, tl.zeros(2))
+
+
+@tl.function
+def largest(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
+    return tl.max(x)
+
+
+@pytest.mark.parametrize("count", [0, 3, 4])
+def test_agreement(count: int) -> None:
+    """The results are those of the reference, and the first trap too, with the calls and iterations around it."""
+    arguments = [np.array([0.5, -1.0, 2.0]), count]
+    assert not differences(chosen.program, chosen.graph, arguments)
+    outcome = chosen.run(*arguments, engine="compiled")
+    assert outcome.engine == "compiled" and outcome.status == ("Trapped" if count == 4 else "Returned")
+
+
+@tl.function
+def spread(n: tl.int64):  # type: ignore[no-untyped-def]
+    return tl.sum(tl.arange(n))
+
+
+def test_memory() -> None:
+    """S12: what does not fit into memory ends the run, in the words that are used for whatever has machine code."""
+    one, other = (spread.run(2**40, engine=engine) for engine in ("reference", "compiled"))
+    assert (one.status, other.status) == ("Exhausted", "Exhausted")
+    assert one.error is not None and other.error is not None and one.error.message == other.error.message
+    assert spread.run(10, engine="compiled").value == 45
+
+
+@tl.function
+def endless(x: tl.Array[tl.int64, 3]):  # type: ignore[no-untyped-def]
+    return tl.while_loop(lambda y: tl.take(y, 0) < 10, lambda y: tl.roll(y, 1), x)
+
+
+def test_limits() -> None:
+    """S12: a loop of such ops ends soon after its time is over, and its thread is free again."""
+    assert endless.run(np.array([20, 1, 2]), engine="compiled").status == "Returned"
+    for _ in range(2):
+        began = time.monotonic()
+        outcome = endless.run(np.zeros(3, np.int64), engine="compiled", limits=tl.Limits(seconds=0.3))
+        assert outcome.status == "Exhausted" and time.monotonic() - began < 2.0
+
+
+@tl.function
+def told(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
+    tl.print("first", tl.max(x))
+    y = tl.callback(lambda each: each + 1, tl.take(x, 0), returns=tl.int64)
+    tl.print("last", tl.sort(x))
+    return tl.take(x, y)
+
+
+def test_beside_effects() -> None:
+    """Effects stay in their order, on the thread that called, whatever is computed between them."""
+    assert supports(told.program) is None
+    for value in (0, 5):
+        worlds = [Witness(), Witness()]
+        outcomes = [
+            told.run(np.array([value, 7]), engine=engine, world=world)
+            for engine, world in zip(("reference", "compiled"), worlds, strict=True)
+        ]
+        assert outcomes[0].status == outcomes[1].status == ("Trapped" if value else "Returned")
+        assert worlds[0].lines == worlds[1].lines and len(worlds[0].lines) == 2
+
+
+def broken(name: str) -> Any:
+    """A performer that is wrong in one way."""
+
+    class Wrong(Performer):
+        def _computed(self, number: int, node: Node) -> int:
+            if name == "forgets to trap":
+                return min(super()._computed(number, node), 0)
+            if name == "answers the first again":
+                self.first = getattr(self, "first", {})
+                first = self.first.setdefault((self.asking[number].types, node.results[0].type), number)
+                return super()._computed(first, self.asking[first].node)  # type: ignore[arg-type]
+            raise AssertionError
+
+    return Wrong
+
+
+@pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
+def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A performer that is wrong in one way is found out."""
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run.Performer", broken(name))
+    found = [bool(differences(chosen.program, chosen.graph, [np.array([0.5, -1.0, 2.0]), count])) for count in (3, 4)]
+    assert any(found)
+
+
+def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No exception passes through machine code: it is a Crash, which has it as its cause."""
+
+    def kernel(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("tagloom.interp.engines.compiled.host_calls.kernel", kernel)
+    with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
+        spread.run(10, engine="compiled")
+    assert isinstance(crashed.value.__cause__, ZeroDivisionError)
+
+
+RAISING = """
+from tagloom.interp.engines.compiled import host_calls as performing
+def kernel(*_):
+    raise DeprecationWarning
+performing.kernel = kernel
+ordered = tl.function(lambda x: tl.sort(x))
+least = tl.function(lambda x: tl.take(ordered(x), 0))
+try:
+    least.run([0.0] * 5000, engine="compiled")
+except tl.Crash as crash:
+    print(type(crash.__cause__).__name__)
+"""
+
+
+def test_nobody_goes_on_after_an_op_that_raises() -> None:
+    """Neither do those who called the function that it is in: its array is none."""
+    assert in_a_process(RAISING) == ["DeprecationWarning"]

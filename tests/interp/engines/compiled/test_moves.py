@@ -1,0 +1,158 @@
+"""Ops that move elements, or fold them: machine code does with them what NumPy does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.compiled_laws import differences
+from support.programs.gradient_cases import CASES, Case
+from tagloom.core.frontend.api import apply
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.program import Program
+from tagloom.core.types import Type, type_of
+from tagloom.core.value import admit, fingerprint
+from tagloom.interp.engines.compiled import effects, moves
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import run_graph
+
+KEPT = [{"axis": axis, "keepdims": keep} for axis in ((1,), (0, 2), (0, 1, 2)) for keep in (False, True)]
+MORE = [
+    *(Case("take", ((3, 4), at), {"axis": axis}) for at in (-1, [[0, 2], [-3, 1]]) for axis in (0, 1)),
+    *(Case(op, ((2, 3, 2),), each) for op in ("max", "min", "sum") for each in KEPT),
+    *(
+        Case(op, ([[0.0, -0.0], [float("nan"), 1.0], [-0.0, 0.0]],), {"axis": axis, "keepdims": False})
+        for op in ("max", "min")
+        for axis in (0, 1)
+    ),
+    Case("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
+    *(Case("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
+]
+RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.WRITTEN}
+LEFT = {
+    "reshape": 0,
+    "reshape_like": 2,
+    "scatter_add": 9,
+    "scatter_index": 0,
+    "max": 2,
+    "min": 2,
+}
+"""How many of these are left to Python where sizes are known: scalars, integers, several of float32."""
+QUICK = ("permute_dims", "index", "sum_like", "broadcast_like")
+
+
+def annotation(type_: Type, is_open: bool) -> Any:
+    shape = type_.shape or ()
+    return tl.Array[(type_.dtype, *(None if is_open else size for size in shape))] if shape else type_.dtype
+
+
+def program_of(cases: list[Case], dtype: Any, is_open: bool) -> tuple[Program, list[Any]]:
+    """A program of several ops, each on operands of its own."""
+    dice, given, counts = np.random.default_rng(5), list[Any](), list[int]()
+    for case in cases:
+        values = [np.asarray(each)[()] for each in case.values(dice)]
+        given += [admit(each.astype(dtype) if each.dtype == np.float64 else each) for each in values]
+        counts.append(len(values))
+
+    def main(*operands: Any) -> Any:
+        left, made = list(operands), []
+        for case, count in zip(cases, counts, strict=True):
+            taken, left = left[:count], left[count:]
+            made.append(apply(case.op, *taken, **case.attributes))
+        return tuple(made)
+
+    names = [f"x{at}" for at in range(len(given))]
+    function = eval(f"lambda {', '.join(names)}: main({', '.join(names)})", {"main": main})
+    types = [annotation(type_of(each), is_open) for each in given]
+    function.__annotations__ = dict(zip(names, types, strict=True))
+    return tl.function(function).program, given
+
+
+def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
+    """The cases of an op that differ from the reference: in a bit, or, of sums, by more than rounding."""
+    program, given = program_of(RULES[op], dtype, is_open)
+    graph = lower(program)
+    compiled, reference = run_compiled(program, graph, given), run_graph(graph, given)
+    assert compiled is not None and compiled.status == reference.status == "Returned", (compiled, reference)
+    found = []
+    for case, one, other in zip(RULES[op], compiled.results, reference.results, strict=True):
+        if op.startswith("sum"):
+            same = np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-6)  # type: ignore[arg-type]
+        else:
+            same = fingerprint(one) == fingerprint(other)
+        found += [] if same else [f"{case}: {one}, not {other}"]
+    return found
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(
+    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.WRITTEN]
+)
+def test_agreement(op: str, is_open: bool) -> None:
+    """Of known sizes and of open ones."""
+    for dtype in (np.float64, np.float32)[: 2 - is_open]:
+        assert not wrong(op, dtype, is_open)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("op", moves.WRITTEN)
+def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law is not empty: where sizes are known, machine code does it."""
+    left, right = Counter[str](), effects.written
+
+    def noted(writer: Any, node: Any, inputs: Any) -> str:
+        left[node.op] += 1
+        return right(writer, node, inputs)
+
+    monkeypatch.setattr(effects, "written", noted)
+    program, given = program_of(RULES[op], np.float64, False)
+    run_compiled(program, lower(program), given)
+    assert left[op] <= LEFT.get(op, 0)
+
+
+HUGE = f"{2**40}, {2**40}"
+TRAPS: dict[str, tuple[str, list[Any]]] = {
+    "take": ("x: float64[?], i: int64) -> float64 {\n y = take x, i, axis=0", [np.arange(3.0), 3]),
+    "take a row": ("x: float64[?, 2], i: int64) -> float64[2] {\n y = take x, i, axis=0", [np.ones((3, 2)), -4]),
+    "take several": (
+        "x: float64[?], i: int64[?]) -> float64[?] {\n y = take x, i, axis=0",
+        [np.arange(3.0), np.array([0, 3])],
+    ),
+    "scatter_add": (
+        "x: float64[3], i: int64[1]) -> float64[3] {\n y = scatter_add x, [1.0], i",
+        [np.arange(3.0), np.array([-4])],
+    ),
+    "sum_like": ("x: float64[?], z: float64[?]) -> float64[?] {\n y = sum_like x, z", [np.arange(3.0), np.arange(2.0)]),
+    "broadcast_like": (
+        "x: float64[?], z: float64[?]) -> float64[?] {\n y = broadcast_like x, z",
+        [np.arange(3.0), np.arange(2.0)],
+    ),
+    "reshape_like": (
+        "x: float64[?], z: float64[?, 1]) -> float64[?, 1] {\n y = reshape_like x, z",
+        [np.arange(3.0), np.ones((2, 1))],
+    ),
+    "reshape": (f"x: float64[?]) -> float64[{HUGE}] {{\n y = reshape x, shape=[{HUGE}]", [np.arange(3.0)]),
+    "squeeze": ("x: float64[?, 2]) -> float64[2] {\n y = squeeze x, axis=0", [np.ones((2, 2))]),
+    "max": ("x: float64[?, 2]) -> float64[2] {\n y = max x, axis=0, keepdims=false", [np.ones((0, 2))]),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.heavy] * (each != "take a row")) for each in TRAPS]
+)
+def test_traps(name: str) -> None:
+    """What does not fit is said as the reference says it."""
+    text, given = TRAPS[name]
+    program = tl.parse_program(f"func f({text}\n return y\n}}")
+    graph = lower(program)
+    assert not differences(program, graph, given)
+    assert run_graph(graph, given).status == "Trapped"
+
+
+def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all elements are the first, the law says so."""
+    monkeypatch.setattr(moves, "_again", lambda value, rank: ["0"] * rank)
+    assert wrong("broadcast_like", np.float64, False)

@@ -1,0 +1,148 @@
+"""Compiled programs in later processes: from disk, at once, and recursion in every form among them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import numba
+from support.programs.compiled_programs import drawn, even, lengths, looped, planted, ragged, spread, strips, vectors
+from tagloom.core.value import fingerprint
+from tagloom.interp.engines.compiled.run import prepared, run_compiled
+from tagloom.interp.engines.jit import native
+made, compiled = native._compiled, []
+native._compiled = lambda *given: compiled.append(given) or made(*given)
+PROGRAMS = ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0]), (planted, [9]))
+for function, arguments in (*PROGRAMS, (ragged, [4, 0]), (lengths, [[0.5, -2.0]])):
+    ready, hits = prepared(function.program), int(not compiled)
+    if not ready.is_of_scalars:
+        (hits,) = ready.entry.stats.cache_hits.values() or (0,)
+    del compiled[:]
+    outcome = run_compiled(function.program, function.graph, arguments, seed=3)
+    print(hits, outcome.status, *[None if each is None else fingerprint(each) for each in outcome.results], sep=";")
+"""
+
+
+def said(folder: Path) -> list[str]:
+    tests = str(Path(__file__).parents[3])
+    environment = {"TAGLOOM_CACHE": str(folder), "PATH": ""}
+    ran = subprocess.run(
+        [sys.executable, "-c", CODE, tests], capture_output=True, text=True, timeout=100, env=environment
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.heavy
+def test_second_process(tmp_path: Path) -> None:
+    """A second process compiles nothing, crashes on no recursion, and gives the same."""
+    first, second = said(tmp_path), said(tmp_path)
+    assert [line[0] for line in first] == ["0"] * 8 and [line[0] for line in second] == ["1"] * 8
+    assert [line[1:] for line in first] == [line[1:] for line in second]
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from support.programs.compiled_programs import drawn, even
+from tagloom.interp.engines.compiled.run import run_compiled
+for function in (even, drawn):
+    print(run_compiled(function.program, function.graph, [7], seed=3).status, "numba" in sys.modules)
+"""
+
+
+def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path) -> None:
+    """To import numba takes as long as all else."""
+    tests = str(Path(__file__).parents[3])
+    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", WITHOUT_NUMBA, tests], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+        for _ in range(2)
+    ]
+    assert found == ["Returned True\nReturned True\n", "Returned False\nReturned False\n"]
+
+
+GENERATED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from support.generators.acts_generator import Witness
+from support.generators.compiled_cases import KINDS
+from tagloom.core.graph.lower import lower
+from tagloom.core.value import fingerprint
+from tagloom.interp.engines.compiled.run import run_compiled
+patient = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+@settings(max_examples=40, phases=[Phase.generate], **patient)
+@seed(5)
+@given(st.one_of(*KINDS.values()))
+def check(case):
+    outcome = run_compiled(case.program, lower(case.program), case.arguments, world=Witness())
+    if outcome is None:
+        print("left")
+    else:
+        print(outcome.status, [None if each is None else fingerprint(each) for each in outcome.results])
+check()
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+def test_generated_programs_in_a_second_process(tmp_path: Path) -> None:
+    """The same, of generated programs."""
+    tests = str(Path(__file__).parents[3])
+    environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": ""}
+    found = []
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", GENERATED, tests], capture_output=True, text=True, timeout=500, env=environment
+        )
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        found.append(ran.stdout)
+    assert found[0] == found[1] and len(found[0].splitlines()) > 20
+
+
+LOST = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from numba.core import caching
+from support.programs.compiled_programs import ragged
+from test_in_place import RUNS
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.core.graph.lower import lower
+right, lost = caching.IndexDataCacheFile._load_data, []
+def load(self, name):
+    if sys.argv[2] and "tree_split" in name and not lost:
+        lost.append(name)
+        raise OSError("too many open files")
+    return right(self, name)
+caching.IndexDataCacheFile._load_data = load
+function, given = RUNS["tree"]
+program = function.trace(*given).program
+outcome = run_compiled(program, lower(program), given)
+print(len(lost), outcome.status, *[float(each.sum()) for each in outcome.results], sep=";")
+"""
+
+
+@pytest.mark.heavy
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """A function that cannot be read from disk, and is compiled anew, takes no process with it that has read others,
+    which call the one on disk."""
+    found = []
+    for lost in ("", "lost", ""):
+        tests, here = Path(__file__).parents[3], Path(__file__).parent
+        environment = {"TAGLOOM_CACHE": str(tmp_path), "PATH": "", "PYTHONPATH": str(here)}
+        ran = subprocess.run(
+            [sys.executable, "-c", LOST, str(tests), lost], capture_output=True, text=True, timeout=100, env=environment
+        )
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        found.append(ran.stdout.split(";", 1))
+    assert [count for count, _ in found] == ["0", "1", "0"] and len({rest for _, rest in found}) == 1

@@ -1,0 +1,108 @@
+"""Sums of what a loop computes: as exact as their row says, and with the same bits on however many cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.compiled_laws import differences
+from support.twins.compiled_twins import broken
+from tagloom.interp.engines.compiled.chains import BLOCK, Chain, planned
+from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.reference import admit_arguments
+
+FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
+
+
+@tl.function
+def scaled(x: FLOATS, a: tl.float64) -> tl.float64:
+    return tl.sum(a * x + 1.0)
+
+
+@tl.function
+def kept(x: FLOATS) -> tuple[FLOATS, tl.float64]:
+    """What is summed is a result too."""
+    y = x * x
+    return y, tl.sum(y)
+
+
+@tl.function
+def shared(x: tl.Array[tl.float32, None]) -> tuple[tl.float32, tl.Array[tl.float32, None]]:
+    """Two sums of a chain, one of what the other's array is made of; and what comes after."""
+    y = x * x
+    z = tl.exp(-y)
+    return tl.sum(y) + tl.sum(z), z * tl.sum(y)
+
+
+@tl.function
+def stretched(x: tl.Array[tl.int64, None, None], y: INTS) -> tl.Array[tl.int64, 1, 1]:
+    return tl.sum(x + y, keepdims=True)
+
+
+@tl.function
+def counted(x: FLOATS) -> tl.int64:
+    """Integers wrap; here none does."""
+    return tl.sum(tl.astype(x > 0.5, tl.int64))
+
+
+@tl.function
+def repeated(x: FLOATS, n: tl.int64) -> tl.float64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tl.sum(x * 2.0)), 0, 0.0)[1]
+
+
+WHOLE: list[tuple[tl.Function, list[Any]]] = [
+    *((scaled, [np.arange(float(size)), 3.0]) for size in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, crew.LARGE + 5)),
+    (kept, [np.arange(5000.0)]),
+    (shared, [np.zeros(5000, np.float32)]),
+    (stretched, [np.arange(12).reshape(4, 3), np.arange(3)]),
+    (stretched, [np.arange(4).reshape(4, 1), np.arange(3)]),
+    (stretched, [np.arange(4).reshape(2, 2), np.arange(3)]),
+    (counted, [np.linspace(0.0, 1.0, crew.LARGE)]),
+    (repeated, [np.arange(9.0), 5]),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
+def test_whole_numbers(function: tl.Function, arguments: list[Any]) -> None:
+    """Where no addition rounds, all is the reference's."""
+    admitted = admit_arguments(function.graph, arguments)
+    assert not list(differences(function.program, function.graph, admitted))
+
+
+def test_it_is_one_loop() -> None:
+    """What is only summed is not written: the sum is part of the chain."""
+    for function in (scaled, kept, counted):
+        (part,) = planned(function.program.main.body)
+        assert isinstance(part, Chain) and [len(loop.kept) for loop in part.loops] == [int(function is kept)]
+
+
+@pytest.mark.parametrize("size", [3 * BLOCK + 7, crew.LARGE + 1, 9 * crew.SHARE + 3])
+def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers or none, a sum has the same bits, which are within the bound of its row."""
+    x = np.random.default_rng(size).normal(size=size)
+    wanted = scaled.run(x, 0.1, engine="compiled").value
+    assert len({scaled.run(x, 0.1, engine="compiled").value for _ in range(20)}) == 1
+    monkeypatch.setattr(crew, "begun", lambda: 0)
+    assert scaled.run(x, 0.1, engine="compiled").value == wanted
+    terms = 0.1 * x + 1.0
+    exact = np.sum(terms.astype(np.longdouble))
+    assert abs(wanted - exact) <= size * 2.0**-53 * np.abs(terms).sum()
+
+
+TWINS = {
+    "blocks are added where they are": (r"\[(i\d+) // 2048\] = (p\.total.*)", r"[0] += \2"),
+    "the last block is left out": (r"np\.zeros\(\((v\d+) \+ 2047\)", r"np.zeros((\1 + 0)"),
+    "a block has another's place": (r"\[(i\d+) // 2048\] = p", r"[(\1 // 2048) // 2 * 2] = p"),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum that depends on who computes what has other bits than that of blocks in order; one that forgets, another
+    value."""
+    given = [np.random.default_rng(seed).normal(size=9 * crew.SHARE + 5) for seed in range(6)]
+    wanted = [scaled.run(x, 0.1, engine="compiled").value for x in given]
+    broken(monkeypatch, *TWINS[twin])
+    assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != wanted

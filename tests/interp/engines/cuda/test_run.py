@@ -1,0 +1,303 @@
+"""The engine `cuda`: whole runs on the simulator, and what it says before it starts where it cannot."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import Phase, given, settings
+from support.generators.generator import Case
+from support.generators.scalar_cases import scalar_cases
+from support.laws.fast_laws import told
+from support.observe.kernel_tables import ELEMENTARY
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
+from tagloom.core.text import parse
+from tagloom.core.text.literals import read
+from tagloom.interp.engines.cuda import device, wave
+from tagloom.interp.engines.cuda import run as cuda
+from tagloom.interp.engines.cuda.device import is_simulated
+from tagloom.interp.engines.cuda.run import supports
+from tagloom.interp.engines.cuda.wave import Waves
+from tagloom.interp.engines.fast import store
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import Limits, admit_arguments, first_state, run_graph
+
+ROOT = Path(tl.__file__).resolve().parent
+CORPUS = sorted(path for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
+SHORT = Limits(firings=60)
+ASKED = {"schedule": "waves", "until": "quiet", "keep": None, "k": None}
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def quotients(n: tl.int64) -> tl.int64:
+    """Divides by 3, 2, 1, 0, -1, while calls go on."""
+    return tl.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + n // (3 - i) + fib(i)), 0, 0)[1]
+
+
+@tl.function
+def vector(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
+    return x + x
+
+
+@tl.function
+def bounded(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i < n, lambda i: (i + 1,), 0, parallel_iterations=2)[0]
+
+
+@tl.function
+def doubled(x: tl.float64) -> tl.float64:
+    return tl.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + y), 0, x)[1]
+
+
+@tl.function
+def drawn(n: tl.float64) -> tl.float64:
+    return n + tl.uniform()
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+def test_results_and_measures() -> None:
+    """A run ends with the results and all the measures of the reference: firings by node, critical path, profiles."""
+    wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
+    assert (out.engine, out.value, out.stats.critical_path) == ("cuda", 5, 37)
+    assert told(out) == told(wanted)
+
+
+def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
+    """The cases of a file of the corpus that it supports."""
+    document = parse(path.read_text(encoding="utf-8"), path.name)
+    for case in [case for case in document.cases if case.kind not in ("refused", "breaks")]:
+        subject = document[case.name]
+        graph = lower(subject) if isinstance(subject, Program) else subject
+        if not graph_problems(graph) and supports(graph, ASKED) is None:
+            wanted = graph.arguments[graph.hidden :]
+            yield graph, [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+
+
+def test_corpus() -> None:
+    """So does the first case of a file of the corpus that it supports, if it is short; residue and traps included."""
+    ran = 0
+    for path in CORPUS:
+        for graph, arguments in islice(supported(path), 1):
+            wanted = run_graph(graph, arguments, limits=SHORT)
+            if wanted.status != "Exhausted":
+                run = Waves(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
+                assert told(run.outcome(run.go(), wanted.structure)) == told(wanted), path.name
+                ran += 1
+    assert ran > 10
+
+
+def test_generated_programs() -> None:
+    """And so does any program of scalars; a graphics processor is asked for many more."""
+    several, limits = (6, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
+    endings = Counter[str]()
+
+    @settings(max_examples=several, phases=[Phase.generate])
+    @given(scalar_cases())
+    def agrees(case: Case) -> None:
+        graph = lower(case.program)
+        if supports(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
+            wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
+            run = Waves(first_state(graph, case.arguments, "waves"), limits)
+            assert told(run.outcome(run.go(), wanted.structure)) == told(wanted)
+            endings[wanted.status] += 1
+
+    agrees()
+    assert endings["Returned"], endings
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays begin with room for a few tokens and activations, and what is new has anything in it."""
+
+    def used_before(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        array = device.allocate(shape, dtype)
+        array.copy_to_device(np.full(shape, np.iinfo(dtype).max // 2, dtype))
+        return array
+
+    monkeypatch.setattr(store, "SLACK", 1)
+    monkeypatch.setattr(wave, "allocate", used_before)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
+def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
+    """On the device they grow with the tokens, the activations and the waves."""
+    wanted, grown, grow = told(function.run(argument, engine="reference")), Counter[str](), Waves._grow
+    monkeypatch.setattr(Waves, "_grow", lambda self, shapes: (grown.update([*shapes]), grow(self, shapes)))
+    assert told(function.run(argument, engine="cuda")) == wanted
+    assert min(grown[name] for name in ("ring", "work", "sums", "totals", "mem", "latest", "profile")) > 1
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("known", [True, False], ids=["it says so", "it fails"])
+@pytest.mark.parametrize("enough", [0, 2, 9])
+def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
+    """The run goes on as `fast`, from before that wave."""
+    calls, left, go, allocate = Counter[str](), [], Fast.go, wave.allocate
+
+    def free() -> float:
+        calls["free"] += 1
+        return 1e12 if calls["free"] <= enough else 0.0
+
+    def failing(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        calls["allocate"] += 1
+        if calls["allocate"] > enough:
+            raise MemoryError
+        return allocate(shape, dtype)
+
+    def gone_on(self: Fast) -> Any:
+        left.append(self.store.live)
+        return go(self)
+
+    wanted = told(fib.run(7, engine="reference"))
+    monkeypatch.setattr(Fast, "go", gone_on)
+    monkeypatch.setattr(wave, *(("free", free) if known else ("allocate", failing)))
+    assert told(fib.run(7, engine="cuda")) == wanted
+    assert left and left[0] > 0
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a flight that wraps around the end of the ring, what is copied is not what lies there first."""
+    if not is_simulated():
+        pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
+    used = wave._used
+
+    def careless(name: str, array: Any, registers: Any) -> Any:
+        registers = registers.copy()
+        registers[R.HEAD] = 0
+        return used(name, array, registers)
+
+    monkeypatch.setattr(wave, "_used", careless)
+    wanted = told(fib.run(7, engine="reference"))
+    try:
+        differs = told(fib.run(7, engine="cuda", limits=Limits(firings=1_000))) != wanted
+    except (tl.Crash, IndexError):
+        differs = True
+    assert differs
+
+
+def test_bytes() -> None:
+    """The limit of bytes counts what is on the device."""
+    out = fib.run(5, engine="cuda", limits=Limits(bytes=1))
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
+
+
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends a run between two waves, and what was done by then is told."""
+    fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
+    made = Waves.wave
+    monkeypatch.setattr(Waves, "wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
+    out = fib.run(7, engine="cuda")
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
+    assert 0 < out.firings < 20
+
+
+def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised where nothing is left to do."""
+    fib.run(3, engine="cuda")
+    made = Waves.wave
+
+    def wave(self: Waves) -> bool:
+        is_done = made(self)
+        if not self.fast.store.registers[R.LENGTH]:
+            signal.raise_signal(signal.SIGINT)
+        return is_done
+
+    monkeypatch.setattr(Waves, "wave", wave)
+    with pytest.raises(KeyboardInterrupt):
+        fib.run(3, engine="cuda")
+
+
+def test_traps() -> None:
+    """Where something traps, the run goes on from before that wave, and ends as on the reference."""
+    wanted = quotients.run(100, engine="reference")
+    assert wanted.status == "Trapped"
+    assert told(quotients.run(100, engine="cuda")) == told(wanted)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(firings=57), Limits(tokens=6), Limits(depth=2), Limits(firings=1, depth=1)], ids=str
+)
+def test_limits_are_exact(limits: tl.Limits) -> None:
+    """Where a limit is met within a wave, the run ends as on the reference, at the same firing."""
+    assert told(fib.run(5, engine="cuda", limits=limits)) == told(fib.run(5, engine="reference", limits=limits))
+
+
+def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S12: the clock does not begin anew where a run goes on as `fast`."""
+
+    def slow(self: Waves) -> bool:
+        time.sleep(0.4)
+        return False
+
+    endless.run(1, engine="fast", limits=Limits(firings=1))
+    monkeypatch.setattr(Waves, "wave", slow)
+    begun = time.monotonic()
+    out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
+    assert out.firings > 0 and 0.5 <= time.monotonic() - begun < 0.8
+
+
+REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
+    (fib, {"schedule": "lifo"}, "it runs by waves"),
+    (fib, {"until": "result"}, "until='result'"),
+    (fib, {"keep": "events"}, "it keeps no events"),
+    (fib, {"k": 2}, "it knows no bounds on iterations"),
+    (bounded, {}, "it knows no bounds on iterations"),
+    (vector, {}, "has operands that are no scalars"),
+    (drawn, {}, "which has no kernel there"),
+    (tl.grad(doubled), {}, "goes back through a loop"),
+]
+
+
+@pytest.mark.parametrize(("function", "options", "why"), REFUSALS, ids=[why for _, _, why in REFUSALS])
+def test_refusals(function: tl.Function, options: dict[str, Any], why: str) -> None:
+    """What it does not support is said before it starts."""
+    with pytest.raises(tl.Usage, match=f"engine cuda cannot run this\n  got: .*{why}"):
+        function.run([1.0, 2.0, 3.0] if function is vector else 5, engine="cuda", **options)
+
+
+def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is a device that is missing, and how to do without one."""
+    monkeypatch.setattr(cuda, "lacks", lambda: "numba.cuda finds no GPU")
+    with pytest.raises(tl.Usage, match="finds no GPU"):
+        fib.run(5, engine="cuda")
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
+    """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
+    cuda = "tagloom.interp.engines.cuda"
+    code = f"import sys, {cuda}.run, {cuda}.kernels; print('numba' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("False\n", "")
+
+
+def test_runs_in_several_threads() -> None:
+    """The simulator is for one thread: others wait for their turn."""
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda n: fib.run(n, engine="cuda").value, (3, 4, 2))) == [2, 3, 1]

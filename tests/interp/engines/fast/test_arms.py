@@ -1,0 +1,72 @@
+"""What the fast machine computes: every op on scalars of every dtype, at the values at which kernels go wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.generators.array_rows import arities, attributes
+from support.generators.edges import EDGES
+from support.laws.fast_laws import Asked, differences
+from tagloom.core import dtypes
+from tagloom.core.errors import Invalid
+from tagloom.core.graph.graph import Graph
+from tagloom.core.ops.op import OPS, Op
+from tagloom.core.types import Type
+from tagloom.interp.engines.reference import Limits
+
+NODES = 24
+
+
+def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, Any], ...]]]:
+    """The dtypes that an op takes, and attributes with them."""
+    every = (itertools.product(dtypes.ALL, repeat=arity) for arity in arities(row))
+    for operands, given in itertools.product(itertools.chain(*every), attributes(row)):
+        try:
+            row.types(*map(Type, operands), **dict(given))
+        except Invalid:
+            continue
+        yield operands, given
+
+
+def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
+    """A graph of the same op again and again, and operands for each from the edges of their dtypes."""
+    builder, results, values = tl.Builder("edges"), [], []
+    result = row.types(*map(Type, operands), **dict(given))
+    for number in range(NODES):
+        values += [dice.choice(_edges(row, dtype)) for dtype in operands]
+        ports = [builder.argument(f"x{number}_{port}", Type(dtype)) for port, dtype in enumerate(operands)]
+        results += builder.node(row.name, f"y{number}", ports, [result], attributes=given)
+    return builder.build(results), values
+
+
+def _edges(row: Op, dtype: dtypes.DType) -> list[Any]:
+    """Of ranges those that have an end soon, or none."""
+    edges = EDGES[dtype]
+    return edges if row.name != "arange" else [each for each in edges if not 1_000 < abs(float(each)) < math.inf]
+
+
+def check(name: str, operands: tuple[dtypes.DType, ...], given: Any) -> None:
+    graph, values = at_edges(OPS[name], operands, given, Random(f"{name}{operands}{given}"))
+    assert list(differences(graph, values, Asked("fifo", Limits(firings=1_000)))) == []
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops_at_edges(name: str) -> None:
+    """On operands of one dtype each op gives what the reference gives, bit for bit, and traps where it does."""
+    for operands, given in forms(OPS[name]):
+        if len(set(operands)) == 1 or (name == "where" and len(set(operands[1:])) == 1):
+            check(name, operands, given)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", OPS)
+def test_ops_at_edges_of_mixed_dtypes(name: str) -> None:
+    """On operands of any dtypes that it takes, too."""
+    for operands, given in forms(OPS[name]):
+        check(name, operands, given)

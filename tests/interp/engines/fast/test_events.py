@@ -1,0 +1,233 @@
+"""The events that the fast machine keeps: all, the last ones, or lines of a log, where words are used again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.observe.ctrl_c import default_ctrl_c
+from support.observe.event_bits import bits
+from tagloom.core import dtypes
+from tagloom.core.text import parse
+from tagloom.interp.engines import engine
+from tagloom.interp.engines.fast import load, store
+from tagloom.interp.engines.fast.event_keepers import Last
+from tagloom.interp.engines.fast.events import Reader
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.stops import Stops
+from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+
+SCHEDULES = ("waves", "fifo", "lifo", "random:3")
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def deep(n: tl.int64, late: tl.int64) -> tl.int64:
+    return tl.cond(n < 1, lambda: 0, lambda: deep(n - 1, late))
+
+
+@tl.function
+def cascade(n: tl.int64) -> tl.int64:
+    """All calls have returned long before what nobody needs arrives at the innermost: then all close at once."""
+    return deep(n, tl.while_loop(lambda i: i < 20 * n, lambda i: i + 1, 0)[0])
+
+
+@tl.function
+def arrays(n: tl.int64) -> tl.Array[tl.float64, 3]:
+    return tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + 1.0), 0, np.ones(3))[1]
+
+
+@tl.function
+def fading(a: tl.Array[tl.float64, 2**17], n: tl.int64) -> tl.float64:
+    return tl.sum(tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + 1.0), 0, a)[1])
+
+
+@tl.function
+def parking(n: tl.int64) -> tl.int64:
+    """The gets of a loop park, and it traps and draws on the way."""
+    cells = tl.cells(n, tl.int64)
+
+    def body(i: tl.int64, s: tl.float64) -> Any:
+        return i + 1, s + tl.uniform() + tl.astype(tl.get(cells, i), tl.float64) + tl.astype(12 // (i - 7), tl.float64)
+
+    tl.while_loop(lambda i, s: i < n, body, 0, 0.0)
+    return tl.while_loop(lambda i: i < n, lambda i: (tl.put(cells, i, i * i), i + 1)[1:], 0)[0]
+
+
+def grumbling(n: int) -> int:
+    if n > 20:
+        raise ValueError('"no"\nand ü')
+    return -n
+
+
+@tl.function
+def asking(n: tl.int64) -> tl.int64:
+    ask = lambda i: tl.callback(grumbling, i, returns=tl.int64)  # noqa: E731
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 0 + ask(i)), 1, 0, parallel_iterations=2)[1]
+
+
+PROGRAMS = [(fib, 9), (cascade, 15), (arrays, 20), (parking, 12), (asking, 24)]
+
+
+def told(events: Sequence[Event]) -> list[Any]:
+    return list(map(bits, events))
+
+
+@pytest.fixture(params=[pytest.param(0, marks=pytest.mark.heavy), store.PAGE], ids=["small_pages", "pages"])
+def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PAGE", request.param)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(("function", "argument"), PROGRAMS)
+@pytest.mark.usefixtures("page")
+def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -> None:
+    """All events, the last ones, and the log are those of the reference; and the log is replayed to the same end."""
+    said: dict[str, Any] = {}
+    for machine in ("reference", "fast"):
+        path = tmp_path / f"{machine}.jsonl"
+        run = lambda keep: function.run(argument, schedule=name, engine=machine, keep=keep)  # noqa: B023, E731
+        every, some, logged = run("events"), run(100), run(path)
+        assert (every.engine, logged.engine) == (machine, machine)
+        assert some.first_kept == len(every.events) - 100
+        assert told(some.events) == told(every.events[-100:])
+        assert told(tl.read_events(path).events) == told(every.events)
+        said[machine] = told(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
+    assert said["fast"] == said["reference"]
+
+
+@pytest.mark.parametrize("function", [fib, parking, asking])
+def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the reference are followed by those of the fast machine, wherever they go."""
+    monkeypatch.setattr(engine, "WARM", 70)
+    whole = function.run(9, keep="events", engine="reference").events
+    for keep in ("events", 30, len(whole) - 10):
+        out = function.run(9, keep=keep)
+        assert (out.engine, told(out.events)) == ("fast", told(whole[out.first_kept :]))
+    function.run(9, keep=tmp_path / "run.jsonl")
+    assert told(tl.read_events(tmp_path / "run.jsonl").events) == told(whole)
+
+
+EDGES: dict[str, list[Any]] = {
+    "i": [0, -1, 99_999_999, 100_000_000, -(10**16), 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)],
+    "u": [0, 1, 2**53, 2**53 + 1, 2**63, 2**64 - 1],
+    "f": [0.0, -0.0, 0.1, 1e-310, 1e308, np.inf, -np.inf, np.nan, 1e16, 123456789.0],
+    "b": [True, False],
+}
+
+
+@pytest.mark.parametrize("dtype", dtypes.BY_NAME.values(), ids=str)
+def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
+    """The lines of numbers at the edges of every dtype are those of the reference, to the letter."""
+    text = (
+        f"func f(x: {dtype!r}, p: bool) -> {dtype!r} {{\n  y = where p, x, x\n  z = where true, y, x\n  return z\n}}\n"
+    )
+    graph = tl.lower(parse(text).program)
+    for edge in EDGES[dtype.kind]:
+        with np.errstate(all="ignore"):
+            value = np.array(edge).astype(dtype.numpy)[()]
+        logs = []
+        for machine in ("reference", "fast"):
+            path = tmp_path / f"{machine}.jsonl"
+            subject = engine.Subject(graph, tl.run_graph(graph, [value, True]).structure)
+            engine.run(subject, [value, True], engine.Options(keep=path), machine)
+            logs.append(path.read_text().replace(f'"engine":"{machine}"', ""))
+        assert logs[0] == logs[1]
+
+
+def test_a_window_says_where_it_lies() -> None:
+    """A run that kept its last events says which is the first of them; what needs all of them says so."""
+    out = fib.run(9, keep=5, engine="fast", until="trap")
+    assert (out.first_kept, len(out.events)) == (out.stats.steps - 5, 5)
+    for ask in (lambda: out.values("add"), out.critical_path, lambda: out.time_on(2)):
+        with pytest.raises(tl.Usage, match="did not keep all events") as raised:
+            ask()
+        assert 'keep="events"' in str(raised.value)
+    few = fib.run(2, keep=1000, engine="fast")
+    assert few.first_kept == 0 and few.values("add") == fib.run(2, keep="events").values("add")
+
+
+@pytest.mark.parametrize("machine", ["reference", "fast"])
+def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
+    out = fib.run(2, keep=2**64, engine=machine)
+    assert (out.first_kept, len(out.events)) == (0, out.stats.steps)
+
+
+def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is words until somebody looks; then as many events are made as that takes, and each once."""
+    made, true_events = [0], Reader.events
+
+    def counted(self: Reader, page: Any) -> Iterator[Event]:
+        for event in true_events(self, page):
+            made[0] += 1
+            yield event
+
+    monkeypatch.setattr(Reader, "events", counted)
+    out = fib.run(12, keep=3000, engine="fast")
+    assert (len(out.events), made) == (3000, [0])
+    last = out.events[-1]
+    assert (out.events[-10:][-1] is last, made) == (True, [10])
+    wanted = fib.run(12, keep="events", engine="reference").events[-3000:]
+    assert told(list(reversed(out.events))) == told(wanted[::-1])
+    assert (out.events == wanted, hash(out.events) == hash(wanted), repr(out.events) == repr(wanted)) == (True,) * 3
+    assert (made, out.events[-1] is last) == ([3000], True)
+    with pytest.raises(IndexError):
+        out.events[3000]
+
+
+def test_ctrl_c_while_a_window_is_made() -> None:
+    """It is an ordinary KeyboardInterrupt, and loses nothing: who looks again gets all."""
+    with default_ctrl_c():
+        out = fib.run(18, keep=10**6, engine="fast")
+        last = out.events[-1]
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            list(out.events)
+    wanted = fib.run(18, keep="events", engine="reference").events
+    assert (out.first_kept, len(out.events), out.events[-1] is last) == (0, len(wanted), True)
+    assert told(out.events) == told(wanted)
+
+
+def test_arrays_go_with_their_events() -> None:
+    """Of large arrays there are those that the last events speak of, and a few: a page has room for thousands."""
+    keeper, limits = Last(10), Limits()
+    run = Fast(
+        first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
+    )
+    assert run.go() is None and len(list(keeper.events())) == 10
+    assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.HEAVY
+
+
+def test_up_to_a_breakpoint() -> None:
+    """A run in machine code stops, shows what happened last, and goes on there or on the reference."""
+    limits, keeper = Limits(), Last(20)
+    state = first_state(fib.graph, [9], "lifo")
+    wanted = list(drive(state, schedule("lifo"), limits))
+    run = Fast(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
+    stops = Stops(nodes=frozenset([fib.graph.only("add")]))
+    for _ in range(10):
+        run.go(stops=stops)
+        at = run.state().steps
+        assert list(keeper.events()) == wanted[max(at - 20, 0) : at]
+    rest = list(drive(run.state(), schedule("lifo"), limits))
+    assert rest == wanted[at:]
+
+
+def test_a_run_without_events_has_no_trace_of_them() -> None:
+    """The machine that keeps none is compiled of a text in which nothing asks for them."""
+    plain = load.text()
+    assert "note_" not in plain and "if JOURNAL" not in plain
+    assert "note_firing" in load.text(load.Variant.NOTING)

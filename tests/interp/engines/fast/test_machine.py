@@ -1,0 +1,328 @@
+"""The fast machine on programs picked by hand: loops and recursion in each other, scalars of every dtype, arrays and
+handles; and what is left in its store once a run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.generators.acts_generator import Witness
+from support.laws.fast_laws import SCHEDULES, Asked, begun, differences
+from support.programs.handmade import counting_loop, sum_graph
+from support.programs.papers import EXAMPLES, of_paper
+from tagloom.core import dtypes
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
+from tagloom.core.text import parse
+from tagloom.core.text.literals import read
+from tagloom.core.types import Type
+from tagloom.core.value import admit
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import Limits, admit_arguments
+
+ROOT = Path(tl.__file__).resolve().parent
+CORPUS = sorted(path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
+OF_MODELS = ("sentiment_trees", "tree_lstm", "tree_rnn", "l2hmc", "net", "counter", "digits", "pipeline")
+"""Files whose programs belong to objects, or have state that one run leaves to the next."""
+PAPERS = sorted(f"{path.parent.name}/{path.stem}" for path in EXAMPLES.glob("*/*.py") if path.stem not in OF_MODELS)
+SMALL = Limits(firings=5_000)
+
+
+def paper(name: str) -> ModuleType:
+    """A program of the papers as a module."""
+    return of_paper(*name.split("/"))
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def total(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """Calls in a loop in a loop in a call."""
+
+    def outer(i: tl.int64, s: tl.int64) -> Any:
+        inner = tl.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + fib(j) + j * i), 0, 0)[1]
+        return i + 1, s + inner + tl.cond(i % 3 == 0, lambda: nested(i // 3), lambda: i)
+
+    return tl.while_loop(lambda i, s: i < n, outer, 0, 0)[1]
+
+
+@tl.function
+def ackermann(m: tl.int64, n: tl.int64) -> tl.int64:
+    def deeper() -> Any:
+        return tl.cond(n == 0, lambda: ackermann(m - 1, 1), lambda: ackermann(m - 1, ackermann(m, n - 1)))
+
+    return tl.cond(m == 0, lambda: n + 1, deeper)
+
+
+@tl.function
+def arrays(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
+    """Arrays through branches, loops and calls: kept, dropped, sent to several nodes and to none."""
+
+    def step(i: tl.int64, a: tl.Array[tl.float64, 3], b: tl.Array[tl.float64, 3]) -> Any:
+        made = tl.cond(i % 2 == 0, lambda: a + b, lambda: tl.cond(i > n, lambda: b, lambda: arrays(i - 2, b)))
+        return i + 1, made, a
+
+    return tl.while_loop(lambda i, a, b: i < n, step, 0, x, x * 0.5)[1]
+
+
+@tl.function
+def chain(n: tl.int64) -> tl.float64:
+    """Cells whose handle goes through loops and calls; every get comes before its put."""
+    cells = tl.cells(n + 1, tl.float64)
+
+    def fill(i: tl.int64) -> Any:
+        tl.put(cells, i, tl.get(cells, i + 1) + tl.uniform())
+        return (i + 1,)
+
+    tl.while_loop(lambda i: i < n, fill, 0)
+    tl.put(cells, n, 1.0)
+    return read_back(cells, 0)
+
+
+@tl.function
+def read_back(cells: tl.Cells[tl.float64], at: tl.int64) -> tl.float64:
+    return tl.cond(at > 2, lambda: tl.get(cells, 0), lambda: read_back(cells, at + 1))
+
+
+VECTOR = np.array([1.0, -0.0, np.nan])
+RUNS: list[tuple[tl.Function, tuple[Any, ...]]] = [
+    (fib, (12,)),
+    (fib, (0,)),
+    (total, (300,)),
+    (total, (0,)),
+    (even, (101,)),
+    (nested, (7,)),
+    (ackermann, (2, 3)),
+    (arrays, (9, VECTOR)),
+    (chain, (20,)),
+]
+runs = pytest.mark.parametrize(
+    ("function", "arguments"), RUNS, ids=[f"{function.name}-{arguments[0]}" for function, arguments in RUNS]
+)
+
+
+def check(graph: Graph, arguments: Sequence[Any], limits: Limits = SMALL, names: Sequence[str] = SCHEDULES) -> None:
+    """Nothing that is told of a run differs from the reference, under these schedules."""
+    admitted = admit_arguments(graph, arguments)
+    for name in names:
+        assert list(differences(graph, admitted, Asked(name, limits))) == []
+
+
+def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None) -> Fast:
+    """A run that is over."""
+    run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
+    assert run.go() is None
+    return run
+
+
+@runs
+def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> None:
+    """Loops, recursion, mutual recursion, and each in the other; arrays and cells: as on the reference, under every
+    schedule, with bounds and without."""
+    check(function.graph, arguments)
+    admitted = admit_arguments(function.graph, arguments)
+    for k in (1, 2, 7):
+        for name in SCHEDULES:
+            assert list(differences(function.graph, admitted, Asked(name, SMALL, k=k))) == []
+
+
+def test_graphs_made_by_hand() -> None:
+    """Graphs that no program is lowered to, one with the trips of a loop as a result."""
+    check(counting_loop([("trips", 1), ("last", 0)]), [9])
+    check(sum_graph(), [3, 2**63 - 1])
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_programs_of_the_papers(name: str) -> None:
+    """Every quick run that its file expects is as on the reference, in parallel and in depth first order."""
+    for row in paper(name).EXPECTED:
+        if row["size"] == "quick":
+            function, *arguments = row["run"]
+            of = getattr(paper(name), function)
+            traced = of.trace(*arguments)
+            given = admit_arguments(traced.graph, traced.given(of.leaves(*arguments)))
+            graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
+            for schedule in ("waves", "lifo"):
+                each = Asked(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
+                assert list(differences(graph, given, each)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [(name, row) for name in PAPERS for row in paper(name).EXPECTED if row["size"] != "quick" and "k" not in row],
+)
+def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
+    """What takes the reference minutes has the result and the calls that its file expects, on the fast machine."""
+    function, *arguments = row["run"]
+    limits = Limits(firings=row.get("max_firings", 10**11), tokens=10**9)
+    out = getattr(paper(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
+    assert out.status == row.get("status", "Returned")
+    assert (out.results[0] if out.single else out.results) == row["result"]
+    if "calls" in row:
+        assert out.activations() == row["calls"]
+
+
+def of_the_corpus(file: str, most: int | None, limits: Limits, names: Sequence[str]) -> None:
+    """Run so many cases of a file of the corpus."""
+    document = parse((ROOT / "tests" / "corpus" / f"{file}.tl").read_text(encoding="utf-8"), f"{file}.tl")
+    for case in [case for case in document.cases if case.kind not in ("refused", "breaks")][:most]:
+        subject = document[case.name]
+        graph = lower(subject) if isinstance(subject, Program) else subject
+        if not graph_problems(graph):
+            wanted = graph.arguments[graph.hidden :]
+            check(
+                graph,
+                [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)],
+                limits,
+                names,
+            )
+
+
+def test_corpus() -> None:
+    """The first case of every file of the corpus ends as on the reference."""
+    for file in CORPUS:
+        of_the_corpus(file, 1, Limits(firings=500), ("waves",))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("file", CORPUS)
+def test_whole_corpus(file: str) -> None:
+    """So do all cases, under every schedule."""
+    of_the_corpus(file, None, Limits(firings=20_000), SCHEDULES)
+
+
+def passed(dtype: Any) -> Graph:
+    """A value that goes into a loop, calls and branches, and comes back; and what comparing it gives on the way."""
+
+    def python(n: Any, x: Any) -> Any:
+        def further() -> Any:
+            return tl.while_loop(lambda i, a, same: i < 3, once, 0, x, True)[1:]
+
+        def once(i: Any, a: Any, same: Any) -> Any:
+            back, other = around(n - 1, a)
+            return i + 1, tl.cond(i > 0, lambda: back, lambda: a), same & other & (back == x)
+
+        return tl.cond(n <= 0, lambda: (x, x == x), further)
+
+    python.__annotations__ = {"n": tl.int64, "x": dtype, "return": tuple[dtype, tl.bool]}
+    around = tl.function(python)
+    return around.graph
+
+
+def edges(dtype: Any) -> list[Any]:
+    """The values of a dtype that are most easily lost."""
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.kind == "f":
+        info = np.finfo(dtype.numpy)
+        numbers = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, info.max, info.tiny, info.smallest_subnormal, 1 / 3]
+        return [dtype.numpy.type(number) for number in numbers]
+    low, high = dtype.range
+    return sorted({low, low + 1, 0, 1, high - 1, high})
+
+
+@pytest.mark.parametrize("name", dtypes.BY_NAME)
+def test_scalars_of_every_dtype(name: str) -> None:
+    """The edges of a dtype come through loops, calls and branches with every bit."""
+    dtype = dtypes.BY_NAME[name]
+    graph = passed(dtype)
+    for value in edges(dtype):
+        check(graph, [2, admit(value, Type(dtype))], names=("waves", "random:7"))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(("function", "arguments"), [(arrays, (9, VECTOR)), (chain, (20,)), (nested, (7,))])
+def test_nothing_is_left(function: tl.Function, arguments: tuple[Any, ...], name: str) -> None:
+    """After a run that leaves no residue, every object but literals and results has been let go, every tag too, and
+    every frame is free."""
+    run = gone(function, arguments, name)
+    store, graph = run.store, function.graph
+    literals, results = len(store.image.objects), sum(not o.is_scalar for o in result_types(graph))
+    assert (run.store.live, int(store.registers[R.OPEN])) == (0, 0)
+    assert sum(value is not None for value in store.objects[literals:]) == results
+    assert len(set(store.unused)) == len(store.unused) == len(store.objects) - literals - results
+    assert [tag for tag in store.tags if tag is not None] == []
+    assert list(store.frames()) == []
+
+
+def result_types(graph: Graph) -> list[Type]:
+    return [graph.nodes[number].outputs[0].type for number in graph.results]
+
+
+def test_what_waits_keeps_its_objects() -> None:
+    """An array that waits for a partner that never comes is there when somebody looks, and so is one that is parked."""
+
+    @tl.function
+    def stuck(x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
+        cells = tl.cells(2, tl.Array[tl.float64, 3])
+        return tl.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tl.get(cells, 1)), 0, x)[1]
+
+    run = gone_to_residue(stuck, [np.array([1.0, 2.0, 3.0])])
+    waiting = [each.value.tolist() for each in run.residue if isinstance(each.value, np.ndarray)]
+    assert run.status == "Deadlocked" and waiting == [[1.0, 2.0, 3.0]] * len(waiting) and waiting
+
+
+def gone_to_residue(function: tl.Function, arguments: Sequence[Any]) -> tl.Outcome:
+    check(function.graph, arguments)
+    return function.run(*arguments, engine="fast")
+
+
+def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
+    """S11: a loop of a million trips reuses the frames of those that are open at once: few, even where tokens are
+    taken at random and its counter runs ahead."""
+    for name in SCHEDULES:
+        run = gone(total, [1_000_000], name, Limits(firings=10**9))
+        image = run.store.image
+        assert run.store.registers[R.TOP] <= len(image.literals) + (32 if name == "random:7" else 4) * image.largest, (
+            name
+        )
+        assert len(run.store.ring) <= 2048 * image.fan
+        assert int(run.store.results[0, 1]) == 1_000_000 * 999_999 // 2
+
+
+def test_objects_of_a_long_loop_are_those_of_one_trip() -> None:
+    """An array for each trip of a loop needs no more places than those that are there at once."""
+    run = gone(arrays_in_a_loop, [5_000, VECTOR])
+    assert len(run.store.objects) < 64 and run.store.registers[R.TOP] < 1_000
+
+
+@tl.function
+def arrays_in_a_loop(n: tl.int64, x: tl.Array[tl.float64, 3]) -> tl.Array[tl.float64, 3]:
+    return tl.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + x), 0, x)[1]
+
+
+def test_tags_of_a_long_loop_are_those_of_one_trip() -> None:
+    """Where tags are made as objects, for draws, they are let go with their activations."""
+
+    @tl.function
+    def drawing(n: tl.int64) -> tl.float64:
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tl.uniform()), 0, 0.0)[1]
+
+    assert len(gone(drawing, [3_000]).store.tags) < 64

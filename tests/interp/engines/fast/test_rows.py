@@ -1,0 +1,48 @@
+"""Rows of ports say what the image says, and leave only what they must to the general loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import tagloom as tl
+from hypothesis import given, settings
+from support.generators.generator import Case, cases
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.fast.rows import ROW, rows_of
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE, PORT
+from tagloom.interp.image.opcodes import Code
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def rounds(n: tl.int64, x: tl.int32) -> tl.int32:
+    return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tl.where(y > 3, y // 2, 3 * y + 1)), 0, x)[1]
+
+
+@settings(max_examples=20)
+@given(cases())
+def test_edges(case: Case) -> None:
+    """What a list of sends holds is what the outputs of the node feed, in their order."""
+    made = image(lower(case.program))
+    rows, sends, _ = rows_of(made)
+    assert rows_of(made)[0] is rows
+    for row, port in zip(rows, made.ports, strict=True):
+        node = made.nodes[port[PORT.NODE]]
+        for begin, first, end in ((ROW.FIRST, NODE.FIRST, NODE.SECOND), (ROW.SECOND, NODE.SECOND, NODE.END)):
+            found, at = [], int(row[begin])
+            while at and (not found or sends[at - 1] >= 0):
+                found.append(max(int(sends[at]), ~int(sends[at])))
+                at += 1
+            assert found == made.edges[node[first] : node[end]].tolist()
+
+
+def test_programs_of_scalars_are_plain() -> None:
+    """All that a program of scalars does is done by the loop for that, but for giving its results."""
+    for function in (fib, rounds):
+        made = image(lower(function.program))
+        left = np.unique(rows_of(made).rows[rows_of(made).rows[:, ROW.CODE] == Code.LEAVE, ROW.NUMBER])
+        assert left.tolist() == np.flatnonzero(made.nodes[:, NODE.CODE] == Code.RESULT).tolist()

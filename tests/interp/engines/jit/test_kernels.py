@@ -1,0 +1,188 @@
+"""Compiled kernels give the bits that the reference gives, over the whole registry."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.edges import ANY, EDGES
+from support.observe.kernel_tables import Signature, compiled, differences, literal, signatures
+from tagloom.core import dtypes
+from tagloom.core.ops.op import OPS
+from tagloom.core.types import Type
+from tagloom.interp.engines.jit import kernels
+
+ALL = list(signatures())
+SOME = (dtypes.bool, dtypes.int8, dtypes.int64, dtypes.uint16, dtypes.uint64, dtypes.float32, dtypes.float64)
+"""Dtypes that between them have every lane, narrow and wide."""
+NAMES = ("a", "b", "c")
+
+
+def alike(signature: Signature) -> bool:
+    """Whether an op's operands are of one dtype, the condition of `where` aside."""
+    return len(set(signature.operands[signature.row.name == "where" :])) == 1
+
+
+def is_some(signature: Signature) -> bool:
+    return all(type_.dtype in SOME for type_ in (*signature.operands, signature.result))
+
+
+QUICK = [signature for signature in ALL if alike(signature) and is_some(signature)]
+MIXED = [s for s in ALL if {type_.dtype.kind for type_ in s.operands} >= {"i", "u"}]
+MIXED = [next(s for s in MIXED if (s.row, s.lanes) == each) for each in dict.fromkeys((s.row, s.lanes) for s in MIXED)]
+"""One of each op on a signed and an unsigned integer, which promote."""
+
+
+def grouped(chosen: Iterable[Signature]) -> list[list[Signature]]:
+    """By their lanes, and not too many together."""
+    groups: dict[tuple[str, ...], list[Signature]] = {}
+    for signature in chosen:
+        groups.setdefault(signature.lanes, []).append(signature)
+    return [group[at : at + 40] for group in groups.values() for at in range(0, len(group), 40)]
+
+
+def edge_rows(signature: Signature) -> list[tuple[Any, ...]]:
+    return list(itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)))
+
+
+def wrong(group: Sequence[Signature]) -> list[str]:
+    run = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
+    found: list[str] = []
+    for number, signature in enumerate(group):
+        rows = edge_rows(signature)
+        found += differences(run, number, signature, rows, rows)
+    return found
+
+
+def test_every_op_is_supported() -> None:
+    """There is text for every op on scalars of every dtype that it takes, and for no array."""
+    assert len(ALL) > 1000
+    for row, operands, result, _ in ALL:
+        assert kernels.supported(row.name, operands, result)
+        assert not kernels.supported(row.name, operands, Type(result.dtype, (3,)))
+
+
+@pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
+def test_edges(group: list[Signature]) -> None:
+    """On every combination of edge values compiled kernels give the bits of the reference, and trap where it does."""
+    assert not wrong(group)
+
+
+def test_promotion() -> None:
+    """Operands of two dtypes meet in the lane of what they promote to."""
+    for group in grouped(MIXED):
+        assert not wrong(group)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("group", grouped(ALL), ids=lambda group: "-".join(group[0].lanes))
+def test_edges_of_all_dtypes(group: list[Signature]) -> None:
+    """The same, on every combination of dtypes that an op takes."""
+    assert not wrong(group)
+
+
+F64 = Type(dtypes.float64)
+I64 = Type(dtypes.int64)
+WIDE = [s for s in ALL if set(s.operands) == {F64} and s.result == F64]
+WHOLE = [s for s in ALL if set(s.operands) == {I64} and s.result == I64]
+RUNS: dict[str, Any] = {}
+
+
+def kept(name: str, group: Sequence[Signature]) -> Any:
+    if name not in RUNS:
+        RUNS[name] = compiled([(signature, NAMES[: len(signature.operands)]) for signature in group])
+    return RUNS[name]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_any_values(data: st.DataObject) -> None:
+    """On values that nobody thought of, too."""
+    name, chosen, arity = data.draw(st.sampled_from([("floats", WIDE, 1), ("floats", WIDE, 2), ("integers", WHOLE, 2)]))
+    group = [signature for signature in chosen if len(signature.operands) == arity]
+    run = kept(f"{name} {arity}", group)
+    number = data.draw(st.integers(0, len(group) - 1))
+    operands = st.tuples(*(ANY[type_.dtype] for type_ in group[number].operands))
+    rows = data.draw(st.lists(operands, min_size=1, max_size=20))
+    assert not list(differences(run, number, group[number], rows, rows))
+
+
+CONSTANTS = {
+    "pow": [2.0, 0.5, -0.5, 3.0, -1.0, 0.0, 1.0, 4.0, 0.25, 1e300],
+    "divide": [2.0, 10.0, 0.0, -0.0, 1.0, math.inf],
+    "multiply": [0.0, 1.0, -1.0, 2.0],
+    "add": [0.0, -0.0],
+    "subtract": [0.0, -0.0],
+    "floor_divide": [2.0, 1.0, 0.1, math.inf],
+    "remainder": [2.0, 1.0, 0.1, math.inf],
+}
+WHOLE_CONSTANTS = {"pow": [0, 1, 2, 3, -1], "floor_divide": [-1, 1, 2, 3, 0], "remainder": [-1, 1, 2, 3, 0]}
+
+
+def test_constants_are_not_folded_to_other_bits() -> None:
+    """LLVM knows that an operand is constant, and that both are; neither makes another number of the result."""
+    for type_, group, constants in ((F64, WIDE, CONSTANTS), (I64, WHOLE, WHOLE_CONSTANTS)):
+        dice, arms = np.random.default_rng(3), []
+        for signature in (s for s in group if s.row.name in constants):
+            for number in constants[signature.row.name]:
+                for at in (0, 1):
+                    operands = ["a", "a"]
+                    operands[at] = literal(number, type_)
+                    arms.append((signature, operands, at, number))
+        run = compiled([(signature, operands) for signature, operands, _, _ in arms])
+        for arm, (signature, _, at, number) in enumerate(arms):
+            values = EDGES[type_.dtype]
+            if type_ is F64:
+                values = [*values, *(dice.standard_normal(50) * 10.0 ** dice.integers(-5, 5, 50)).tolist()]
+            rows = [(value, number) if at else (number, value) for value in values]
+            columns = [(value, value) for value in values]
+            assert not list(differences(run, arm, signature, columns, rows))
+
+
+def test_constant_functions() -> None:
+    """sin(1e22), exp(1) and the like are the C library's, though everything about them is known when compiling."""
+    arms, rows = [], []
+    for signature in (s for s in WIDE if len(s.operands) == 1):
+        for number in (1.0, 0.5, 1e22, 3.7, 700.1, -0.3):
+            arms.append((signature, [literal(number, F64)]))
+            rows.append((number,))
+    run = compiled(arms)
+    for arm, (signature, _) in enumerate(arms):
+        assert not list(differences(run, arm, signature, [(0.0,)], [rows[arm]]))
+
+
+def test_no_fused_multiply_add() -> None:
+    """x * y + z is rounded twice."""
+    (multiply,), (add,) = ([s for s in WIDE if s.row.name == name] for name in ("multiply", "add"))
+    text = add.text([multiply.text(["x", "y"]), "z"])
+    module: dict[str, Any] = {}
+    exec(f"{kernels.HEADER}\n@njit\ndef run(x, y, z):\n return {text}", module)
+    dice = np.random.default_rng(1)
+    for x, y, z in dice.standard_normal((1000, 3)).tolist():
+        assert module["run"](x, y, z) == x * y + z
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
+def test_literals(dtype: dtypes.DType) -> None:
+    """Text of a scalar is that scalar, in its lane."""
+    module: dict[str, Any] = {}
+    values = [kernels.constant(value, dtype) for value in EDGES[dtype]]
+    exec(f"{kernels.HEADER}\n@njit\ndef run():\n return ({', '.join(values)},)", module)
+    made = module["run"].py_func()
+    module["run"]()
+    (kind,) = module["run"].nopython_signatures
+    lane = {"b": "bool", "i": "int", "u": "uint64", "f": "float64"}[dtype.kind]
+    assert all(lane in str(type_) for type_ in kind.return_type.types)
+    for one, other in zip(made, EDGES[dtype], strict=True):
+        assert repr(np.asarray(one).item()) == repr(np.asarray(other).item())
+
+
+def test_no_op_is_missing() -> None:
+    """Every op that is computed element by element is among those that are compared."""
+    assert {signature.row.name for signature in QUICK} == {row.name for row in OPS.values() if row.scalar is not None}

@@ -1,0 +1,431 @@
+"""What ends a run from outside: seconds, bytes, and Ctrl-C, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.observe.ctrl_c import default_ctrl_c
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.interrupt import (
+    EVERY,
+    LARGE,
+    Alarm,
+    Interrupt,
+    held_off,
+    insistent,
+    interrupt,
+    interruptible,
+    is_large,
+    machine_memory,
+    resident,
+)
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+@tl.function
+def short(n: tl.int64) -> tl.int64:
+    return n + 1
+
+
+def press_after(seconds: float) -> None:
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_seconds() -> None:
+    """S12: a run ends soon after its seconds are over; with 0 it does not begin; with enough it is not touched."""
+    begun = time.perf_counter()
+    out = endless.run(1, limits=tl.Limits(seconds=0.2))
+    assert 0.2 <= time.perf_counter() - begun < 2
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
+    assert str(out.error).startswith("S12: the run exceeds the limit of 0.2 on ")
+    assert "--timeout N, or limits=tl.Limits(seconds=N)" in str(out.error)
+    none = short.run(1, limits=tl.Limits(seconds=0))
+    assert (none.status, none.firings) == ("Exhausted", 0)
+    assert short.run(1, limits=tl.Limits(seconds=60)).value == 2
+
+
+def test_bytes() -> None:
+    """S12: a process has more than a byte, so that no run begins; the default is half of the machine's memory."""
+    out = endless.run(1, limits=tl.Limits(bytes=1))
+    assert (out.status, out.firings, out.error and out.error.limit) == (  # type: ignore[attr-defined]
+        "Exhausted",
+        0,
+        "bytes",
+    )
+    assert str(out.error).startswith("S12: the run exceeds the limit of 1 on bytes of memory")
+    assert tl.Limits().bytes == machine_memory() // 2
+    assert 2**20 < resident() < machine_memory()
+
+
+def test_bytes_are_seen_while_a_run_grows() -> None:
+    """S12: a run that keeps ever more large arrays ends soon after the limit, not at the next look."""
+
+    @tl.function
+    def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+        return growing(x + 1.0) + x
+
+    room = 40 * LARGE
+    out = growing.run(np.zeros(LARGE // 8), limits=tl.Limits(bytes=resident() + room, depth=10_000))
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
+    assert resident() < machine_memory() and out.firings < 10 * 200
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.5, float("nan"), float("inf"), True, "1"])
+def test_bad_seconds_are_refused(seconds: Any) -> None:
+    """Seconds are a number from 0."""
+    with pytest.raises(tl.Usage, match="the limit on seconds must be a number from 0 up"):
+        tl.Limits(seconds=seconds)
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, True, "10", None])
+def test_bad_bytes_are_refused(number: Any) -> None:
+    """Bytes are an integer from 0."""
+    with pytest.raises(tl.Usage, match="limit on bytes"):
+        tl.Limits(bytes=number)
+
+
+def test_what_rings_first() -> None:
+    """Ctrl-C comes before the clock, and that before memory, which is looked at now and then, or at a large result."""
+    pressed, now = Interrupt(), time.monotonic
+    alarm = Alarm(0, 1, pressed)
+    assert alarm.rings(0, None) == "seconds" and now() >= (alarm.ends or 0)
+    pressed.press(2, None)
+    assert alarm.rings(0, None) == "interrupt"
+    patient = Alarm(None, 1, Interrupt())
+    assert [patient.rings(steps, None) for steps in (0, 1, EVERY - 1, EVERY)] == ["bytes", None, None, "bytes"]
+    events = [short.run(1, keep="events").events[-1]._replace(outputs=((0, value),)) for value in (1, np.zeros(LARGE))]
+    assert [is_large(event) for event in (None, *events)] == [False, False, True]
+    assert patient.rings(1, events[1]) == "bytes"
+
+
+def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
+    """`f.run` gives what was done by then, and Ctrl-C is afterwards what it was."""
+    press_after(0.2)
+    begun = time.perf_counter()
+    out = endless.run(1, keep="events")
+    assert time.perf_counter() - begun < 2
+    assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
+    assert str(out.error) == "S12: the run was interrupted\n  hint: what it had done by then is kept"
+    assert out.firings == sum(event.fired for event in out.events) > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_raises_where_a_value_is_wanted(handled: None) -> None:
+    """`f(...)` raises KeyboardInterrupt, as Python's own functions do."""
+    press_after(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        endless(1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
+    """A callback that blocks goes on at the first, and is ended by the second."""
+
+    @tl.function
+    def blocking(n: tl.int64) -> tl.int64:
+        return tl.callback(lambda x: time.sleep(30) or 1, n, returns=tl.int64)
+
+    press_after(0.2)
+    press_after(0.5)
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        blocking.run(1)
+    assert 0.4 < time.perf_counter() - begun < 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_is_left_to_who_claimed_it() -> None:
+    """Where somebody else handles Ctrl-C, or the run is not in the main thread, it is theirs."""
+    mine: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: mine.append(number))
+    try:
+        press_after(0.1)
+        out = endless.run(1, limits=tl.Limits(seconds=0.5))
+        assert (mine, out.error and out.error.limit) == ([signal.SIGINT], "seconds")  # type: ignore[attr-defined]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    seen: list[Any] = []
+    thread = threading.Thread(target=lambda: seen.append(short.run(1).value))
+    thread.start()
+    thread.join()
+    with interruptible() as pressed:
+        assert (seen, pressed.pressed) == ([2], False)
+
+
+ENDLESS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import tagloom as tl
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, tl.callback(ready, n, returns=tl.int64))[0]
+
+def ready(n):
+    print("ready", flush=True)
+    return n
+"""
+
+
+def test_ctrl_c_ends_a_process(tmp_path: Path) -> None:
+    """`python -m tagloom run` says that it was interrupted, within half a second, and exits with 1: no traceback."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "tagloom", "run", "endless.py", "1"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, cwd=tmp_path) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(0.2)
+        begun = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert time.perf_counter() - begun < 0.5
+    assert (process.returncode, out) == (1, b"")
+    assert err.startswith(b"S12: the run was interrupted") and b"Traceback" not in err
+
+
+@tl.function
+def divided(n: tl.int64) -> tl.int64:
+    return 1 // (n - n) + n
+
+
+@tl.function
+def pressing(n: tl.int64) -> tl.int64:
+    return tl.callback(lambda n: (os.kill(os.getpid(), signal.SIGINT), time.sleep(0), n)[-1], n, returns=tl.int64)
+
+
+def is_told(run: Callable[[], tl.Outcome]) -> bool:
+    """Whether a run says that it was interrupted, or raises KeyboardInterrupt."""
+    try:
+        error = run().error
+    except KeyboardInterrupt:
+        return True
+    return isinstance(error, tl.Exhausted) and error.limit == "interrupt"
+
+
+def heard_after(run: Callable[[], tl.Outcome], seconds: float) -> float:
+    """How long it takes until runs, one after another, are told of Ctrl-C that comes after so many seconds."""
+    pressed: list[float] = []
+
+    def press() -> None:
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with default_ctrl_c():
+        try:
+            threading.Timer(seconds, press).start()
+            while not pressed or time.monotonic() < pressed[0] + 1:
+                if is_told(run):
+                    break
+        except KeyboardInterrupt:
+            pass
+    return time.monotonic() - pressed[0]
+
+
+ENGINES = ("reference", "fast", "compiled", "auto")
+TIMED, SMALL = {"limits": tl.Limits(seconds=60)}, {"limits": tl.Limits(firings=1)}
+LOOPS: list[tuple[tl.Function, str, dict[str, Any]]] = [
+    *((function, engine, {}) for function in (short, divided) for engine in ENGINES),
+    *((short, engine, SMALL) for engine in ("reference", "fast")),
+    (short, "compiled", TIMED),
+]
+
+
+@pytest.mark.parametrize(("function", "engine", "asked"), LOOPS)
+def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, Any]) -> None:
+    """Whenever it comes while short runs follow each other, somebody is told within 0.2 s; one of a few may take
+    longer, where others want the processor."""
+    function.run(1, engine=engine)
+    took = sorted(heard_after(lambda: function.run(1, engine=engine, **asked), at / 997) for at in range(1, 9))
+    assert took[-2] < 0.2 and took[-1] < 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
+    """It is told after that."""
+    assert is_told(lambda: pressing.run(1, engine=engine))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come where nothing is left to do."""
+    apply, burst = State.apply, Fast._burst
+
+    def applied(state: State, event: Event) -> None:
+        apply(state, event)
+        if not state.flight:
+            signal.raise_signal(signal.SIGINT)
+
+    patch.setattr(State, "apply", applied)
+    patch.setattr(Fast, "_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised. Who hears it only where tokens are left is caught."""
+    pressed_at_the_end(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, engine=engine)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr(Interrupt, "end", lambda self: None)
+    assert not is_told(lambda: short.run(1, engine=engine))
+
+
+@tl.function
+def counted() -> tl.int64:
+    return tl.while_loop(lambda i: i < 1000, lambda i: i + 1, 0)[0]
+
+
+def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
+    monkeypatch.setattr("tagloom.interp.engines.engine.WARM", 10)
+    press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run._work", lambda *_: press)
+    out = counted.run(account=False)
+    assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
+
+
+def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
+    """Whoever goes on after any error is told of Ctrl-C all the same, and sees the error beside it."""
+    with pytest.raises(KeyboardInterrupt) as raised, interruptible():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        raise ValueError("something else")
+    assert isinstance(raised.value.__context__, ValueError)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_is_told_until_the_end() -> None:
+    """What ends a run in another thread is raised there where nothing is left to do."""
+    seen: list[str] = []
+
+    def work() -> None:
+        try:
+            with interruptible():
+                interrupt(threading.get_ident())
+            seen.append("lost")
+        except KeyboardInterrupt:
+            seen.append("told")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == ["told"]
+
+
+def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What C calls back cannot raise: LLVM goes on when it has told numba of machine code, and so does what waits for
+    that. What is imported meanwhile is whole all the same."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
+    swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+    done = []
+    with pytest.raises(KeyboardInterrupt), insistent():
+        swallow()
+        done.append("compiled")
+    with pytest.raises(KeyboardInterrupt), insistent(), held_off():
+        signal.raise_signal(signal.SIGINT)
+        done.append("imported")
+    with pytest.raises(KeyboardInterrupt), insistent():
+        signal.raise_signal(signal.SIGINT)
+        done.append("late")
+    assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def swallowed(patch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come, and be dropped, where a machine with tokens begins."""
+    right = State.__init__
+
+    def made(self: State, *given: Any, **options: Any) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        right(self, *given, **options)
+
+    patch.setattr(State, "__init__", made)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "auto"])
+def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy drops what is raised while it looks for methods, as it does where what indexes an array is of an Enum."""
+    swallowed(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, engine=engine)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("name", "patched", "asked"),
+    [
+        ("run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
+        ("is_too_deep", lambda _: True, {"account": False}),
+    ],
+)
+def test_so_does_what_is_swallowed_where_compiled_gives_up(
+    name: str, patched: Any, asked: dict[str, Any], handled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends on `fast`."""
+    assert short.run(1, engine="compiled").engine == "compiled"
+    monkeypatch.setattr(f"tagloom.interp.engines.compiled.run.{name}", patched)
+    assert short.run(1, **asked).engine == "fast"
+    swallowed(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        short.run(1, **asked)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
+    """Ctrl-C waits for it, and is heard afterwards."""
+    done = False
+    with pytest.raises(KeyboardInterrupt), held_off():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        done = True
+    assert done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("engine", ["fast", "compiled"])
+def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
+    """Whoever presses Ctrl-C while numba is imported can run the program afterwards, in the same process."""
+    compiled = os.environ.get("TAGLOOM_CACHE", "")  # by other tests
+    code = f"""
+import builtins, os, signal, sys
+import tagloom as tl
+
+@tl.function
+def twice(n: tl.int64) -> tl.int64:
+    return n + n
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+once = []
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.typing" and not once:
+            once.append(os.kill(os.getpid(), signal.SIGINT))
+sys.meta_path.insert(0, Finder())
+try:
+    twice.run(1, engine={engine!r})
+except KeyboardInterrupt:
+    os.environ["TAGLOOM_CACHE"] = {compiled!r}
+    print(len(once), twice.run(2, engine={engine!r}).value)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"TAGLOOM_CACHE": str(tmp_path)}
+    )
+    assert ran.stdout == "1 4\n", ran.stderr

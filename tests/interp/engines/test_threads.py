@@ -1,0 +1,257 @@
+"""Several runs at once: threads that trace, compile and run, the same function or different ones, on every engine."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.python_ast import parsed
+from tagloom.interp.engines.compiled import run as compiled_run
+from tagloom.interp.image import build as imaging
+
+THREADS = 4
+ENGINES = ("reference", "fast", "compiled", "auto")
+
+
+@pytest.fixture(autouse=True)
+def often() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(*jobs: Callable[[], Any]) -> list[Any]:
+    """What all of these give, which begin together, each on a thread of its own."""
+    barrier = threading.Barrier(len(jobs), timeout=60)
+
+    def begin(job: Callable[[], Any]) -> Any:
+        barrier.wait()
+        return job()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(begin, jobs))
+
+
+def recursive() -> tl.Function:
+    @tl.function
+    def fib(n: tl.int64) -> tl.int64:
+        return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+    return fib
+
+
+def looping(step: float) -> tl.Function:
+    @tl.function
+    def loop(n: tl.int64, x: tl.float64) -> tl.float64:
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + x * step), 0, 0.0)[1]
+
+    return loop
+
+
+def of_arrays(step: float) -> tl.Function:
+    @tl.function
+    def smooth(x: tl.Array[tl.float64, None]) -> tl.float64:
+        return tl.sum(tl.tanh(x * step) + x)
+
+    return smooth
+
+
+def drawing() -> tl.Function:
+    @tl.function
+    def drawn(n: tl.int64) -> tl.float64:
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tl.uniform()), 0, 0.0)[1]
+
+    return drawn
+
+
+def filling() -> tl.Function:
+    @tl.function
+    def squares(n: tl.int64) -> tl.Array[tl.int64, None]:
+        return tl.map(lambda i: i * i, tl.arange(n))
+
+    return squares
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_function_in_many_threads(engine: str) -> None:
+    """A function that all call for the first time at once is traced once, and gives each its value."""
+    traced: list[int] = []
+
+    @tl.function
+    def fresh(n: tl.int64) -> tl.int64:
+        traced.append(1)
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
+
+    found = at_once(*(lambda k=k: fresh.run(100 * k, engine=engine).value for k in range(THREADS)))  # type: ignore[misc]
+    assert found == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_different_functions_in_many_threads(engine: str) -> None:
+    """Each thread makes functions of its own, traces, compiles and runs them; none meets what is another's."""
+
+    def job(k: int) -> list[Any]:
+        x = np.arange(50.0) + k
+        runs = [
+            recursive().run(5 + k, engine=engine),
+            looping(k % 2 + 0.5).run(20, 2.0, engine=engine),
+            of_arrays(0.1).run(x, engine=engine),
+            drawing().run(5, engine=engine, seed=k),
+            filling().run(6 + k, engine=engine),
+        ]
+        return [run.value.tolist() if isinstance(run.value, np.ndarray) else run.value for run in runs]
+
+    alone = [job(k) for k in range(THREADS)]
+    assert at_once(*(lambda k=k: job(k) for k in range(THREADS))) == alone  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_effects_belong_to_their_runs(engine: str) -> None:
+    """What a run prints, and calls of Python, it does on the thread that called it, in its own world."""
+
+    @tl.function
+    def told(n: tl.int64) -> tl.int64:
+        def body(i: Any) -> Any:
+            tl.print(i)
+            return i + tl.callback(lambda j: threading.get_ident() and 1, i, returns=tl.int64)
+
+        return tl.while_loop(lambda i: i < n, body, 0)[0]
+
+    def job(k: int) -> bool:
+        lines: list[tuple[int, str]] = []
+        world = tl.World(lambda line: lines.append((threading.get_ident(), line)))
+        told.run(5 + k, engine=engine, world=world)
+        return lines == [(threading.get_ident(), str(i)) for i in range(5 + k)]
+
+    assert all(at_once(*(lambda k=k: job(k) for k in range(THREADS))))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_first_runs_of_a_process(engine: str, tmp_path: Path) -> None:
+    """Threads that are the first to want an engine import and load it at once."""
+    code = f"""
+import sys, tagloom as tl
+from concurrent.futures import ThreadPoolExecutor
+sys.setswitchinterval(1e-5)
+def python(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), 0, 0)[1]
+loop = tl.function(python)
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(lambda k: loop.run(k, engine={engine!r}).value, range(40))))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout == f"{[k * (k - 1) // 2 for k in range(40)]}\n", ran.stderr
+
+
+def test_syntax_trees_in_many_threads() -> None:
+    """They are made by one thread at a time: where the collector, which has others go on, runs meanwhile, CPython would
+    confuse them."""
+    text, before = Path(__file__).read_text(encoding="utf-8"), gc.get_threshold()
+    gc.set_threshold(50)
+    gc.callbacks.append(_look_round)
+    try:
+        assert len({ast.dump(tree) for tree in at_once(*[lambda: parsed(text)] * 2 * THREADS)}) == 1
+    finally:
+        gc.callbacks.remove(_look_round)
+        gc.set_threshold(*before)
+
+
+def _look_round(*_: Any) -> None:
+    """Python's code, before which others may take their turn."""
+
+
+def test_parts_in_many_threads() -> None:
+    """Parts of one function are fetched at once, of the main body and under tags; so steps share what they read."""
+    fib = recursive()
+    jobs = [lambda: fib.partial("less_equal")(9), lambda: fib.partial("main/fib/cond")(9)] * 3
+    assert at_once(*jobs) == [False, 34] * 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_steps_share_variables(engine: str) -> None:
+    """Several steps at once read what variables hold when they begin, and have them hold what they end with: none sees
+    half of what another assigns. Where they take turns, each counts."""
+    one, other = tl.Variable(0, name="one"), tl.Variable(0, name="other")
+
+    @tl.function
+    def step(x: tl.int64) -> tuple[tl.int64, tl.int64]:
+        before = one + x, other + x
+        one.assign_add(1)
+        other.assign_add(1)
+        return before
+
+    def job(k: int, turn: AbstractContextManager[Any]) -> list[tuple[int, int]]:
+        found = []
+        for _ in range(20):
+            with turn:
+                found.append(step.run(k, engine=engine).value)
+        return found
+
+    free = at_once(*(lambda k=k: job(k, nullcontext()) for k in range(THREADS)))  # type: ignore[misc]
+    assert all(mine == its for pairs in free for mine, its in pairs)
+    assert int(one) == int(other) <= 20 * THREADS
+    one.assign(0)
+    other.assign(0)
+    lock = threading.Lock()
+    turns = at_once(*(lambda k=k: job(k, lock) for k in range(THREADS)))  # type: ignore[misc]
+    reads = [mine - k for k, pairs in enumerate(turns) for mine, its in pairs if mine == its]
+    assert sorted(reads) == list(range(20 * THREADS)) and int(one) == int(other) == 20 * THREADS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_steps_that_overlap_one_counts(engine: str) -> None:
+    """Steps that all begin before any of them ends assign what one of them does: in five rounds five, and not 20."""
+    count, begun = tl.Variable(0), threading.Barrier(THREADS, timeout=60)
+
+    @tl.function
+    def step() -> None:
+        tl.callback(lambda: begun.wait() * 0, returns=tl.int64)
+        count.assign_add(1)
+
+    at_once(*[lambda: [step.run(engine=engine) for _ in range(5)]] * THREADS)
+    assert int(count) == 5
+
+
+def test_tapes_and_traces_in_many_threads() -> None:
+    """A tape records what its own thread computes, and gradients are derived once."""
+    cube = tl.function(lambda x: x * x * x)
+    slope = tl.grad(cube)
+
+    def job(k: int) -> tuple[float, float]:
+        x = tl.asarray(float(k))
+        with tl.Tape() as tape:
+            tape.watch(x)
+            y = cube(x) + x
+        return float(tape.gradient(y, x)), float(slope(float(k)))
+
+    wanted = [(3.0 * k * k + 1.0, 3.0 * k * k) for k in range(THREADS)]
+    assert at_once(*(lambda k=k: job(k) for k in range(THREADS))) == wanted  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("engine", ["fast", "compiled"])
+def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More programs than an engine keeps, on several threads: each takes out what others have put in."""
+    monkeypatch.setattr(imaging._kept, "most", 3)
+    monkeypatch.setattr(compiled_run, "_KEPT", 3)
+    functions = [looping(k + 0.5) for k in range(6)]
+    for each in functions:
+        each.run(3, 2.0, engine=engine)
+
+    def job(start: int) -> list[float]:
+        return [functions[(start + k) % 6].run(3, 2.0, engine=engine).value for k in range(40)]
+
+    found = at_once(*(lambda k=k: job(k) for k in range(THREADS)))  # type: ignore[misc]
+    assert found == [[((k + j) % 6 + 0.5) * 6.0 for j in range(40)] for k in range(THREADS)]

@@ -1,0 +1,136 @@
+"""Calls that are made again for their pullbacks: with what they had, and without their effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.core.world import World
+from tagloom.interp.function import call_replay as made
+from tagloom.interp.function.function import function
+
+
+def queued() -> tuple[Any, list[Any], Callable[[Any], Any]]:
+    """A queue of two numbers, what is called, and a function that multiplies by one of them, with other effects."""
+    queue, calls = tl.FIFOQueue(3, tl.float64), list[Any]()
+    queue.enqueue_many([2.0, 5.0])
+
+    def factor(x: float) -> float:
+        calls.append(x)
+        return 10.0
+
+    @tl.function
+    def scaled(x: Any) -> Any:
+        tl.print("scaling", x)
+        first = tl.stop_gradient(tl.callback(factor, x, returns=tl.float64))
+        return tl.cond(x > 0.0, lambda: first * (x * queue.dequeue()) ** 2, lambda: x)
+
+    return queue, calls, scaled
+
+
+def by_tape(scaled: Callable[[Any], Any]) -> Any:
+    x = tl.Variable(3.0)
+    with tl.Tape() as tape:
+        y = scaled(x)
+    return float(tape.gradient(y, x))
+
+
+def by_tapes(scaled: Callable[[Any], Any]) -> Any:
+    """Of the second order; and of the first once more."""
+    x = tl.asarray(3.0)
+    with tl.Tape() as outer:
+        outer.watch(x)
+        with tl.Tape(persistent=True) as tape:
+            tape.watch(x)
+            y = scaled(x)
+        slope = tape.gradient(y, x)
+    return float(outer.gradient(slope, x)), float(tape.gradient(y, x))
+
+
+WAYS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "tape": (by_tape, 240.0),
+    "tapes": (by_tapes, (80.0, 240.0)),
+    "vjp": (lambda scaled: [tl.vjp(scaled, 3.0)[1](1.0)], [(240.0,)]),
+    "pullback twice": (lambda scaled: [*map(tl.vjp(scaled, 3.0)[1], (1.0, 2.0))], [(240.0,), (480.0,)]),
+    "jvp": (lambda scaled: tl.jvp(scaled, (3.0,), (0.5,)), (360.0, 120.0)),
+    "grad": (lambda scaled: tl.grad(scaled)(3.0), 240.0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_effects_happen_once(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed, called and taken from a queue is that of the call, and of it alone; and the gradient is of what
+    was taken then."""
+    queue, calls, scaled = queued()
+    asks, wanted = WAYS[way]
+    assert asks(scaled) == wanted
+    assert (capsys.readouterr().out, calls, int(queue.size())) == ("scaling 3.0\n", [3.0], 1)
+
+
+def test_effects_on_the_way_of_a_trap() -> None:
+    """What was taken before a trap is taken, and the tape has nothing of the call."""
+    queue, _, scaled = queued()
+    failing = tl.function(lambda x: scaled(x) + tl.callback(lambda: 1 / 0, returns=tl.float64))
+    with tl.Tape() as tape, pytest.raises(tl.Trap, match="ZeroDivisionError"):
+        tape.watch(x := tl.asarray(3.0))
+        failing(x)
+    assert int(queue.size()) == 1 and "0 steps" in repr(tape)
+
+
+def refilled() -> list[Any]:
+    """Gradients by what arguments are multiplied with, which are written to after the call: 2 and not 18."""
+    w, batch, rows = tl.Variable(2.0), np.ones(2), [1.0, 1.0]
+
+    @tl.function
+    def annotated(x: tl.Array[tl.float64, None]) -> tl.float64:
+        return tl.sum(w * x)
+
+    nested = tl.function(lambda p: tl.sum(w * p["x"][0]))
+    with tl.Tape(persistent=True) as tape:
+        values = [annotated(batch), annotated(rows), nested({"x": (batch,)}), nested({"x": (batch, rows)})]
+    _, pullback = tl.vjp(lambda w, x: tl.sum(w * x), 2.0, batch)
+    batch[:] = rows[:] = [9.0, 9.0]
+    found = [float(tape.gradient(value, w)) for value in values]
+    return [*found, pullback(1.0)[0]]
+
+
+def test_arguments_that_are_written_to() -> None:
+    """A gradient is of what arguments were when the call was made: arrays of NumPy's and lists may be filled again."""
+    assert refilled() == [2.0] * 5
+
+
+def happens_again(patch: pytest.MonkeyPatch) -> None:
+    """A call that is made again does to the world what it did."""
+
+    def world_of(traced: Any, *_: Any) -> World:
+        return World(callbacks=traced.callbacks)
+
+    patch.setattr(function, "world_of", world_of)
+
+
+def gives_the_last(patch: pytest.MonkeyPatch) -> None:
+    """Callbacks give what they gave, from the last to the first."""
+    right = made.again
+    patch.setattr(made, "again", lambda given: right(given[::-1]))
+
+
+def borrows(patch: pytest.MonkeyPatch) -> None:
+    """Arguments are not copied."""
+    patch.setattr(function, "as_it_is", lambda leaf, type_: leaf)
+
+
+@pytest.mark.parametrize("broken", [happens_again, gives_the_last])
+def test_broken_worlds_are_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another gradient comes out, or another size of the queue."""
+    broken(monkeypatch)
+    queue, _, scaled = queued()
+    assert (by_tape(scaled), int(queue.size())) != (240.0, 1)
+
+
+def test_borrowed_arguments_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So are gradients of what arguments became."""
+    borrows(monkeypatch)
+    assert refilled() != [2.0] * 5

@@ -1,0 +1,289 @@
+"""Parts of functions, as people run them: what is fetched and fed, by names and under tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.acts_generator import Witness, act_cases
+from support.generators.generator import Case, cases
+from support.laws.partial_laws import LIMITS, bits, under_tags
+from support.programs.partial_programs import endless, fib, model
+from tagloom.core.graph.lower import lower
+from tagloom.core.types import HandleType
+from tagloom.interp.engines.reference import run_graph, structure_of
+from tagloom.interp.function.fetch_feed import Partial
+from tagloom.interp.function.tagged_values import made_under, path_of
+from tagloom.interp.function.trace_cache import Traced
+from tagloom.interp.lru_cache import Recent
+
+H = float(np.tanh(2.0))
+
+
+class Pair(NamedTuple):
+    x: tl.float64
+    y: tl.float64
+
+
+@tl.function
+def paired(p: Pair, q: tl.float64) -> tl.float64:
+    s = p.x + p.y
+    return s * q
+
+
+@tl.function
+def untyped(x, y):  # type: ignore[no-untyped-def]
+    return x * 2 + y
+
+
+def test_a_value_is_fetched() -> None:
+    """One name gives its value, a nest of names a value that nests so."""
+    assert model.partial("tanh")(1.0, 2.0) == H
+    nested = model.partial({"h": "tanh", "both": ("loop_s", "w")})(1.0, 2.0)
+    assert nested == {"h": H, "both": (H + H + H, 2.0)}
+
+
+def test_a_value_is_fed() -> None:
+    """What is fed comes in place of what would be made; without `fetch` the function's result is fetched."""
+    assert model.partial(feed={"tanh": 0.5})(1.0) == 0.5 * 0.5 + 1.5
+    assert model.partial("loop_s", feed={"tanh": 0.5})() == 1.5
+    assert model.partial(feed={"tanh": 0.5, "x": 1.0, "greater": False})() == 1.5 - 1.0
+
+
+def test_arguments_that_are_not_needed_are_left_out() -> None:
+    """`...` stands for one, and at the end nothing does; one that is needed is asked for."""
+    assert model.partial("cond", feed={"multiply": 2.0})(1.0, ...) == model.partial("cond")(1.0, 2.0)
+    assert paired.partial("multiply", feed={"add": 2.0})(..., 3.0) == 6.0
+    assert paired.partial("add")(Pair(1.0, 2.0)) == 3.0
+    with pytest.raises(tl.Usage) as raised:
+        model.partial("tanh")(1.0)
+    said = re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
+    assert said == (
+        "argument w of model is left out\n  required: float64\n  got: ...\n  hint: what is fetched depends on it"
+    )
+    with pytest.raises(tl.Usage, match="paired takes 2 arguments"):
+        paired.partial("add")(Pair(1.0, 2.0), 3.0, 4.0)
+
+
+def test_arguments_may_say_the_types() -> None:
+    """A function without annotations is traced with its arguments, needed or not."""
+    assert untyped.partial("multiply")(3, 4) == 6
+    assert untyped.partial("multiply")(1.5, 4.0) == 3.0
+    with pytest.raises(tl.Usage, match="argument y of untyped says the type, and is left out"):
+        untyped.partial("multiply")(3)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
+def test_every_engine_runs_parts(engine: str) -> None:
+    """A part is a program as every other, and takes the options of runs."""
+    part = model.partial(("loop_s", "greater"), feed={"tanh": 0.25})
+    outcome = part.run(engine=engine)
+    assert (outcome.value, outcome.engine) == ((0.75, False), engine)
+    assert part.run(schedule="random:3", keep="events").events
+    assert part.graph == tl.lower(part.program)
+
+
+def test_a_part_is_as_small_as_it_can_be() -> None:
+    """Its program has what is needed, and its run fires no more; effects that nobody fetches do not happen."""
+    assert tl.print_program(model.partial("tanh").program, locations=False).splitlines()[1:] == [
+        "  multiply = multiply x, w",
+        "  tanh = tanh multiply",
+        "  return tanh",
+        "}",
+    ]
+    lines: list[str] = []
+    world = tl.World(lines.append)
+    assert model.partial("tanh").run(1.0, 2.0, world=world).firings == 5 and lines == []
+    assert model.partial("print").run(1.0, 2.0, world=world).value is True and len(lines) == 1
+
+
+def test_arrays_stay_tagloom_s() -> None:
+    """A part gives arrays of tagloom's where one was given, as an argument or fed."""
+    given = tl.asarray(0.5)
+    assert type(model.partial("loop_s", feed={"tanh": given})()) is type(given)
+    assert type(model.partial("loop_s", feed={"tanh": 0.5})()) is float
+
+
+def test_variables_are_values_and_are_assigned_by_the_results() -> None:
+    """What a variable holds goes by its name, is fetched and fed; it is assigned where the results are fetched."""
+    count, w = tl.Variable(0, name="count"), tl.Variable(2.0, name="w")
+
+    @tl.function
+    def step(x: tl.float64) -> tl.float64:
+        h = x * w
+        w.assign(w - h)
+        count.assign_add(1)
+        return h * h
+
+    assert float(step.partial("multiply")(3.0)) == 6.0 and float(step.partial("w")()) == 2.0
+    assert step.partial(("count", "add"), feed={"count": 7})(...) == (7, 8)
+    assert step.partial("main/add").run().value == 1
+    assert (int(count), float(w)) == (0, 2.0)
+    assert float(step.partial(feed={"multiply": 0.5})()) == 0.25
+    assert (int(count), float(w)) == (1, 1.5)
+    outcome = step.partial(feed={"w": 1.0, "x": 4.0}).run()
+    assert (outcome.value, outcome.variables, float(w)) == (16.0, {"count": 2, "w": -3.0}, -3.0)
+
+
+def test_values_under_tags() -> None:
+    """A tag and a name are the value there; a pattern is a dict by tags; a loop variable has a value, too. What a loop
+    or call makes is under the tag where that stands."""
+    assert model.partial("main/loop[1]/add_1")(1.0, 2.0) == H + H
+    assert model.partial("main/loop[*]/add")(1.0, 2.0) == {f"main/loop[{k}]": k + 1 for k in range(3)}
+    assert model.partial("main/loop[*]/i")(1.0, 2.0) == {f"main/loop[{k}]": k for k in range(4)}
+    assert model.partial("main/tanh")(1.0, 2.0) == H == model.partial("main/*/tanh")(1.0, 2.0)["main/loop[0]"]
+    assert model.partial(("x", "main/multiply_1"))(1.0, 2.0) == (1.0, H * H)
+    assert fib.partial("main/fib/fib_1")(5) == fib(2) and fib.partial("main/fib/cond")(5) == fib(4)
+    assert len(fib.partial("main/**/add")(5)) == fib(5) - 1
+    assert model.partial("main/loop[*]/**/cond")(1.0, 2.0) == {}
+    assert fib.partial("main/fib/fib_1/n")(5) == 2
+
+
+def test_values_under_tags_are_known() -> None:
+    """Those that are fetched, fed, and both, of loops, branches and recursion."""
+    assert list(under_tags()) == []
+
+
+def test_a_run_stops_where_it_has_what_it_looks_for() -> None:
+    """Also where it would go on for ever; with `until="quiet"`, and where there are patterns, it does."""
+    assert endless.partial("main/loop[4]/i")(0) == 4
+    outcome = endless.partial(("main/loop[4]/i", "n")).run(0)
+    assert (outcome.status, outcome.value) == ("Returned", (4, 0)) and outcome.firings < 50
+    few = tl.Limits(firings=100)
+    assert endless.partial("main/loop[4]/i").run(0, until="quiet", limits=few).status == "Exhausted"
+    assert endless.partial("main/loop[*]/i").run(0, limits=few).status == "Exhausted"
+
+
+def test_what_is_fed_under_a_tag_takes_the_place_of_a_value() -> None:
+    """The tokens that carry it are changed on their way; what is fetched there is what was fed."""
+    fed = model.partial(("loop_s", "main/loop[*]/add_1"), feed={"main/loop[1]/add_1": 100.0})
+    assert fed(1.0, 2.0) == (100.0 + H, {"main/loop[0]": H, "main/loop[1]": 100.0, "main/loop[2]": 100.0 + H})
+    assert model.partial("loop_s", feed={"main/loop[*]/add_1": 7.0})(1.0, 2.0) == 7.0
+    assert fib.partial(feed={"main/fib/cond": 1000})(5) == 1000 + fib(3)
+    assert model.partial("loop_s", feed={"main/loop[1]/add_1": 100.0}).run(1.0, 2.0).schedule == "what-if"
+
+
+def test_what_nobody_needs_may_be_fed() -> None:
+    """It changes nothing, under a tag neither."""
+    assert model.partial("tanh", feed={"cond": 3.0, "main/loop[1]/add_1": 3.0})(1.0, 2.0) == H
+    assert model.partial("loop_s", feed={"main/loop[9]/add_1": 3.0})(1.0, 2.0) == H + H + H
+
+
+def test_a_value_that_did_not_come() -> None:
+    """A branch that was not taken, an iteration that never was: the error says why, back to the predicate."""
+    for name, reason in (
+        ("main/subtract", "true came from model.greater"),
+        ("main/loop[7]/add_1", "main/loop[4] has not opened"),
+    ):
+        outcome = model.partial(name).run(1.0, 2.0)
+        assert (outcome.status, outcome.missing) == ("Deadlocked", (0,))
+        with pytest.raises(tl.Deadlock, match=re.escape(f"S12: {name} has no value: model.")) as raised:
+            model.partial(name)(1.0, 2.0)
+        assert reason in "\n".join(raised.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("fetch", "feed", "said"),
+    [
+        ("tanx", {}, "P1: model has no value that could be fetched by this name"),
+        ("add", {}, "hint: write main/loop[0]/add"),
+        ("main/loop[0]/ad", {}, "P1: model, with what it calls, has no value by this name"),
+        ("main/loop/add", {}, "model.loop is a loop\n  required: loop[0], or another iteration"),
+        ("main/lop[0]/add", {}, "model has no call or loop 'lop'"),
+        ("main/lop[*]/add", {}, "no call or loop is called 'lop'"),
+        ("main/add", {}, "model.add is no node of model, which runs under main\n  required: a tag of model.loop"),
+        ("tanh", {"tanh": True}, "P1: what is fed for tanh of model: a value of the wrong type"),
+        (
+            "loop_s",
+            {"main/loop[0]/add_1": True},
+            "P1: what is fed for main/loop[0]/add_1 of model: a value of the wrong",
+        ),
+        ("loop_s", {"main/loop[0]/ad": 3}, "P1: model, with what it calls, has no value by this name"),
+        (["tanh"], {}, "no value of model goes by this"),
+        (("tanh", 3), {}, "no value of model goes by this"),
+        ("tanh", {3: 4.0}, "no value of model goes by this"),
+        ("tanh", [("tanh", 4.0)], "what is fed is a dict"),
+    ],
+)
+def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:
+    """What is fetched or fed and is not there, or is of another type, is refused with what there is."""
+    with pytest.raises((tl.Usage, tl.Malformed)) as raised:
+        model.partial(fetch, feed)(1.0, 2.0)
+    assert said in re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
+
+
+def test_parts_are_kept_as_tracings_are() -> None:
+    """No more than so many, those that were used last: no program lives on in a part for long after it was dropped."""
+
+    @tl.function(most_tracings=2)
+    def shifted(x: Any) -> Any:
+        return x * 2.0 + 1.0
+
+    doubled = shifted.partial("multiply")
+    for size in (1, 2, 3, 4, 4):
+        assert doubled(np.ones(size)).tolist() == [2.0] * size
+    kept = [id(part.whole) for part in shifted._parts.values()]
+    assert kept == [id(shifted.trace(np.ones(size))) for size in (3, 4)]
+
+
+def test_tags_are_the_reference_s() -> None:
+    """Another engine that is asked to look under tags says so, and so does a run that is to keep a log."""
+    for options in ({"engine": "fast"}, {"keep": 5}, {"cores": 2}):
+        with pytest.raises(tl.Usage, match="values under tags are the reference's to fetch and to feed"):
+            model.partial("main/loop[0]/add").run(1.0, 2.0, **options)
+
+
+def test_no_part_inside_a_trace() -> None:
+    """A part is run, and not called in a trace."""
+    with pytest.raises(tl.Usage, match="a part of fib cannot be traced"):
+        tl.function(lambda: fib.partial("cond")(3))()
+
+
+def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
+    graph = lower(case.program)
+    traced = Traced(case.program, graph, structure_of(graph), Witness().callbacks)
+    return Partial(case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, Recent(1).made)
+
+
+@st.composite
+def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Sequence[str], dict[str, Any], Any]:
+    """A case, some values under tags by name, one of them, and what they all are."""
+    case = draw(programs)
+    graph = lower(case.program)
+    run = run_graph(graph, case.arguments, keep="events", limits=LIMITS, world=Witness())
+    functions, found = case.program.reachable(), dict[str, Any]()
+    known = {f"{f.name}.{var.name}" for f in functions for node in f.body.walk() for var in node.results}
+    for event in run.events if run.status == "Returned" else ():
+        node = graph.nodes[event.token.node]
+        kinds = [output.type.dtype for output in node.outputs[:1]]
+        if event.fired and event.outputs and str(node) in known and not isinstance(kinds[0], HandleType):
+            found[f"{path_of(made_under(graph, event))}/{node}"] = event.outputs[0][1]
+    names = draw(st.lists(st.sampled_from(sorted(found) or ["main"]), max_size=3, unique=True)) if found else []
+    fed = draw(st.sampled_from(names)) if names else None
+    return case, names, {fed: found[fed]} if fed else {}, [found[name] for name in names]
+
+
+@settings(max_examples=30)
+@given(looked_at(cases()))
+def test_values_under_tags_of_generated_programs(looked: Any) -> None:
+    """What is fetched under a tag is what the events say; feeding a value with what it is changes nothing."""
+    case, names, feed, wanted = looked
+    for fed in ({}, feed) if names else ():
+        outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())
+        assert list(map(bits, outcome.value)) == list(map(bits, wanted))
+
+
+@settings(max_examples=20)
+@given(looked_at(act_cases(bounded=False)))
+def test_values_under_tags_of_programs_with_acts(looked: Any) -> None:
+    """The same, with cells, effects and random numbers."""
+    case, names, feed, wanted = looked
+    for fed in ({}, feed) if names else ():
+        outcome = part_of(case, tuple(names), fed).run(*case.arguments, world=Witness())
+        assert list(map(bits, outcome.value)) == list(map(bits, wanted))

@@ -1,0 +1,364 @@
+"""Histories at their end: what ends a run there, how it goes on after a deviation, and that all is freed at last."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import ref
+
+import pytest
+import tagloom as tl
+from support.generators.json_edits import fib
+from support.laws.history_laws import replayed, seen
+from support.programs.handmade import race
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history import segment as stretch
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.state import State
+from tagloom.interp.queries.index import Index
+from tagloom.interp.records.outcome_json import record
+
+FIB = fib.trace(6).graph
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]
+
+
+def press(*arguments: Any) -> bool:
+    """Ctrl-C, at once."""
+    signal.raise_signal(signal.SIGINT)
+    return False
+
+
+def asked(history: History) -> None:
+    history.run()
+    assert history.ask.tree("add")
+
+
+def exhausted(history: History) -> None:
+    history.limits = Limits(firings=100)
+    assert history.run().status == "Exhausted"
+
+
+def interrupted(history: History) -> None:
+    history.jump(0)
+    assert (
+        history.forward_to(lambda state, event: state.steps == 70 and press()) is None
+        and history.outcome().status == "Exhausted"
+    )
+
+
+def broken_off(history: History) -> None:
+    with pytest.raises(ZeroDivisionError):
+        history.forward_to(lambda state, event: state.steps > 60 and 1 // 0 > 0)
+
+
+def branched(history: History) -> None:
+    history.run()
+    branch = history.jump(50) and history.change(0, history.state.flight[0].value)
+    assert branch.run() and branch.ask.index and history.children == (branch,)
+
+
+@pytest.mark.usefixtures("handled")
+@pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
+def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it was asked, and however it ended: nothing but its holder keeps it, and nothing stays set aside."""
+    monkeypatch.setattr(stretch, "LONG", 50)
+    history = History(FIB, [6], spacing=10)
+    happens(history)
+    assert gc.isenabled() and gc.get_freeze_count() > 0
+    gone = ref(history)
+    del history
+    assert gone() is None and gc.get_freeze_count() == 0
+
+
+def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked through for a question is not again: not where the run goes back, and not by a branch."""
+    history, seen, see = History(FIB, [6]), [], Index.see
+    monkeypatch.setattr(Index, "see", lambda self, event: (seen.append(event), see(self, event))[1])
+    history.run()
+    assert len(history.ask.index) == len(seen) == len(history)
+    history.jump(9)
+    branch = history.branch()
+    assert len(history.ask.index) == len(branch.ask.index) == 9
+    branch.deliver(len(branch.state.flight) - 1)
+    assert branch.ask.index.events == [*history[:9], branch[9]] and len(history.ask.index) == 9
+    assert seen == [*history, branch[9]]
+
+
+def test_a_limit_ends_a_search() -> None:
+    """One search over new events is one run: its seconds end it, its firings are exact, and it goes on later."""
+    history = endless.history(1, limits=Limits(seconds=0.1))
+    begun = time.monotonic()
+    assert history.forward_to(lambda state, event: False) is None
+    assert 0.1 <= time.monotonic() - begun < 5 and history.position == len(history) > 10
+    error = history.outcome().error
+    assert isinstance(error, tl.Exhausted) and error.limit == "seconds"
+    history.limits = Limits(firings=history.outcome().firings + 3)
+    length = len(history)
+    assert history.forward_to("trap != ''") is None and len(history) > length
+    assert history.outcome().status == "Exhausted"
+
+
+def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over events that are known it goes event by event, and from the end on in one go, where the place is right."""
+    history, calls, places = History(FIB, [6]), [], []
+    true_go_on = History._go_on
+    monkeypatch.setattr(History, "_go_on", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
+    for _ in range(10):
+        history.forward()
+    history.jump(5)
+    calls.clear()
+
+    def wanted(state: State, event: Event) -> bool:
+        places.append((history.position, state is history.state, history[history.position - 1] is event))
+        return state.steps == 30
+
+    assert history.forward_to(wanted) is history[29] and (history.position, len(history)) == (30, 30)
+    assert calls == [10] and places == [(position, True, True) for position in range(6, 31)]
+    assert seen(history.state) == seen(replayed(history, 30))
+    with pytest.raises(ZeroDivisionError):
+        history.forward_to(lambda state, event: 1 // 0 > 0)
+    assert (history.position, len(history)) == (31, 31) and seen(history.state) == seen(replayed(history, 31))
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+
+def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
+    """Where a graph breaks rules, an error of who looks is still theirs."""
+    history = History(FIB, [6])
+    branch = history.change(0, 5)
+    with pytest.raises(ZeroDivisionError):
+        branch.forward_to(lambda state, event: 1 // 0 > 0)
+    assert branch.run().value == 5
+
+
+@pytest.mark.usefixtures("handled")
+def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends a search, at a wanted event too; a step on its own is done, and raises KeyboardInterrupt."""
+    history = History(FIB, [6])
+    assert history.forward_to(lambda state, event: press() or True) is None and len(history) == 1
+    error = history.outcome().error
+    assert isinstance(error, tl.Exhausted) and error.limit == "interrupt"
+    true_apply = State.apply
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "apply", lambda self, event: (true_apply(self, event), press())[0])
+        for length, move in enumerate((history.forward, lambda: history.deliver(0)), 2):
+            with pytest.raises(KeyboardInterrupt):
+                move()
+            assert (history.position, len(history)) == (length, length)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(tl.Usage, match="is not over"):
+        history.outcome()
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+
+@pytest.mark.usefixtures("handled")
+def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the log said of its ending is not said of the run that went on, though Ctrl-C came when that was over."""
+    tl.run_graph(FIB, [6], limits=Limits(firings=50), keep=tmp_path / "begun.jsonl")
+    history, apply = History.load(tmp_path / "begun.jsonl"), State.apply
+    monkeypatch.setattr(State, "apply", lambda self, event: (apply(self, event), self.flight or press())[0])
+    with pytest.raises(KeyboardInterrupt):
+        history.run()
+    monkeypatch.undo()
+    history.save(tmp_path / "whole.jsonl")
+    assert tl.read_events(tmp_path / "whole.jsonl").outcome == record(tl.run_graph(FIB, [6]))
+
+
+def test_by_hand_is_what_happened_by_hand() -> None:
+    """A choice that a limit forbade changes nothing; one that broke the run did that, and not the schedule."""
+    history = History(FIB, [6])
+    history.forward()
+    history.limits = Limits(tokens=1)
+    assert history.deliver(1) is None and history.outcome().status == "Exhausted"
+    history.limits = Limits()
+    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+
+    history = History(race("add", 2), [1, 2, 3], schedule="lifo", unchecked=True)
+    for position, schedule in ((0, "hand"), (-1, "lifo")):
+        broken = history.branch()
+        broken.forward_to("fired")
+        broken.deliver(position % len(broken.state.flight))
+        out = broken.run()
+        assert (out.status, out.schedule) == ("Broken", schedule)
+
+
+CALLING = """
+func calling(n: int64) -> int64 {
+  a = callback n, function="twice", returns=int64
+  b = add a, n
+  return b
+}
+"""
+
+
+@pytest.mark.parametrize("then", ["fifo", "lifo", "random:3"])
+def test_a_script_is_left_for_good(then: str) -> None:
+    """A script knows one flight: after another choice than its own, or an edit, what comes after it goes on."""
+    script = tl.Script(choices("lifo")[:60], then=then)
+    history = History(FIB, [6], schedule=script)
+    for _ in range(20):
+        history.forward()
+    other = next(n for n in range(len(history.state.flight)) if n != script.positions[20])
+    strayed, edited = history.choose(other), history.change(0, history.state.flight[0].value)
+    same = history.choose(script.positions[20])
+    for branch in (strayed, edited):
+        branch.run()
+        made = tl.Script(branch.choices[: 20 + (branch is strayed)], then=then)
+        assert branch.choices == choices(made)
+    same.run()
+    strayed.jump(20)
+    back = strayed.branch()
+    back.run()
+    assert same.choices == back.choices == choices(script)
+
+
+def choices(schedule: str | tl.Script) -> tuple[int, ...]:
+    """What a run by a schedule takes."""
+    history = History(FIB, [6], schedule=schedule)
+    history.run()
+    return history.choices
+
+
+def test_a_history_as_a_script(tmp_path: Path) -> None:
+    """Its choices, and what goes on after them: a run by it is the same; an edit is in no script."""
+    for schedule in ("waves", "lifo", "random:5"):
+        history = History(FIB, [6], schedule=schedule)
+        for _ in range(30):
+            history.forward()
+        script = history.script()
+        assert (len(script.positions), script.then) == (30, schedule) and choices(script) == choices(schedule)
+        assert history.choose(len(history.state.flight) - 1).script().then == schedule
+        assert History(FIB, [6], schedule=script).script().then == schedule
+    with pytest.raises(tl.Usage, match="no script"):
+        history.change(0, history.state.flight[0].value).script()
+    history.choose(0).save(tmp_path / "run.jsonl")
+    assert History.load(tmp_path / "run.jsonl").script().then == "fifo"
+
+
+def test_a_log_has_no_callbacks(tmp_path: Path) -> None:
+    """A loaded history says so where it first goes on, and nothing has happened then; `world` gives them."""
+    graph, path = lower(tl.parse_program(CALLING)), tmp_path / "run.jsonl"
+    world = tl.World(callbacks={"twice": lambda n: 2 * n})
+    History(graph, [3], world=world).run()
+    tl.run_graph(graph, [3], world=world, keep=path)
+    loaded = History.load(path)
+    assert loaded.run().value == 9, "all has happened"
+    loaded.jump(1)
+    branch = loaded.branch()
+    for going_on in (branch.run, branch.forward, lambda: branch.deliver(0), lambda: branch.forward_to("fired")):
+        with pytest.raises(tl.Usage, match="no function is given for callback twice"):
+            going_on()
+    assert len(branch) == 1
+    branch.world = world
+    assert branch.run().value == 9
+    given = History.load(path, world=tl.World(callbacks={"twice": lambda n: 3 * n}))
+    given.jump(0)
+    assert given.branch().run().value == 12
+
+
+@tl.function
+def stopping(n: tl.int64) -> tl.int64:
+    def body(i: Any, s: Any) -> Any:
+        tl.breakpoint(i == 2)
+        return i + 1, s + i
+
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
+
+
+def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
+    """Where an addition fires, and a line for each."""
+    stops = tl.Breakpoints()
+    number = stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", **details))
+    stops.add(tl.breakpoint_on(graph, "op == 'add' and fired", log="{inputs[0]} + {inputs[1]}"))
+    return stops, number
+
+
+@pytest.mark.parametrize("known", [0, 60, 400])
+def test_breakpoints_stop_a_history(known: int) -> None:
+    """Over what is known and what is new: where one stops, with the lines of logpoints, each way; ignored hits are
+    counted from the beginning, wherever one is."""
+    wanted = [number + 1 for number, event in enumerate(run(FIB)) if event.fired and is_add(event)]
+    history = run(FIB, known)
+    history.jump(0)
+    stops, number = breakpoints(FIB)
+    assert [history.position for _ in iter(lambda: history.forward_to(stops), None)] == wanted
+    added = [run(FIB)[at - 1].inputs for at in wanted]
+    assert [line.text for line in stops.lines] == [f"{a} + {b}" for a, b in added if a is not None]
+    assert stops.hits(number, len(history)) == len(wanted) == stops.hits(number + 1, len(history))
+    back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
+    assert back == wanted[::-1] and len(stops.lines) == len(wanted), "nothing is said on the way back"
+    history = run(FIB, known)
+    for ignoring in (3, 9):
+        stops, number = breakpoints(FIB, ignore=ignoring)
+        history.jump(min(wanted[4], len(history)))
+        there = sum(at <= history.position for at in wanted)
+        assert history.forward_to(stops) is not None
+        assert (
+            history.position == wanted[max(ignoring, there)] and stops.hits(number, 10**6) == max(ignoring, there) + 1
+        )
+    history.run()
+    stops, number = breakpoints(FIB, ignore=5)
+    back = [history.position + 1 for _ in iter(lambda: history.back_to(stops), None)]
+    assert back == wanted[:4:-1] and history.position == 0 and stops.hits(number, 10**6) == len(wanted)
+
+
+def run(graph: Any, most: int = 10**6) -> History:
+    history = History(graph, [6], spacing=10)
+    while len(history) < most and history.forward() is not None:
+        pass
+    return history
+
+
+def is_add(event: Event) -> bool:
+    return FIB.nodes[event.token.node].op == "add"
+
+
+def test_breakpoints_of_the_program() -> None:
+    """Without anything that is wanted, one stops where the program says so; where it nowhere does, at the end."""
+    history = stopping.history(5)
+    for _ in range(2):
+        event = history.forward_to()
+        assert event is not None and history.graph.nodes[event.token.node].op == "breakpoint"
+        assert history.forward_to() is None and history.outcome().value == 10
+        assert history.back_to() is event and history.back_to() is None
+    plain = History(FIB, [6])
+    assert plain.forward_to() is None and plain.outcome().value == 8
+
+
+def test_wrong_options() -> None:
+    """What a run refuses, with the line, a history refuses in the same words, before it begins."""
+    with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
+        fib.history(4, limits=5)  # type: ignore[arg-type]
+    for spacing in (0, -1, 2.5, True):
+        with pytest.raises(tl.Usage, match="spacing"):
+            History(FIB, [6], spacing=spacing)  # type: ignore[arg-type]
+    history = fib.history(4)
+    with pytest.raises(tl.Usage, match="cannot go on until 'ever'"):
+        history.run("ever")  # type: ignore[arg-type]
+    history.limits = 5  # type: ignore[assignment]
+    with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):
+        history.run()
+    said = []
+    for method in (stopping.run, stopping.history):
+        with pytest.raises(tl.Usage, match="argument n of stopping") as raised:
+            method("x")
+        said.append(str(raised.value).replace(str(raised.value.where), "HERE"))
+        assert Path(__file__).name in str(raised.value.where)
+    assert said[0] == said[1]
+
+    @tl.function
+    def outer(n: tl.int64) -> tl.int64:
+        stopping.history(n)
+        return n
+
+    with pytest.raises(tl.Usage, match=r"stopping\.history cannot be traced"):
+        outer(3)

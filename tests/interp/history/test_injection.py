@@ -1,0 +1,92 @@
+"""Tokens that nobody sent: what follows from one is a what-if, in which it is counted, and told, like any other."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from support.observe.moments import chain, fib
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.step import SecondToken
+
+
+def stuck_sum() -> Graph:
+    """`x + y`, where y comes through a switch on the other side: the sum never gets it."""
+    builder = tl.Builder("stuck")
+    x, p = builder.argument("x", tl.Type(tl.int64)), builder.argument("p", tl.Type(tl.bool))
+    taken, _ = builder.node("switch", "s", [x, p], [tl.Type(tl.int64)] * 2)
+    (total,) = builder.node("add", "total", [taken, x], [tl.Type(tl.int64)])
+    return builder.build([total])
+
+
+def test_what_was_lost_is_supplied() -> None:
+    """A run that deadlocks returns once the missing token is injected, and says that it is a what-if; its parent is as
+    it was; every activation is closed."""
+    history = History(stuck_sum(), [5, False], unchecked=True)
+    assert history.run().status == "Deadlocked"
+    what_if = history.inject("total", 0, "main", 30)
+    assert what_if.state.live == history.state.live + 1 and what_if.state.records
+    outcome = what_if.run()
+    assert (outcome.status, outcome.value, outcome.schedule) == ("Returned", 35, "what-if")
+    assert not what_if.state.records and history.outcome().status == "Deadlocked"
+    assert "30, which nobody sent, on port 0 of node stuck.total under main" in str(what_if)
+
+
+def test_it_is_told_where_it_came_from() -> None:
+    """The firing that consumed it says that it was injected, as a tree and as a list; and it has users."""
+    history = History(stuck_sum(), [5, False], unchecked=True)
+    history.run()
+    what_if = history.inject("total", 0, "main", 30)
+    what_if.run()
+    ask = what_if.ask
+    assert f"port 0: 30, injected at event {len(history)}" in ask.tree("total")
+    assert any(f"30, injected at event {len(history)}" in str(link) for link in ask.where_from("total"))
+    changed = history.inject("total", 0, "main", 30).change(("total", 0, "main"), 31)
+    assert changed.run().value == 36 and "changed to 31" in changed.ask.tree("total")
+    there = history.inject("total", 0, "main", 30).ask.why_not("total")
+    assert there.verdict == "pending" and "the token from nobody, injected" in str(there)
+
+
+def test_one_too_many_breaks_the_run() -> None:
+    """A second token for a port ends the run as Broken, by S4, and not by a traceback."""
+    history = fib.history(3)
+    history.jump(0)
+    history.forward_to("node == 'fib.n' and fired")
+    what_if = history.inject("fib.n", 0, "main", 1)
+    assert what_if.run().status == "Broken"
+    assert isinstance(what_if.stopped, SecondToken)
+
+
+def test_bounds_count_it() -> None:
+    """A token that is injected into an iteration keeps it busy, so that what waits for its end goes on waiting."""
+    history = chain.history(4)
+    history.forward_to("held")
+    tag = next(tag for tag in history.state.records if tag.site.kind == "loop")
+    token = next(event.token for event in history if event.token.tag == tag and type(event.token.value) is int)
+    before = history.state.records[tag].busy
+    made = history.inject(str(history.graph.nodes[token.node]), token.port, tag, 7)
+    assert made.state.records[tag].busy == before + 1 and history.state.records[tag].busy == before
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("nowhere", 0, "main"), 1, "no node is called"),
+        (("total", 5, "main"), 1, "no token comes to port 5"),
+        (("total", 0, "main/f"), 1, "has no call or loop"),
+        (("total", 0, "main"), 1.5, "port 0 of node stuck.total: a value of the wrong type"),
+    ],
+)
+def test_places_that_are_none(place: tuple[str, int, str], value: object, said: str) -> None:
+    """A token that no machine could have there is refused, in words."""
+    history = History(stuck_sum(), [5, False], unchecked=True)
+    with pytest.raises(tl.Usage, match=said):
+        history.inject(*place, value)
+
+
+def test_an_activation_that_is_closed() -> None:
+    """Nothing can be injected where nothing can happen."""
+    history = fib.history(3)
+    history.run()
+    with pytest.raises(tl.Usage, match="not open"):
+        history.inject("fib.n", 0, "main/fib", 1)

@@ -1,0 +1,92 @@
+"""What a history says of itself: the moment where it stands, what comes next, and what ended it."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from support.laws.history_laws import seen
+from support.observe.event_bits import bits
+from support.observe.moments import RUNS, chain, fib
+from tagloom.interp.breakpoints.breakpoint import breakpoint_on
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
+
+
+def test_a_moment() -> None:
+    """The last event with operands and results, results, flight, what waits, and cells."""
+    history = fib.history(2)
+    assert str(history.moment()).startswith("event:\nflight: 2 for port 0 of fib.n under main")
+    history.run()
+    assert str(history.moment()) == "event: fib.return under main: 2 -> 2 at 0\nresult 0: 2"
+    stays = fib.history(4)
+    stays.jump(0)
+    stays.forward_to("not fired")
+    assert stays.moment().event.endswith("and stays") and len(stays.moment().waiting) == stays.state.waiting
+    cells = chain.history(4, k=9)
+    cells.run()
+    assert cells.moment().cells[0] == "1 of chain.cells under main: 8" and len(cells.moment().cells) == 4
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_moments_are_all_that_differs(name: str) -> None:
+    """A history that is at the same place again has the same moment, and one event on another."""
+    graph, arguments, schedule = RUNS[name]
+    history = History(graph, arguments, schedule=schedule, unchecked=True)
+    history.run()
+    said = [str(history.jump(at) and history.moment()) for at in range(len(history) + 1)]
+    again = History(graph, arguments, schedule=schedule, unchecked=True)
+    for at in range(len(history)):
+        assert str(again.moment()) == said[at] != said[at + 1]
+        again.forward()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_comes_next(name: str) -> None:
+    """`next_choice` is the position that the next event takes, known or not, and None at the end."""
+    graph, arguments, schedule = RUNS[name]
+    history = History(graph, arguments, schedule=schedule, unchecked=True)
+    while (following := history.next_choice) is not None:
+        event = history.forward()
+        assert event is not None and event.position == following
+        history.back()
+        assert history.next_choice == following
+        history.forward()
+    assert not history.state.flight
+
+
+def test_what_ended_it() -> None:
+    """`stopped` is the limit that ended a run, and None where it became quiet; `by_hand` the first choice that was."""
+    history = fib.history(9, limits=Limits(firings=30))
+    assert history.run().status == "Exhausted" and isinstance(history.stopped, tl.Exhausted)
+    history.limits = Limits()
+    assert history.run().status == "Returned" and history.stopped is None and history.by_hand is None
+    history.jump(8)
+    other = next(ready.position for ready in history.ask.could_fire() if ready.position != history.next_choice)
+    assert history.choose(other).by_hand == 8
+
+
+def test_events_with_their_states() -> None:
+    """`events` walks beside the history, over branches and edits too, and leaves it where it is."""
+    history = fib.history(3)
+    history.forward_to("node == 'subtract' and fired")
+    branch = history.change(len(history.state.flight) - 1, 1)
+    branch.run()
+    at = branch.position
+    for position, (state, event) in enumerate(branch.events(2, at), 3):
+        assert seen(state) == seen(branch.at(position)) and bits(event) == bits(branch[position - 1])
+    assert branch.position == at
+
+
+def test_breakpoints_of_the_same_run() -> None:
+    """Others made of breakpoints know the hits of those that look at the same, and leave the first as they are."""
+    history = fib.history(4)
+    stops = tl.Breakpoints()
+    number = stops.add(breakpoint_on(fib.graph, "node == 'add' and fired"))
+    history.forward_to(stops)
+    others = stops.with_points({number: stops[number], 7: breakpoint_on(fib.graph, "fired")})
+    assert others.hits(number, history.position) == 1 and others.hits(7, history.position) == 0
+    assert others.looked_at(number) == history.position and others.looked_at(7) == 0
+    history.forward_to(others)
+    assert stops.hits(number, 101) == 1 and stops.add(stops[number]) == 2 and others.add(stops[number]) == 8
+    disabled = breakpoint_on(fib.graph, "node == 'add'")
+    assert stops.with_points({number: disabled}).hits(number, 101) == 0

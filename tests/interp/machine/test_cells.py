@@ -1,0 +1,346 @@
+"""S13: write-once cells, on programs small enough to be checked by hand."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.observe.said import told
+from support.programs.waves import later
+from tagloom.interp.machine.event import Cell, Event
+from tagloom.interp.machine.script import Script
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
+
+OPEN = tl.Type(tl.float64, (None,))
+SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(6)))
+
+
+@tl.function
+def made(n: tl.int64, i: tl.int64) -> tl.int64:
+    a = tl.cells(n, tl.int64)
+    return a[i]
+
+
+@tl.function
+def stored(n: tl.int64, i: tl.int64) -> tl.int64:
+    a = tl.cells(n, tl.int64)
+    tl.put(a, i, 7)
+    return a[0]
+
+
+@tl.function
+def collected(n: tl.int64) -> tl.Array[tl.int64, None]:
+    """Cells of which i has i squared, the last put first."""
+    a = tl.cells(n, tl.int64)
+    tl.while_loop(lambda i: i >= 0, lambda i: _put(a, i), n - 1)
+    return tl.collect(a)
+
+
+def _put(a: Any, i: Any) -> Any:
+    tl.put(a, i, i * i)
+    return i - 1
+
+
+@tl.function
+def waiting(x: tl.int64) -> tuple[tl.int64, tl.int64, tl.int64]:
+    """Three gets of one cell, that come one after another, before the put."""
+    a = tl.cells(1, tl.int64)
+    first, second, third = a[0], a[later(x, 2)], a[later(x, 1)]
+    tl.put(a, 0, later(x, 5) + 7)
+    return first, second, third
+
+
+@tl.function
+def twice(x: tl.int64) -> tl.int64:
+    a = tl.cells(2, tl.int64)
+    tl.put(a, 1, later(x, 3))
+    tl.put(a, 1, x + 1)
+    tl.put(a, 1, later(x, 1) + 2)
+    return x
+
+
+@tl.function
+def mixed(x: tl.Array[tl.float64, 2], y: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None, None]:
+    a = tl.cells(2, OPEN)
+    tl.put(a, 0, x)
+    tl.put(a, 1, y)
+    return tl.collect(a)
+
+
+def fired(outcome: Outcome, name: str) -> list[Event]:
+    """The firings of nodes of this name, in the order in which they happened."""
+    return [e for e in outcome.events if e.fired and outcome.graph.nodes[e.token.node].name == name]
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "i", "message"),
+    [
+        (made, -1, 0, "fewer than no cells at node made.cells"),
+        (made, -(2**63), 0, "fewer than no cells at node made.cells"),
+        (made, 0, 0, "there is no cell 0 among 0 at node made.get"),
+        (made, 3, 3, "there is no cell 3 among 3 at node made.get"),
+        (made, 3, -1, "there is no cell -1 among 3 at node made.get"),
+        (made, 2**62, 2**62, f"there is no cell {2**62} among {2**62} at node made.get"),
+        (stored, 0, 0, "there is no cell 0 among 0 at node stored.put"),
+        (stored, 2, 2, "there is no cell 2 among 2 at node stored.put"),
+        (stored, 2, -1, "there is no cell -1 among 2 at node stored.put"),
+    ],
+)
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_there_is_no_such_cell(function: tl.Function, n: int, i: int, message: str, schedule: str) -> None:
+    """S13: a negative number of cells, and a cell beyond them, are traps; a large number of cells takes no memory."""
+    out = function.run(n, i, schedule=schedule)
+    assert (out.status, out.traps[0].message, out.results) == ("Trapped", message, (None,))
+
+
+def test_an_empty_cell_keeps_its_get() -> None:
+    """S13: a get of a cell that nobody puts stays there; the deadlock says which cell of which."""
+    out = made.run(3, 2)
+    assert (out.status, len(out.residue)) == ("Deadlocked", 2)
+    assert [w.stays for w in out.residue if w.stays is not None] == [Cell(out.residue[0].value, 2)]
+    (note,) = out.error.__notes__ if out.error else ()
+    assert note.startswith("  made.get (test_cells.py:")
+    assert note.endswith("waits under main for cell 2 of made.cells, made under main, which nobody has put")
+
+
+def test_a_put_outside_leaves_the_others() -> None:
+    """S13: a store that traps fills nothing, and the get of another cell goes on waiting: the trap is what is told."""
+    out = stored.run(2, 2)
+    assert len([w for w in out.residue if w.stays is not None]) == 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_collect(n: int, schedule: str) -> None:
+    """S13: collect fires once all cells are full, and gives them in order; of no cells it gives an empty array."""
+    out = collected.run(n, schedule=schedule, keep="events")
+    assert (out.value.tolist(), out.value.dtype) == ([i * i for i in range(n)], np.int64)
+    assert len(fired(out, "collect")) == 1
+
+
+def test_no_cells_of_arrays_are_an_array_all_the_same() -> None:
+    """The shape of an element is known without one."""
+
+    def nothing(n):
+        return tl.collect(tl.cells(n, tl.Array[tl.float64, 3]))
+
+    assert tl.function(nothing).run(0, engine="reference").value.shape == (0, 3)
+
+
+@pytest.mark.parametrize("sizes", [(), (2, 3), (0,)])
+def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
+    """As many as there are cells, of the dtype and the sizes of an element."""
+    element = tl.Type(tl.int8, sizes)
+    text = "func main(n: int64) -> {} {{\n  c = cells n, element={}\n  z = cell_zeros c\n  return z\n}}"
+    graph = tl.lower(tl.parse_program(text.format(tl.Type(tl.int8, (None, *sizes)), element)))
+    for n in (0, 2):
+        zeros = tl.run_graph(graph, [n]).value
+        assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
+
+
+def test_collect_parks_at_the_first_empty_cell() -> None:
+    """S13: cells that are filled from the last to the first wake a collect once; from the first to the last it parks at
+    each in its turn."""
+
+    @tl.function
+    def forth(n: tl.int64) -> tl.Array[tl.int64, None]:
+        a = tl.cells(n, tl.int64)
+
+        def body(i: Any) -> Any:
+            tl.put(a, i, i)
+            return i + 1
+
+        tl.while_loop(lambda i: i < n, body, 0)
+        return tl.collect(a)
+
+    def parked(out: Outcome) -> list[int]:
+        return [event.parked.number for event in out.events if event.parked is not None]
+
+    assert parked(collected.run(4, keep="events")) == [0]
+    assert parked(forth.run(4, keep="events")) == [0, 1, 2, 3]
+
+
+def test_cells_of_arrays() -> None:
+    """S13: collect stacks arrays of one shape along a new first axis, and traps where their shapes differ; an open size
+    of no cells is 0."""
+    assert mixed.run([1.0, 2.0], [3.0, 4.0]).value.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    out = mixed.run([1.0, 2.0], [3.0])
+    assert out.traps[0].message == "cells of shapes (2,) and (1,) make no array at node mixed.collect"
+
+    @tl.function
+    def none(n: tl.int64) -> tl.Array[tl.float64, None, None, 3]:
+        return tl.collect(tl.cells(n, tl.Type(tl.float64, (None, 3))))
+
+    assert none.run(0).value.shape == (0, 0, 3)
+
+
+def test_woken_gets_go_in_the_order_in_which_they_parked() -> None:
+    """S13: the store sends the gets that wait again, in the order in which they came to the cell, behind the flight."""
+    out = waiting.run(0, keep="events")
+    names = [out.graph.nodes[event.token.node].name for event in out.events if event.parked is not None]
+    assert names == ["get", "get_2", "get_1"]
+    (store,) = fired(out, "put")
+    assert [out.graph.nodes[token.node].name for token in store.woken] == names
+    state = State(out.graph, [0], clocked=True)
+    for event in out.events[: out.events.index(store) + 1]:
+        state.apply(event)
+    assert tuple(state.flight)[-3:] == store.woken
+    assert (out.results, state.cells.parked) == ((7, 7, 7), 0)
+
+
+def test_a_get_of_a_full_cell_does_not_park() -> None:
+    """S13: what comes after the store fires at once."""
+    out = stored.run(1, 0, schedule="lifo", keep="events")
+    late = tl.run_graph(
+        tl.lower(
+            tl.parse_program("""
+            func late(x: int64) -> int64 {
+              a = cells 1, element=int64
+              p = put a, 0, x
+              one = negative x
+              two = negative one
+              i = subtract two, two
+              g = get a, i
+              return g
+            }
+        """)
+        ),
+        [3],
+        keep="events",
+    )
+    assert out.value == 7 and late.results == (3,)
+    assert not any(event.parked for event in late.events)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_second_put_is_told_in_program_order(schedule: str) -> None:
+    """S13: whichever store comes first, the trap is that of the second in program order, and names them all."""
+    out = twice.run(5, schedule=schedule)
+    assert (out.status, len(out.traps), out.results) == ("Trapped", 1, (5,))
+    lines = str(out.traps[0]).splitlines(), out.traps[0].__notes__
+    assert lines[0][0].startswith("S5: cell 1 is put more than once at node twice.put_1 (test_cells.py:")
+    assert lines[0][1] == "  got: store twice.cells under main, 1, 6"
+    assert [note.split(" (")[0] for note in lines[1]] == [
+        "  in twice",
+        "  5 put by twice.put",
+        "  6 put by twice.put_1",
+        "  7 put by twice.put_2",
+    ]
+
+
+def test_the_value_stays_the_one_that_came_first() -> None:
+    """S13: a second store does not change the cell, and every get of it has one value."""
+
+    @tl.function
+    def raced(x: tl.int64) -> tuple[tl.int64, tl.int64]:
+        a = tl.cells(1, tl.int64)
+        before = a[0]
+        tl.put(a, 0, x)
+        tl.put(a, 0, x + 1)
+        return before, a[later(x, 8) * 0]
+
+    for schedule in SCHEDULES:
+        out = raced.run(5, schedule=schedule)
+        assert out.status == "Trapped" and out.results in [(5, 5), (6, 6)]
+
+
+def test_handles_of_one_node_under_several_tags_are_several() -> None:
+    """S13: cells are those of a node and a tag: every call and every iteration makes its own."""
+
+    @tl.function
+    def own(x: tl.int64) -> tl.int64:
+        a = tl.cells(1, tl.int64)
+        tl.put(a, 0, x)
+        return a[0]
+
+    @tl.function
+    def summed(n: tl.int64) -> tl.int64:
+        return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + own(i) * own(10 * i)), 0, 0)[1]
+
+    assert summed.run(5).value == 10 * (1 + 4 + 9 + 16)
+
+
+def test_handles_travel() -> None:
+    """S13: through a cond, a loop, a recursion and a call: all stand for the same cells."""
+
+    @tl.function
+    def fill(a: tl.Cells[tl.int64], i: tl.int64) -> tl.Cells[tl.int64]:
+        return tl.cond(i < 0, lambda: a, lambda: fill(tl.put(a, i, i + 1), i - 1))
+
+    @tl.function
+    def travel(n: tl.int64) -> tl.int64:
+        a, b = tl.cells(n, tl.int64), tl.cells(n, tl.int64)
+        chosen = tl.cond(n > 2, lambda: a, lambda: b)
+        read = chosen[0] * 10 + a[n - 1]
+        _, same = tl.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tl.cond(i < 9, lambda: h, lambda: b)), 0, a)
+        fill(same, n - 1)
+        tl.put(b, 0, 50)
+        return read
+
+    for schedule in SCHEDULES:
+        assert [travel.run(n, schedule=schedule).value for n in (2, 3)] == [502, 13]
+
+
+def test_going_back_and_forth() -> None:
+    """S13: a get that is parked, woken and fired is undone step by step, and done again, by a script too."""
+    out = waiting.run(0, keep="events")
+    state, seen = State(out.graph, [0], clocked=True), []
+    for event in out.events:
+        seen.append(state.snapshot())
+        assert step(state, event.position) == event
+        state.apply(event)
+    for event in reversed(out.events):
+        state.revert(event)
+        assert state.snapshot() == seen.pop()
+    again = waiting.run(0, schedule=Script(tuple(event.position for event in out.events)), keep="events")
+    assert told(again) == told(out)
+
+
+def test_parked_tokens_count() -> None:
+    """Limits: a parked get is a token that is alive, and the limit on tokens is exact."""
+    state = State(made.graph, [3, 2])
+    while state.flight:
+        state.apply(step(state, 0))
+    assert (state.live, state.cells.parked, state.waiting) == (2, 1, 1)
+    out = waiting.run(0, keep="events")
+    state = State(out.graph, [0], clocked=True)
+    alive = [state.live]
+    for event in out.events:
+        state.apply(event)
+        alive.append(state.live)
+    assert waiting.run(0, limits=tl.Limits(tokens=max(alive))).status == "Returned"
+    assert waiting.run(0, limits=tl.Limits(tokens=max(alive) - 1)).status == "Exhausted"
+
+
+def test_collecting_many_cells_takes_time_in_proportion() -> None:
+    """Each put wakes the collect, which goes on to look where it left off: it does not begin anew."""
+
+    @tl.function
+    def filled(n: tl.int64) -> tl.Array[tl.int64, None]:
+        cells, _ = tl.while_loop(lambda a, i: i < n, lambda a, i: (tl.put(a, i, i), i + 1), tl.cells(n, tl.int64), 0)
+        return tl.collect(cells)
+
+    history = filled.history(60)
+    history.run()
+    assert history.state.cells.blocks and list(history.outcome().value) == list(range(60))
+    for place in (200, 600, 40, len(history)):
+        history.jump(place)
+        for block in history.state.cells.blocks.values():
+            empty = next((n for n in range(block.size) if n not in block.puts), None)
+            assert block.first_empty() == empty
+
+
+def test_programs_with_handles_are_pickled() -> None:
+    """Graphs and programs go to other processes: the dtype of a handle stays the one that there is."""
+
+    @tl.function
+    def first(n: tl.int64) -> tl.float64:
+        return tl.put(tl.cells(n, tl.float64), 0, 2.5)[0]
+
+    graph = pickle.loads(pickle.dumps(first.graph))
+    assert graph == first.graph and tl.run_graph(graph, [1]).status == "Returned"

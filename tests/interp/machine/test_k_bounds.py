@@ -1,0 +1,173 @@
+"""S16: how many iterations of a loop run at once, and what a bound may do to a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.generators.generator import Case
+from support.laws.act_laws import bound_violations
+from support.programs.waves import later
+from tagloom.interp.outcome.outcome import Outcome
+
+SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """Both loops go on at once to their next iteration, while values of the inner one are still under way, unused."""
+
+    def inner(j: Any, t: Any) -> tuple[Any, Any]:
+        later(t, 3)
+        return j + 1, t + 1
+
+    def outer(i: Any, s: Any) -> tuple[Any, Any]:
+        tl.while_loop(lambda j, t: j < 3, inner, 0, s, parallel_iterations=1)
+        return i + 1, s + 1
+
+    return tl.while_loop(lambda i, s: i < n, outer, 0, n, parallel_iterations=1)[1]
+
+
+@tl.function
+def slow(n: tl.int64) -> tl.int64:
+    """A loop whose counter runs ahead of its work."""
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + later(i, 30)), 0, 0)[1]
+
+
+@tl.function
+def tree(n: tl.int64) -> tl.int64:
+    """A loop in a recursion in a loop."""
+    return tl.cond(n < 1, lambda: 1, lambda: tl.while_loop(lambda i, s: i < n, _branch, 0, n)[1])
+
+
+def _branch(i: Any, s: Any) -> tuple[Any, Any]:
+    return i + 1, s + tree(i)
+
+
+@tl.function
+def ahead(n: tl.int64) -> tl.int64:
+    """Every iteration waits for what the fifth after it puts, where there is one."""
+    a = tl.cells(n, tl.int64)
+
+    def body(i: Any, s: Any) -> tuple[Any, Any]:
+        tl.put(a, i, i * i)
+        return i + 1, s + tl.cond(i + 5 < n, lambda: a[i + 5], lambda: 0)
+
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0)[1]
+
+
+def at_once(outcome: Outcome) -> int:
+    """The most iterations of a loop that fire between the first firing and the last of another."""
+    spans: dict[Any, list[int]] = {}
+    for number, event in enumerate(outcome.events):
+        if event.fired and event.token.tag.site.kind == "loop":
+            spans.setdefault(event.token.tag, []).append(number)
+    return max(sum(min(other) <= min(span) <= max(other) for other in spans.values()) for span in spans.values())
+
+
+def test_what_is_held_in_an_inner_loop_keeps_the_iteration_around_it_busy() -> None:
+    """S16: no iteration of the outer loop begins while one of the inner loop in the one before is held, be it only for
+    the length of an event, or of a wave."""
+    assert list(bound_violations(Case(nested.program, [3]))) == []
+
+
+@pytest.mark.parametrize("function", [slow, tree, nested, ahead])
+def test_laws_of_bounds(function: tl.Function) -> None:
+    """S16: the laws hold on a loop that runs ahead, a loop in a recursion, loops in loops, and one with parked gets."""
+    assert list(bound_violations(Case(function.program, [4]))) == []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_bound_is_how_many_iterations_overlap(schedule: str) -> None:
+    """S16: with k = 1 no iteration fires before the one before it is done; with k no more than k overlap. Without a
+    bound this loop has more."""
+    assert at_once(slow.run(9, keep="events", schedule=schedule, k=1)) == 1
+    assert at_once(slow.run(9, keep="events", schedule=schedule, k=3)) <= 3
+    assert at_once(slow.run(9, keep="events")) > 3
+
+
+def test_the_loop_says_its_own_bound_and_k_takes_its_place() -> None:
+    """`parallel_iterations` is the bound of one loop; k is that of all, whatever they say."""
+
+    @tl.function
+    def bounded(n: tl.int64) -> tl.int64:
+        work = lambda i, s: (i + 1, s + later(i, 30))  # noqa: E731
+        return tl.while_loop(lambda i, s: i < n, work, 0, 0, parallel_iterations=2)[1]
+
+    free, own, other = (bounded.run(9, keep="events", **options) for options in ({"k": 99}, {}, {"k": 4}))
+    assert [at_once(run) for run in (free, own, other)] == [8, 2, 4]
+    assert free.results == own.results == other.results == (36,)
+    assert free.firings == own.firings == other.firings
+    assert (free.stats.critical_path or 0) < (other.stats.critical_path or 0) < (own.stats.critical_path or 0)
+
+
+def test_under_waves_what_is_held_is_released_between_waves() -> None:
+    """S16: a wave that releases tokens is over; else the event after which the iteration is not busy does it."""
+
+    @tl.function
+    def both(n: tl.int64) -> tl.int64:
+        return slow(n) + slow(later(n, 7))
+
+    waves, other = (both.run(3, keep="events", schedule=schedule, k=1) for schedule in ("waves", "random:1"))
+    assert any(event.held for event in waves.events)
+    assert all(event.ends_wave for event in waves.events if event.released)
+    assert not all(event.ends_wave for event in other.events if event.released)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("k", "status"), [(1, "Deadlocked"), (5, "Deadlocked"), (6, "Returned"), (10, "Returned")])
+def test_a_small_bound_deadlocks(schedule: str, k: int, status: str) -> None:
+    """S16: an iteration that waits for the fifth after it needs a bound of six; with less, it is told who waits."""
+    out = ahead.run(12, k=k, schedule=schedule)
+    assert (out.status, out.results) == (
+        status,
+        (None if status == "Deadlocked" else sum(i * i for i in range(5, 12)),),
+    )
+
+
+def test_the_words_of_a_deadlock_by_a_bound() -> None:
+    """The deadlock names the get, its cell, the tokens that are held, the iteration that is busy, and the way out."""
+    error = ahead.run(12, k=5).error
+    assert error is not None
+    assert str(error) == (
+        "S12: the run became quiet, and results are missing (ahead)\n"
+        "  required: 1 result\n  got: 0, and 18 waiting tokens\n"
+        "  hint: a larger bound on the iterations of ahead.loop may do: --k N, or k=N"
+    )
+    notes = [note.split(" (test_bounds.py:")[0] + note.split(")", 1)[1] for note in error.__notes__[:8]]
+    assert (
+        notes[0]
+        == "  ahead.get waits under main/loop[0] for cell 5 of ahead.cells, made under main, which nobody has put"
+    )
+    assert (
+        notes[4]
+        == "  ahead.get waits under main/loop[4] for cell 9 of ahead.cells, made under main, which nobody has put"
+    )
+    assert notes[5:] == [
+        f"  a token for ahead.loop.{name} is held under main/loop[5]: iteration 0 is still busy, and the bound of "
+        "ahead.loop is 5"
+        for name in ("i", "n", "cells")
+    ]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.0, True, "1"])
+def test_what_is_no_bound_is_refused(k: Any) -> None:
+    """A bound is an integer from 1, for a run and for a loop."""
+    with pytest.raises(tl.Usage, match="the bound k on the iterations of loops is an integer from 1 up"):
+        slow.run(1, k=k)
+
+    @tl.function
+    def looped(n: tl.int64) -> tl.int64:
+        return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0, parallel_iterations=k)[0]
+
+    with pytest.raises(tl.Usage, match="this is no bound on iterations"):
+        looped.run(1)
+
+
+def test_held_tokens_are_alive() -> None:
+    """Limits: what is held counts as alive, so that a bound does not get around a limit on tokens."""
+    for k in (1, 2, 3):
+        enough = next(n for n in range(100) if slow.run(6, k=k, limits=tl.Limits(tokens=n)).status == "Returned")
+        out = slow.run(6, k=k, limits=tl.Limits(tokens=enough - 1))
+        assert out.status == "Exhausted"

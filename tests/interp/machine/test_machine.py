@@ -1,0 +1,385 @@
+"""The rules of the machine, S1 to S11, each on a graph small enough to be checked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.observe.said import line, lines, told
+from support.programs.handmade import counting_loop, race, sum_graph
+from support.programs.waves import later
+from tagloom.core.errors import Broken
+from tagloom.core.graph.graph import Edge, Graph
+from tagloom.core.tag import ROOT
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.fire import rules
+from tagloom.interp.machine.state import Record, State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
+
+INT = tl.Type(tl.int64)
+
+
+@tl.function
+def increment(x: tl.int64) -> tl.int64:
+    return x + 1
+
+
+@tl.function
+def two_calls(n: tl.int64) -> tl.int64:
+    return increment(n) * increment(n + n)
+
+
+@tl.function
+def first(x: tl.int64, y: tl.int64) -> tl.int64:
+    return x + 1
+
+
+@tl.function
+def late_argument(n: tl.int64) -> tl.int64:
+    return first(n, later(n, 4))
+
+
+@tl.function
+def count(n: tl.int64) -> tl.int64:
+    (i,) = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)
+    return i
+
+
+@tl.function
+def choose(p: tl.bool, x: tl.int64) -> tl.int64:
+    return tl.cond(p, lambda: x + 1, lambda: x - 1)
+
+
+@tl.function
+def trapping(n: tl.int64) -> tuple[tl.int64, tl.int64]:
+    return 7 // n, n + 1
+
+
+@tl.function
+def divided(n: tl.int64) -> tl.int64:
+    return 60 // n
+
+
+def drained(state: State) -> list[Event]:
+    """Run a state, oldest token first, until it is quiet."""
+    events = []
+    while state.flight:
+        events.append(step(state, 0))
+        state.apply(events[-1])
+    return events
+
+
+def after(graph: Graph, arguments: list[Any], steps: int) -> State:
+    """A state some steps after its beginning, oldest token first."""
+    state = State(graph, arguments)
+    for _ in range(steps):
+        state.apply(step(state, 0))
+    return state
+
+
+def record_of(state: State, tag: str) -> Record:
+    """The record of the open activation of this tag."""
+    (found,) = [record for open_tag, record in state.records.items() if str(open_tag) == tag]
+    return found
+
+
+def test_s1_a_step_delivers_one_token() -> None:
+    """S1: a step delivers the token at its position, whichever that is; the others stay, in their order. Looking at
+    what a step would do changes nothing."""
+    graph = sum_graph()
+    for position in range(3):
+        state = State(graph, [3, 4])
+        before = list(state.flight)
+        untouched = state.snapshot()
+        event = step(state, position)
+        assert state.snapshot() == untouched
+        state.apply(event)
+        assert (event.token, event.position) == (before[position], position)
+        assert list(state.flight) == [*before[:position], *before[position + 1 :]]
+
+
+def test_s2_a_node_fires_when_every_port_has_a_token() -> None:
+    """S2: a node of two ports lets the first token wait and fires on the second, which takes both away."""
+    graph = sum_graph()
+    state = State(graph, [3, 4])
+    assert lines(graph, drained(state)) == [
+        "inner[0] <- 3 @ main: waits",
+        "inner[1] <- 4 @ main: sends 7 to outer[0]",
+        "outer[1] <- 4 @ main: waits",
+        "outer[0] <- 7 @ main: sends 11 to return[0]",
+        "return[0] <- 11 @ main: sends 11 to result 0; closes main",
+    ]
+    assert (state.results, state.waiting, state.records) == ({0: 11}, 0, {})
+
+
+def test_s2_a_token_waits_in_its_record() -> None:
+    """S2: what waits is held by node and port, and counts as a token of its activation."""
+    state = after(sum_graph(), [3, 4], 1)
+    record = state.records[ROOT]
+    assert (record.waiting, record.tokens, state.waiting, len(state.flight)) == ({0: {0: 3}}, 3, 1, 2)
+
+
+def test_s2_a_literal_needs_no_token() -> None:
+    """S2: a port with a literal is always filled, so `x + 1` fires on one token."""
+    assert told(increment.run(3, keep="events")) == [
+        "x[0] <- 3 @ main: sends 3 to add[0]",
+        "add[0] <- 3 @ main: sends 4 to return[0]",
+        "return[0] <- 4 @ main: sends 4 to result 0; closes main",
+    ]
+
+
+def test_s3_results_go_to_the_end_of_the_flight() -> None:
+    """S3: all tokens of a firing are sent at once, to the end of the flight, in the order of edges: by node, then
+    port, whatever the order in which the graph's maker connected them."""
+    builder = tl.Builder("fan")
+    x = builder.argument("x", INT)
+    (a,) = builder.node("negative", "a", [x], [INT])
+    (b,) = builder.node("add", "b", [None, None], [INT])
+    (c,) = builder.node("negative", "c", [x], [INT])
+    for node, port in ((b.node, 1), (b.node, 0)):
+        builder.connect(a, node, port)
+    graph = builder.build([b, c])
+    state = State(graph, [5])
+    event = step(state, 0)
+    state.apply(event)
+    assert [(token.node, token.port) for token in state.flight] == [(c.node, 0), (b.node, 0), (b.node, 1)]
+    assert tuple(state.flight)[1:] == event.sent
+
+
+def test_s3_first_outputs_then_edges() -> None:
+    """S3: a node with two outputs sends all of the first before the second, though the second's edges come first in
+    the graph: exit sends the trip count after the value."""
+    graph = counting_loop([("trips", 1), ("value", 0)])
+    state = State(graph, [1])
+    (event,) = [event for event in drained(state) if graph.nodes[event.token.node].name == "out"]
+    assert line(graph, event) == "out[0] <- 1 @ main/loop[1]: sends 1 to value[0] @ main, 1 to trips[0] @ main"
+
+
+def test_s4_no_port_gets_a_second_token() -> None:
+    """S4: a second token on a port that holds one breaks the machine, which names node, tag, port and both tokens."""
+    state = after(race("add", 2), [3, 4, 5], 1)
+    with pytest.raises(Broken) as raised:
+        step(state, 0)
+    assert (raised.value.rule, raised.value.tag) == ("S4", ROOT)
+    assert str(raised.value) == (
+        "S4: node race.node got a second token under main\n"
+        "  required: one token on port 0, which holds 3\n"
+        "  got: 4 on port 0, from argument x or argument y\n"
+        "  hint: two edges end on this port; a merge is missing before it"
+    )
+
+
+@pytest.mark.parametrize(("op", "ports", "arguments"), [("merge", 1, [3, 4]), ("add", 2, [3, 5, 4])])
+def test_s4_no_node_fires_twice(op: str, ports: int, arguments: list[int]) -> None:
+    """S4: a node that has fired under a tag fires no more, even where nothing waits: so a race at a merge is caught."""
+    graph = race(op, ports)
+    state = State(graph, arguments)
+    order = [0] if op == "merge" else [0, 1]
+    for position in order:
+        state.apply(step(state, position))
+    assert not state.records[ROOT].waiting
+    with pytest.raises(Broken, match="one firing under a tag; it has fired already"):
+        step(state, 0)
+
+
+def test_s4_under_another_tag_a_node_fires_again() -> None:
+    """S4: what counts is the tag: `add` of the function called twice fires under each call's."""
+    assert [str(tag) for tag in two_calls.run(3, keep="events").values("increment.add")] == [
+        "main/increment",
+        "main/increment_1",
+    ]
+
+
+def test_s5_an_ordinary_node_computes() -> None:
+    """S5: the result goes out under the tag of the operands, and what it is given by port is kept in the event."""
+    out = trapping.run(2, keep="events")
+    (event,) = [event for event in out.events if event.fired and str(out.graph.nodes[event.token.node]).endswith("ide")]
+    assert (event.inputs, event.outputs, event.trap) == ((7, 2), ((0, 3),), None)
+    assert [token.tag for token in event.sent] == [ROOT]
+
+
+def test_s5_a_trap_sends_nothing_and_the_run_goes_on() -> None:
+    """S5: a firing that traps counts, consumes its operands and sends nothing; other nodes go on to quiet."""
+    out = trapping.run(0, keep="events")
+    assert told(out) == [
+        "n[0] <- 0 @ main: sends 0 to floor_divide[1], 0 to add[0]",
+        "floor_divide[1] <- 0 @ main: traps, integer division by zero",
+        "add[0] <- 0 @ main: sends 1 to return_1[0]",
+        "return_1[0] <- 1 @ main: sends 1 to result 1",
+    ]
+    assert (out.status, out.results, out.missing, out.firings) == ("Trapped", (None, 1), (0,), 4)
+
+
+def test_s6_merge_and_switch() -> None:
+    """S6: switch sends the value to output 0 where the predicate holds, else to 1; the merge passes on what came."""
+    assert told(choose.run(True, 5, keep="events"))[2:] == [
+        "cond.switch_x[1] <- true @ main: waits",
+        "cond.switch_x[0] <- 5 @ main: sends 5 to add[0]",
+        "add[0] <- 5 @ main: sends 6 to cond[0]",
+        "cond[0] <- 6 @ main: sends 6 to return[0]",
+        "return[0] <- 6 @ main: sends 6 to result 0; closes main",
+    ]
+    assert told(choose.run(False, 5, keep="events"))[3:6] == [
+        "cond.switch_x[0] <- 5 @ main: sends 5 to subtract[0]",
+        "subtract[0] <- 5 @ main: sends 4 to cond[1]",
+        "cond[1] <- 4 @ main: sends 4 to return[0]",
+    ]
+
+
+def test_s7_s8_s10_calls_and_returns() -> None:
+    """S7: call sends t -> t/site. S8: return sends t/site -> t. S10: the one `add` feeds both returns, and each
+    result goes to the return of the site on top of its tag."""
+    assert told(two_calls.run(3, keep="events")) == [
+        "n[0] <- 3 @ main: sends 3 to increment.call_x[0], 3 to add[0], 3 to add[1]",
+        "increment.call_x[0] <- 3 @ main: sends 3 to x[0] @ main/increment",
+        "add[0] <- 3 @ main: waits",
+        "add[1] <- 3 @ main: sends 6 to increment_1.call_x[0]",
+        "x[0] <- 3 @ main/increment: sends 3 to add[0]",
+        "increment_1.call_x[0] <- 6 @ main: sends 6 to x[1] @ main/increment_1",
+        "add[0] <- 3 @ main/increment: sends 4 to increment[0]",
+        "x[1] <- 6 @ main/increment_1: sends 6 to add[0]",
+        "increment[0] <- 4 @ main/increment: sends 4 to multiply[0] @ main; closes main/increment",
+        "add[0] <- 6 @ main/increment_1: sends 7 to increment_1[0]",
+        "multiply[0] <- 4 @ main: waits",
+        "increment_1[0] <- 7 @ main/increment_1: sends 7 to multiply[1] @ main; closes main/increment_1",
+        "multiply[1] <- 7 @ main: sends 28 to return[0]",
+        "return[0] <- 28 @ main: sends 28 to result 0; closes main",
+    ]
+
+
+def test_s10_the_environment_is_a_site() -> None:
+    """S10: of a function that calls itself, the outermost result goes to the environment, the others to the call."""
+
+    @tl.function
+    def down(n: tl.int64) -> tl.int64:
+        return tl.cond(n < 1, lambda: n, lambda: down(n - 1))
+
+    out = down.run(2, keep="events")
+    (merge,) = out.graph.find("cond")
+    routes = rules(out.graph)[merge].routes[0]
+    assert routes is not None
+    assert {str(site): [str(out.graph.nodes[edge.node]) for edge in edges] for site, edges in routes.items()} == {
+        ".main": ["down.return"],
+        "down.down": ["down.down"],
+        "None": [],
+    }
+    assert {str(tag): value for tag, value in out.values("down.down").items()} == {"main/down": 0, "main/down/down": 0}
+
+
+def test_functions_are_non_strict() -> None:
+    """A body starts on its first argument and returns before the other has come; that is then consumed all the same."""
+    said = told(late_argument.run(3, keep="events"))
+    sent, started, returned = (
+        next(number for number, line in enumerate(said) if line.startswith(begin))
+        for begin in ("first.call_y[0]", "add[0]", "first[0]")
+    )
+    assert started < returned < sent
+    assert said[-1] == "y[0] <- 3 @ main/first: sends nothing; closes main/first, main"
+
+
+def test_s7_s8_s9_a_loop() -> None:
+    """S7: enter sends t -> t/loop[0]. S9: next_iteration sends t/loop[k] -> t/loop[k+1]. S8: exit sends
+    t/loop[k] -> t. Each iteration closes when its last token has left it."""
+    said = told(count.run(1, keep="events"))
+    assert [line for line in said if line.startswith(("loop.enter", "loop.next", "loop[", "loop_n["))] == [
+        "loop.enter_i[1] <- true @ main: sends 0 to loop.i[0] @ main/loop[0]",
+        "loop.enter_n[0] <- 1 @ main: sends 1 to loop.n[0] @ main/loop[0]",
+        "loop.next_n[0] <- 1 @ main/loop[0]: sends 1 to loop.n[1] @ main/loop[1]",
+        "loop.next_i[0] <- 1 @ main/loop[0]: sends 1 to loop.i[1] @ main/loop[1]; closes main/loop[0]",
+        "loop[0] <- 1 @ main/loop[1]: sends 1 to return[0] @ main",
+        "loop_n[0] <- 1 @ main/loop[1]: sends nothing; closes main/loop[1]",
+    ]
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5])
+def test_s8_the_second_output_of_exit_is_the_trip_count(trips: int) -> None:
+    """S8: exit gives k, the number of the iteration that it leaves: how often the body ran."""
+    out = tl.run_graph(counting_loop([("value", 0), ("trips", 1)]), [trips])
+    assert (out.status, out.results, out.residue) == ("Returned", (trips, trips), ())
+
+
+def test_s11_what_a_record_counts() -> None:
+    """S11: a record counts the tokens in it, the open activations below, the arguments in and the results out."""
+    state = State(two_calls.graph, [3])
+    assert record_of(state, "main").wanted == (1, 1)
+    seen = []
+    while state.flight:
+        state.apply(step(state, 0))
+        seen.append({str(tag): (r.tokens, r.open, r.arrived, r.left) for tag, r in state.records.items()})
+    assert seen == [
+        {"main": (3, 0, 1, 0)},  # n has fired: a call's token, and two to add
+        {"main": (2, 1, 1, 0), "main/increment": (1, 0, 1, 0)},
+        {"main": (2, 1, 1, 0), "main/increment": (1, 0, 1, 0)},
+        {"main": (1, 1, 1, 0), "main/increment": (1, 0, 1, 0)},
+        {"main": (1, 1, 1, 0), "main/increment": (1, 0, 1, 0)},
+        {"main": (0, 2, 1, 0), "main/increment": (1, 0, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (0, 2, 1, 0), "main/increment": (1, 0, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (0, 2, 1, 0), "main/increment": (1, 0, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (1, 1, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (1, 1, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (1, 1, 1, 0), "main/increment_1": (1, 0, 1, 0)},
+        {"main": (2, 0, 1, 0)},
+        {"main": (1, 0, 1, 0)},
+        {},
+    ]
+
+
+def test_s11_children_are_interned_and_released() -> None:
+    """S11: both arguments of a call go under one tag, the same object; when the activation closes, its parent
+    forgets it, and the record is gone."""
+    state = State(late_argument.graph, [3])
+    tags = []
+    while state.flight:
+        event = step(state, 0)
+        state.apply(event)
+        main = state.records.get(ROOT)
+        if main is not None and main.children:
+            ((site, iteration),) = main.children
+            assert (str(site), iteration) == ("late_argument.first", 0)
+            tags += [token.tag for token in event.sent if token.tag is not ROOT]
+    assert len(tags) == 4 and all(tag is tags[0] for tag in tags)
+    assert state.records == {}
+
+
+def test_s11_an_open_activation_below_keeps_those_around_it_open() -> None:
+    """S11: an activation that has nothing more to do stays open while one below it is; then all close at once,
+    innermost first."""
+    out = late_argument.run(3, keep="events")
+    assert [[str(closed.tag) for closed in event.closed] for event in out.events if event.closed] == [
+        ["main/first", "main"]
+    ]
+    (closing,) = out.events[-1].closed[:1]
+    assert {str(out.graph.nodes[node]) for node in closing.fired} == {
+        "first.x",
+        "first.y",
+        "first.add",
+        "late_argument.first",
+    }
+
+
+def test_s11_a_lost_result_keeps_its_activation_open() -> None:
+    """S11: where a trap loses the result of a call, the call's activation and those around it never close."""
+
+    @tl.function
+    def outer(n: tl.int64) -> tl.int64:
+        return divided(n)
+
+    out = outer.run(0)
+    assert (out.status, out.open_activations, out.residue) == ("Trapped", 2, ())
+    assert outer.run(5).open_activations == 0
+
+
+def test_a_trigger_is_consumed_like_any_token() -> None:
+    """L7, S2: a node of literals only fires on its trigger, whose value it ignores."""
+
+    @tl.function
+    def constant() -> tl.int64:
+        return tl.cond(True, lambda: 1, lambda: 2)
+
+    out: Outcome = constant.run(keep="events")
+    assert out.value == 1
+    (node,) = out.graph.find("literal")
+    assert out.graph.nodes[node].triggered
+    assert out.graph.arguments[0][1].edges == (Edge(0, 0),)

@@ -1,0 +1,391 @@
+"""Every schedule of small runs: counted in two other ways, and there is one ending where the rules are kept."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, assume, given, settings
+from pytest import MonkeyPatch
+from support.observe.said import told
+from support.programs.handmade import counting_loop, race, stuck, sum_graph, untyped
+from support.programs.small import hoarding, small_runs
+from tagloom.core.graph.graph import Graph
+from tagloom.core.tag import Tag
+from tagloom.core.value import fingerprint
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.oracle import all_schedules as module
+from tagloom.interp.oracle.all_schedules import Exploration, canonical, every_firing, explore, firing
+
+_SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+INT = tl.Type(tl.int64)
+MOST = 3_000
+Above = dict[int, set[int]]
+"""What must come before what."""
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+def explored(graph: Graph, arguments: list[Any], **options: Any) -> Exploration:
+    """As `explore`, of what has few states."""
+    try:
+        return explore(graph, arguments, states=MOST, **options)
+    except tl.Exhausted:
+        assume(False)
+        raise
+
+
+def extensions(above: Above) -> tuple[int, int]:
+    """How many orders keep what must come before what, and how many sets are what has come at some time in one."""
+    bits = {each: sum(1 << other for other in others) for each, others in above.items()}
+    sets, layer = 1, {0: 1}
+    for _ in above:
+        following: defaultdict[int, int] = defaultdict(int)
+        for come, count in layer.items():
+            for each, needed in bits.items():
+                if not come >> each & 1 and needed & ~come == 0:
+                    following[come | 1 << each] += count
+        layer = following
+        sets += len(layer)
+    return sum(layer.values()), sets
+
+
+def orders(events: tuple[Event, ...]) -> tuple[Above, Above]:
+    """By one run: a token is delivered after all operands of the firing that sent it, and a firing happens after those
+    that sent its operands."""
+    sender: dict[Any, int] = {}
+    operands: defaultdict[Any, list[int]] = defaultdict(list)
+    tokens: Above = {}
+    firings: Above = {}
+    sent_by: dict[int, set[int]] = {}
+    for number, event in enumerate(events):
+        node, port, tag, _ = event.token
+        maker = sender.get((node, port, tag))
+        sent_by[number] = set() if maker is None else {maker}
+        tokens[number] = set() if maker is None else set(operands[events[maker].token[0], events[maker].token[2]])
+        operands[node, tag].append(number)
+        if event.fired:
+            firings[number] = set().union(*(sent_by[each] for each in operands[node, tag]))
+            sender.update(((token.node, token.port, token.tag), number) for token in event.sent)
+    return tokens, firings
+
+
+def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
+    """The endings of all schedules with how many end so: each is run from the beginning, and none remembers another."""
+    ended: Counter[Any] = Counter()
+    ahead: list[tuple[int, ...]] = [()]
+    while ahead:
+        script = ahead.pop()
+        state, events, broken = State(graph, arguments), list[Event](), False
+        for position in script:
+            try:
+                events.append(module.step(state, position))
+            except tl.Broken:
+                broken = True
+                break
+            state.apply(events[-1])
+        if broken or not state.flight:
+            fired = Counter(firing(event) for event in events if event.fired)
+            results = frozenset((position, fingerprint(value)) for position, value in state.results.items())
+            ended[broken, results, frozenset(fired.items())] += 1
+        else:
+            ahead += [(*script, position) for position in range(len(state.flight))]
+    return ended
+
+
+def faults(graph: Graph, arguments: list[Any]) -> set[str]:
+    """Which promises of `explore` this run of a graph that keeps the rules breaks."""
+    found, run = explored(graph, arguments), tl.run_graph(graph, arguments, keep="events")
+    tokens, firings = orders(run.events)
+    wrong = set()
+    if len(found.endings) != 1 or found.endings[0].outcome.results != run.results:
+        wrong.add("one ending")
+    if found.schedules != extensions(tokens)[0] or found.endings[0].schedules != found.schedules:
+        wrong.add("a schedule is an order of deliveries")
+    if found.states != extensions(tokens)[1]:
+        wrong.add("a state is a set of deliveries")
+    if explored(graph, arguments, choices=every_firing).schedules != extensions(firings)[0]:
+        wrong.add("without waiting, a schedule is an order of firings")
+    return wrong
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
+@given(small_runs())
+def test_every_schedule_of_a_small_run_has_one_ending(run: tuple[Graph, list[Any]]) -> None:
+    """Determinacy without a gap: of up to 12 firings, all schedules end with the same status, results and firings; and
+    where each of them delivers all tokens, there are as many as orders in which tokens come after those they are made
+    of, and as many states as sets of tokens that can have come. With tokens that wait going first, as many as orders
+    of firings, and the same ending."""
+    graph, arguments = run
+    assert faults(graph, arguments) == set()
+    everything, fewer = explored(graph, arguments), explored(graph, arguments, choices=every_firing)
+    assert fewer.states <= everything.states
+    outcomes = [found.endings[0].outcome for found in (everything, fewer)]
+    assert len({(out.status, out.results, frozenset(fired(out))) for out in outcomes}) == 1
+
+
+def fired(out: tl.Outcome) -> Iterator[Any]:
+    return (firing(event) for event in out.events if event.fired)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=_SLOW)
+@given(small_runs())
+def test_counts_are_those_of_brute_force(run: tuple[Graph, list[Any]]) -> None:
+    """Running every schedule from its beginning, with nothing remembered, gives the same count and the same endings."""
+    graph, arguments = run
+    assume(math.prod(range(1, len(tl.run_graph(graph, arguments, keep="events").events) + 1)) <= 5_040)
+    found = explored(graph, arguments)
+    assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
+
+
+@pytest.mark.parametrize(
+    ("graph", "arguments", "endings"),
+    [
+        (sum_graph(), [3, 4], 1),
+        (stuck(), [1], 1),
+        (race("merge", 1), [1, 2], 4),
+        (race("merge", 1), [1, 1], 2),
+        (race("add", 2), [1, 2, 3], 5),
+        (untyped(), [[1, 2]], 1),
+    ],
+    ids=["sum", "stuck", "merge", "merge of equals", "add", "untyped"],
+)
+def test_endings_of_graphs_made_by_hand(graph: Graph, arguments: list[Any], endings: int) -> None:
+    """So it is on graphs that break the rules, where a race has several endings; each of them comes with a script that
+    leads there, whose run is the same again."""
+    found = explore(graph, arguments, unchecked=True)
+    assert len(found.endings) == endings
+    assert found.schedules == sum(each.schedules for each in found.endings)
+    for each in found.endings:
+        again = follow(graph, arguments, each.script, unchecked=True)
+        assert (again.status, told(again)) == (each.outcome.status, told(each.outcome))
+    if graph.name != "untyped":
+        assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
+
+
+def test_a_race_has_witnesses() -> None:
+    """A merge that two arguments feed: which comes first decides, and two scripts show it."""
+    found = explore(race("merge", 1), [1, 2], unchecked=True)
+    merged = {follow(race("merge", 1), [1, 2], each.script, unchecked=True).events[0].inputs for each in found.endings}
+    assert merged == {(1,), (2,)}
+    assert {each.outcome.status for each in found.endings} == {"Broken"}
+
+
+def test_counts_known_beforehand() -> None:
+    """n independent deliveries have n! orders and 2^n states; a loop of 80 firings has 10^37 schedules."""
+    builder = tl.Builder("wide")
+    x = builder.argument("x", INT)
+    for number in range(7):
+        builder.node("negative", f"n{number}", [x], [INT])
+    wide = explore(builder.build(), [1], unchecked=True)
+    assert (wide.schedules, wide.states) == (math.factorial(7), 2**7)
+    loop = explore(counting_loop([("count", 0)]), [9])
+    assert (loop.schedules, loop.states) == (37151686882741164864368557507010887680, 841)
+
+
+CELLS = """func main(n: int64) -> int64 {
+  c = cells 2, element=int64
+  p = put c, 0, n
+  q = put p, AT, 5
+  a = get q, 0
+  b = get q, 1
+  s = add a, b
+  return s
+}
+"""
+
+
+def test_cells_are_written_before_they_are_read_in_every_schedule() -> None:
+    """A get that comes first is parked, and all schedules end alike; two puts to a cell end otherwise by who is first,
+    and every ending has a trap for it."""
+    once, twice = (tl.lower(tl.parse_program(CELLS.replace("AT", at))) for at in "10")
+    found, fewer = explore(once, [3]), explore(once, [3], choices=every_firing)
+    assert [each.outcome.value for each in (*found.endings, *fewer.endings)] == [8, 8]
+    assert fewer.states < found.states and fewer.schedules < found.schedules
+    raced = explore(twice, [3])
+    assert len(raced.endings) > 1 and all(each.outcome.traps for each in raced.endings)
+    for each in raced.endings:
+        assert told(follow(twice, [3], each.script)) == told(each.outcome)
+
+
+def test_effects(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is printed on the way; what calls Python functions is refused, since it would call them for each step."""
+    printing = 'func main(n: int64) -> int64 {\n  p = print n, text="n is {}"\n  m = add n, 1\n  return m\n}\n'
+    found = explore(tl.lower(tl.parse_program(printing)), [3])
+    assert ([each.outcome.value for each in found.endings], capsys.readouterr().out) == ([4], "")
+    calling = 'func main(n: int64) -> int64 {\n  p = callback n, function="f", returns=int64\n  return p\n}\n'
+    with pytest.raises(tl.Usage, match="cannot be run under every schedule"):
+        explore(tl.lower(tl.parse_program(calling)), [3])
+
+
+def test_a_bound_on_iterations() -> None:
+    """A bounded loop has fewer schedules than an unbounded one, and the same ending."""
+    loop = """func main(n: int64) -> int64 {
+  i, j = while_loop 0, n BOUND{
+    while(i: int64, j: int64) {
+      c = less i, 2
+      yield c
+    }
+    do(i: int64, j: int64) {
+      k = add i, 1
+      l = multiply j, 2
+      yield k, l
+    }
+  }
+  return j
+}
+"""
+    graphs = [tl.lower(tl.parse_program(loop.replace(" BOUND", bound))) for bound in (" ", ", parallel_iterations=1 ")]
+    free, bound = (explore(graph, [3]) for graph in graphs)
+    assert [each.outcome.value for each in (*free.endings, *bound.endings)] == [12, 12]
+    assert bound.schedules < free.schedules
+
+
+def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
+    """Both limits are exact, and say so; an endless run ends by one."""
+    states = explore(sum_graph(), [3, 4]).states
+    assert explore(sum_graph(), [3, 4], states=states).states == states
+    with pytest.raises(tl.Exhausted) as raised:
+        explore(sum_graph(), [3, 4], states=states - 1)
+    assert str(raised.value).startswith("S12: the schedules of this run pass through more than 10 states\n  hint: ")
+
+    @tl.function
+    def endless(n: tl.int64) -> tl.int64:
+        return endless(n)
+
+    with pytest.raises(tl.Exhausted):
+        explore(endless.graph, [1])
+    monkeypatch.setattr(module, "FIRINGS", 3)
+    assert explore(sum_graph(), [3, 4]).endings[0].outcome.firings == 3
+    monkeypatch.setattr(module, "FIRINGS", 2)
+    with pytest.raises(tl.Exhausted, match="more than 2 firings"):
+        explore(sum_graph(), [3, 4])
+
+
+def test_what_cannot_be_explored_is_refused() -> None:
+    """A graph that breaks rules, arguments that do not fit, and callbacks, whose doings cannot be undone."""
+    with pytest.raises(tl.Invalid):
+        explore(stuck(), [1])
+    with pytest.raises(tl.Usage):
+        explore(sum_graph(), [3])
+    with pytest.raises(tl.Usage, match="the bound k on the iterations"):
+        explore(sum_graph(), [3, 4], k=0)
+
+
+@tl.function
+def rolled(n: tl.int64) -> tl.int64:
+    return tl.integers(0, 1_000_000_000) + n
+
+
+@tl.function
+def rows(n: tl.int64) -> tl.int64:
+    """The squares take longer than the counter, and nobody waits for them."""
+    return tl.while_loop(lambda i: i < n, lambda i: (i * i * i, i + 1)[1], 0)[0]
+
+
+def test_seeds_and_bounds() -> None:
+    """Every schedule draws the numbers of the seed; a bound leaves fewer schedules, and the same ending."""
+    drawn = [explore(rolled.graph, [0], seed=seed).endings for seed in (1, 2)]
+    assert [len(endings) for endings in drawn] == [1, 1]
+    assert [endings[0].outcome.results[0] for endings in drawn] == [rolled.run(0, seed=seed).value for seed in (1, 2)]
+    bounded, free = (explore(rows.graph, [2], choices=every_firing, k=k) for k in (1, None))
+    assert bounded.schedules < free.schedules and len(bounded.endings) == 1
+
+
+def follow(graph: Graph, arguments: list[Any], script: tuple[int, ...], *, unchecked: bool = False) -> tl.Outcome:
+    """The run that takes these positions."""
+    return run_graph(graph, arguments, schedule=tl.Script(script), keep="events", unchecked=unchecked)
+
+
+def changes(data: Any) -> Iterator[Any]:
+    """Plain data with one thing in it changed, each in turn."""
+    if isinstance(data, dict):
+        yield from ({**data, key: made} for key, value in data.items() for made in changes(value))
+        yield from ({other: value for other, value in data.items() if other != key} for key in data)
+    elif type(data) in (list, tuple):
+        for place, value in enumerate(data):
+            yield from (type(data)([*data[:place], made, *data[place + 1 :]]) for made in changes(value))
+        yield from (data[:place] + data[place + 1 :] for place in range(len(data)) if type(data) is list)
+    elif isinstance(data, frozenset):
+        yield from (data - {each} for each in data)
+    elif isinstance(data, Tag):
+        yield data.following() if data.parent else data.child(next(iter(fib.graph.calls))[0])
+    elif isinstance(data, int | bytes | str) and not isinstance(data, bool):
+        yield data + (b"x" if isinstance(data, bytes) else "x" if isinstance(data, str) else 1)
+
+
+def key(snapshot: Any) -> Any:
+    return canonical(SimpleNamespace(snapshot=lambda: snapshot))  # type: ignore[arg-type]
+
+
+def test_the_key_of_a_state_is_complete() -> None:
+    """The key takes from a state only its snapshot, and all of it: with any one thing changed the key is another, but
+    for the traps, which are firings, and the clock of waves; the order of the flight makes none."""
+    runs = [(fib.graph, [2], 40), (counting_loop([("count", 0)]), [2], 30), (sum_graph(), [3, 4], 5)]
+    for graph, arguments, most in runs:
+        state, pick = State(graph, arguments), schedule("random:2")
+        while state.flight and state.steps < most:
+            snapshot = state.snapshot()
+            flight, records, results, traps, counts, *more = snapshot
+            assert key((flight[::-1], records, results, traps, counts, *more)) == key(snapshot)
+            for place, part in enumerate(snapshot):
+                for made in changes(part) if place != 3 else ():
+                    changed = (*snapshot[:place], made, *snapshot[place + 1 :])
+                    same = place == 4 and made[:-1] == counts[:-1]
+                    assert (key(changed) == key(snapshot)) == same, f"{part} or {made}"
+            assert counts[-1] == state.ahead, "what is left out is the clock"
+            state.apply(step(state, pick(state)))
+
+
+def sink() -> Graph:
+    """A sum that goes nowhere, and something to do after it."""
+    builder = tl.Builder("sink")
+    x, y, z = (builder.argument(name, INT) for name in "xyz")
+    builder.node("add", "sum", [x, y], [INT])
+    return builder.build([builder.node("negative", "rest", [z], [INT])[0]])
+
+
+def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
+    """On a machine whose sum depends on the order of its operands there are several endings, also where all that tells
+    them apart is what fired."""
+    assert len(explore(fib.graph, [1]).endings) == len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1
+    monkeypatch.setattr(module, "step", hoarding)
+    assert {each.outcome.value for each in explore(sum_graph(), [3, 4]).endings} == {4, 3}
+    found = explore(sink(), [1, 2, 3], unchecked=True)
+    assert Counter(brute_force(sink(), [1, 2, 3]).values()) == Counter(each.schedules for each in found.endings)
+    assert len(found.endings) == 2
+
+
+def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
+    """Twins that are wrong in one thing each break a law: states are told apart by what fired alone, or by the order of
+    the flight; what fired is forgotten; tokens that fire go first instead of those that wait."""
+    true_key, key_of = module.canonical, "tagloom.interp.oracle.all_schedules.canonical"
+    assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()
+    twins: list[tuple[str, Any]] = [
+        (key_of, lambda state: 0),
+        (key_of, lambda state: (true_key(state), tuple(state.flight))),
+        (key_of, lambda state: (true_key(state), state.ahead)),
+    ]
+    for name, twin in twins:
+        with monkeypatch.context() as patch:
+            patch.setattr(name, twin)
+            assert faults(sum_graph(), [3, 4]) | faults(counting_loop([("count", 0)]), [1]), name
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "step", hoarding)
+        patch.setattr(module._Walk, "_key", lambda walk: true_key(walk.state))
+        assert len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1, "what fired is needed in the key"
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{__name__}.every_firing", lambda state: [0][: len(state.flight)])
+        assert faults(counting_loop([("count", 0)]), [1])

@@ -1,0 +1,94 @@
+"""Which firing goes back through which: partners, however deep and in whatever order things fire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import tagloom as tl
+from support.programs.gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.queries.adjoints import Adjoints, nearest
+
+
+def named(graph: Graph, numbers: list[int]) -> list[str]:
+    return [graph.nodes[number].name for number in numbers]
+
+
+def partners(function: tl.Function, name: str) -> list[str]:
+    """What goes back through a node."""
+    graph = function.graph
+    return named(graph, Adjoints(graph).back(graph.only(name)))
+
+
+def test_partners_in_a_recursion() -> None:
+    """A call is undone by the return of its pullback, a return by the call; a node by what its name is in."""
+    assert partners(grad_fac, "fac_split.multiply") == ["back_multiply", "back_multiply_1"]
+    assert partners(grad_fac, "fac_split.fac.call_x") == ["back_fac"]
+    assert partners(grad_fac, "fac_split.fac") == ["back_fac.call_d_cond"]
+    assert partners(grad_fac, "fac_split.cond") == ["d_cond", "back_cond.switch_d_result"]
+    assert partners(grad_fac, "fac_split.less_equal") == []
+
+
+def test_partners_in_a_loop() -> None:
+    """The gates of each variable that has an adjoint are undone by those of its own, and no others."""
+    assert partners(grad_power, "loop_p") == ["back_loop.d_multiply.reenter"]
+    assert partners(grad_power, "power_split.loop.enter_p") == partners(grad_power, "loop.p") == ["back_loop"]
+    assert partners(grad_power, "loop.switch_p") == ["back_loop.d_multiply"]
+    assert partners(grad_power, "loop_x") == ["back_loop.d_x.reenter"]
+    assert partners(grad_power, "loop.i") == partners(grad_power, "loop") == []
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("schedule", ["waves", "lifo", "random:5"])
+def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
+    """Of every node that goes back, all whose partners fired did so in the same activation as one of these; and each
+    relation is the other one turned round."""
+    function, arguments = GRADIENTS[name]
+    out = function.run(*arguments, keep="events", schedule=schedule)
+    graph, adjoints = out.graph, Adjoints(out.graph)
+    homes: dict[int, set[object]] = {}
+    for event in out.events:
+        if event.fired:
+            homes.setdefault(event.token.node, set()).add(adjoints.home(event))
+    paired = 0
+    for number in range(len(graph.nodes)):
+        assert all(number in adjoints.forward(back) for back in adjoints.back(number))
+        forwards = adjoints.forward(number)
+        assert all(number in adjoints.back(forward) for forward in forwards)
+        around = set().union(*(homes.get(each, set()) for each in forwards)) if forwards else set()
+        assert not forwards or homes.get(number, set()) <= around, graph.nodes[number]
+        paired += bool(forwards)
+    later = sum(adjoints.phases.of(number) > 0 for number in range(len(graph.nodes)))
+    assert paired >= later * 0.6
+
+
+def test_products_know_what_they_wait_for() -> None:
+    """The products of the adjoint with each factor are under the tag of the product that they go back through."""
+    out = grad_fac.run(5.0, keep="events")
+    operands = {tag: event.inputs for tag, event in firings(out, "multiply")}
+    for name, factor in (("back_multiply", 1), ("back_multiply_1", 0)):
+        for tag, event in firings(out, name):
+            assert event.inputs is not None and operands[tag] is not None
+            assert event.inputs[0] == operands[tag][factor]
+    assert len(operands) == 4
+
+
+def firings(out: tl.Outcome, name: str) -> Iterator[tuple[object, object]]:
+    for event in out.events:
+        if event.fired and out.graph.nodes[event.token.node].name == name:
+            yield event.token.tag, event
+
+
+def test_what_has_no_node_of_its_own_passes_on() -> None:
+    """The adjoint of a sum is that of what it goes to: of the loop's variable, in the iteration after."""
+    out = grad_nested.run(0.5, 3, keep="events")
+    adjoints = Adjoints(out.graph)
+    (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
+    found = nearest(adjoints, event)
+    assert named(out.graph, [number for number, _ in found]) == ["back_loop"]
+    assert {str(tag) for _, tag in found} == {str(event.token.tag).replace("[1]", "[2]")}
+
+
+def is_sum(graph: Graph, event: tl.Event) -> bool:
+    return graph.nodes[event.token.node].name == "add_2"

@@ -1,0 +1,132 @@
+"""Answers in words: how much of a long one is said, and what each kind of end is called."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from support.laws.question_laws import begun, ran
+from support.programs.handmade import stuck, sum_graph
+from tagloom.core.graph.graph import Graph, Source
+from tagloom.core.tag import ROOT
+from tagloom.interp.history.history import History
+from tagloom.interp.queries.causes import Unfed, Unfilled
+from tagloom.interp.queries.why import why_not
+
+
+def chain(count: int) -> Graph:
+    """Nodes of which each waits for the one before, and the first for the argument."""
+    nodes = [f"  n{at} = negative {f'n{at - 1}' if at else 'x'}" for at in range(count)]
+    return tl.parse_graph("\n".join(["graph chain(x: int64) -> int64 {", *nodes, f"  return n{count - 1}", "}"]))
+
+
+def total(count: int) -> Graph:
+    """The sum of so many arguments, from the left."""
+    arguments = ", ".join(f"x{at}: int64" for at in range(count))
+    nodes = [f"  s{at} = add {f's{at - 1}' if at > 1 else 'x0'}, x{at}" for at in range(1, count)]
+    return tl.parse_graph("\n".join([f"graph total({arguments}) -> int64 {{", *nodes, f"  return s{count - 1}", "}"]))
+
+
+def ways(graph: Graph) -> list[str]:
+    """Of the answer at the beginning of a run, why the result has not come: the lines between `got` and `hint`."""
+    state, index = begun(graph, [7] * len(graph.arguments))
+    return str(why_not(index, state, graph.results[0], ROOT)).splitlines()[3:-1]
+
+
+@pytest.mark.parametrize(("count", "said"), [(7, [*"6543210"]), (8, [*"76543210"])])
+def test_a_way_that_is_said_whole(count: int, said: list[str]) -> None:
+    """Up to eight steps, and then where the way ends, are said each in a line."""
+    *steps, end = ways(chain(count))
+    assert [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps] == said
+    assert end == "  port 0 of chain.n0 under main: the token from argument x is in flight, at position 0"
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "left_out", "last"), [(9, "8765", 1, "3210"), (10, "9876", 2, "3210"), (21, "", 13, "")]
+)
+def test_a_way_of_which_the_middle_is_left_out(count: int, first: str, left_out: int, last: str) -> None:
+    """Of more than eight steps the first four and the last four, and how many are left out between them."""
+    *steps, _ = ways(chain(count))
+    assert len(steps) == 9 and steps[4] == f"  ... {left_out} more ..."
+    waited_for = [line.rsplit(".n")[-1].removesuffix(" under main") for line in steps]
+    assert "".join(waited_for[:4]).startswith(first) and "".join(waited_for[5:]).endswith(last)
+
+
+@pytest.mark.parametrize(("count", "more"), [(2, []), (3, []), (4, ["  and 1 more"]), (5, ["  and 2 more"])])
+def test_how_many_roots_are_said(count: int, more: list[str]) -> None:
+    """The way to the first root, the ends of two others, and how many there are beside."""
+    lines = ways(total(count))
+    assert [line for line in lines if line.startswith("  and ")] == lines[len(lines) - len(more) :] == more
+    ends = [line for line in lines if " is in flight, at position " in line]
+    assert len(ends) == min(count, 3)
+    assert [line.startswith("  also ") for line in ends] == [False, True, True][: len(ends)]
+
+
+def test_stores_that_might_fill_a_cell() -> None:
+    """Up to four are named, under their tags where they have one, and the others counted."""
+    graph = sum_graph()
+    four = "sum.inner under main, sum.outer, sum.inner, sum.outer"
+    for more, said in ((), four), ((1,), f"{four} and 1 more"), ((1, 0), f"{four} and 2 more"):
+        stores = ((0, ROOT), (1, None), (0, None), (1, None), *((store, None) for store in more))
+        assert Unfilled(stores).said(graph) == f"no store of such cells has been sent its index ({said})"
+    assert Unfilled(()).said(graph) == "there is no store that could fill it"
+
+
+def test_ports_that_nothing_feeds() -> None:
+    """A port without a source; and one whose sources, arguments and nodes, send under other tags."""
+    assert Unfed(()).said(sum_graph()) == "nothing is connected to it"
+    assert Unfed((Source(-1, 1), Source(0, 0))).said(sum_graph()) == (
+        "argument y and sum.inner sends to it under other tags only"
+    )
+
+
+OUTSIDE = tl.parse_graph(
+    """graph outside(x: int64, n: int64) -> int64 {
+  enter_i = enter[loop] 0 @ n
+  i = merge enter_i, next_i
+  more = less i, n
+  way = switch i, more
+  next_i = next_iteration[loop] way:0
+  out = exit[loop] way:1
+  return out:0
+}"""
+)
+"""A loop that n has not entered."""
+
+
+def test_a_token_that_comes_under_another_tag() -> None:
+    """Which argument it is that the loop wants, and does not get; what came to the node, and that nothing can."""
+    state, index = ran(OUTSIDE, [7, 3])
+    assert str(why_not(index, state, OUTSIDE.results[0], ROOT)).splitlines() == [
+        "S2: node outside.return has not fired under main",
+        "  required: a token on port 0",
+        "  got: none",
+        "  port 0 of outside.return under main: waits for outside.out under main/loop[0]",
+        "  port 0 of outside.out under main/loop[0]: waits for outside.way under main/loop[0]",
+        "  port 1 of outside.way under main/loop[0]: waits for outside.more under main/loop[0]",
+        "  port 1 of outside.more under main/loop[0]: argument n sends to it under other tags only",
+        "  hint: it never will",
+    ]
+    (merge,), (again,) = OUTSIDE.find("i"), [tag for tag in state.records if tag is not ROOT]
+    assert str(why_not(index, state, merge, ROOT.child(again.site, 1))).splitlines()[1:4] == [
+        "  required: a token on one of the ports 0, 1",
+        "  got: no such activation: it has not opened",
+        "  port 0 of outside.i under main/loop[1]: waits for main/loop[1] to open",
+    ]
+
+
+def test_a_predicate_that_was_changed() -> None:
+    """What a switch went by is what it was changed to, and that is said."""
+    history = History(stuck(), [1], schedule="fifo", unchecked=True)
+    history.run()
+    history.jump(1)
+    what_if = history.change(("switch", 1, "main"), False)
+    what_if.run()
+    assert str(what_if.ask.why_not("sum")).splitlines()[2:4] == [
+        "  got: 1 on port 1 from stuck.switch at event 2",
+        "  port 0 of stuck.sum under main: it took the other way at stuck.switch under main at event 2: "
+        "switch 1, false -> 1; false came from stuck.less at event 0 (changed to false)",
+    ]
+    held = what_if.change(("sum", 1, "main"), 9)
+    assert str(held.ask.why_not("sum")).splitlines()[2] == (
+        "  got: 9 on port 1 from stuck.switch at event 2 (changed to 9)"
+    )

@@ -1,0 +1,226 @@
+"""Questions asked of a history, by name: what they say, and that they stand when the history moves."""
+
+from __future__ import annotations
+
+import pytest
+import tagloom as tl
+from support.programs.handmade import stuck
+from tagloom.interp.history.history import History
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def half_full(n: tl.int64) -> tl.int64:
+    filled = tl.put(tl.cells(2, tl.int64), 0, n)
+    return tl.get(filled, 0) + tl.get(filled, 1)
+
+
+@tl.function
+def quotient(n: tl.int64) -> tl.int64:
+    return (n + 1) // (n - n)
+
+
+@tl.function
+def odd(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: False, lambda: even(n - 1))
+
+
+@tl.function
+def even(n: tl.int64) -> tl.bool:
+    return tl.cond(n == 0, lambda: True, lambda: odd(n - 1))
+
+
+@tl.function
+def rows(n: tl.int64) -> tl.int64:
+    """A loop in a loop."""
+
+    def row(i: tl.int64, total: tl.int64) -> tuple[tl.int64, tl.int64]:
+        return i + 1, tl.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s * 2), 0, total)[1]
+
+    return tl.while_loop(lambda i, total: i < n, row, 0, 1)[1]
+
+
+def ended(function: tl.Function, *arguments: object) -> tl.History:
+    history = function.history(*arguments)
+    history.run()
+    return history
+
+
+def unplaced(text: str) -> list[str]:
+    """The lines without where in a file their nodes were made."""
+    return [line.split(" (")[0] + line[line.index(" under") :] if " (" in line else line for line in text.splitlines()]
+
+
+def test_where_the_operands_of_a_trap_came_from() -> None:
+    """A firing that sent nothing is at the head of what is behind it, with all its operands below."""
+    ask = ended(quotient, 3).ask
+    assert unplaced(ask.tree("floor_divide", depth=1)) == [
+        "quotient.floor_divide under main at event 5: floor_divide 4, 0 traps: integer division by zero",
+        "  port 0: quotient.add under main at event 1: add 3, 1 -> 4",
+        "  port 1: quotient.subtract under main at event 3: subtract 3, 3 -> 0",
+    ]
+    assert [link.depth for link in ask.where_from("floor_divide")] == [0, 1, 1, 2, 3]
+    assert ask.tree("floor_divide", depth=0).count("\n") == 0
+
+
+def test_where_the_operands_of_a_put_came_from() -> None:
+    """A put sends no token either."""
+    first, *below = unplaced(ended(half_full, 5).ask.tree("put", depth=1))
+    assert first.startswith("half_full.put under main at event ")
+    assert [line.split(" ")[2:4] for line in below] == [["port", "0:"], ["port", "2:"]]
+
+
+def test_a_hidden_argument_is_true() -> None:
+    """What starts a constant program is told as an argument too: the trigger, which is true."""
+
+    @tl.function
+    def constant() -> tl.int64:
+        return tl.identity(1) + 2
+
+    history = constant.history()
+    history.run()
+    *_, last = history.ask.where_from("add")
+    assert str(last) == "argument trigger = true"
+
+
+def test_answers_stand_when_the_history_moves() -> None:
+    """An answer is whole when it is given, and is said in lines."""
+    history = fib.history(3)
+    history.jump(0)
+    ready = history.ask.could_fire()
+    assert len(ready) == 1 and str(ready) == "position 0: fib.n under main"
+    history.run()
+    behind, after = history.ask.where_from("add", depth=1), history.ask.who_used("subtract")
+    history.jump(3)
+    assert len(ready) == 1 and len(behind) == 3 and len(after) == 1
+    assert unplaced(str(behind))[0] == "fib.add under main at event 52: add 2, 1 -> 3"
+    assert [str(link) for link in behind] == str(behind).splitlines()
+
+
+def test_a_what_if_says_what_was_changed() -> None:
+    """Where a token was given another value, its origin is said with it, in every answer; before the edit, and in the
+    parent, it is not."""
+    history = ended(fib, 4)
+    history.jump(0)
+    history.forward_to("node == 'subtract' and fired")
+    position = len(history.state.flight) - 1
+    what_if = history.change(position, 1)
+    sent = unplaced(what_if.ask.tree("subtract", depth=0))[0]
+    assert sent == f"fib.subtract under main at event {history.position - 1}: subtract 4, 1 -> 3"
+    asked = what_if.ask.why_not("fib.call_n")
+    assert "the token from fib.subtract at event 6 (changed to 1) is in flight" in str(asked)
+    what_if.run()
+    assert unplaced(what_if.ask.tree("fib.call_n", depth=1)) == [
+        f"fib.fib.call_n under main at event {what_if.ask.firing('fib.call_n').number}: call 1 -> 1",
+        f"  port 0: {sent}, changed to 1",
+    ]
+    assert unplaced(str(what_if.ask.where_from("fib.call_n", depth=1)))[1] == (
+        f"{sent}, changed to 1 on port 0 of fib.fib.call_n under main"
+    )
+    history.run()
+    assert "changed" not in history.ask.tree("fib.call_n")
+    told = str(history.ask.first_difference(what_if.ask))
+    assert "it got different operands" in told
+    maker = "from fib.subtract at event 6"
+    assert told.endswith(f"port 0 got 3 {maker} in the first, 1 {maker} (changed to 1) in the second")
+    what_if.jump(6)
+    assert "changed" not in str(what_if.ask.why_not("fib.call_n"))
+
+
+def test_a_what_if_from_the_beginning() -> None:
+    """The token of the first event of all is said to have been changed as well, and the argument it came from is as it
+    was."""
+    history = fib.history(4)
+    history.jump(0)
+    what_if = history.change(0, 3)
+    what_if.run()
+    assert unplaced(what_if.ask.tree("fib.n", depth=1)) == [
+        "fib.n under main at event 0: merge 3 -> 3",
+        "  port 0: argument n = 4, changed to 3",
+    ]
+
+
+def test_a_token_that_nobody_sent() -> None:
+    """Its origin is nobody, and when it was injected; and what it was changed to after that, in each form."""
+    history = History(stuck(), [1], schedule="fifo", unchecked=True)
+    history.run()
+    at = len(history)
+    injected = history.inject("sum", 1, "main", 30)
+    assert f"from nobody, injected at event {at} is in flight" in str(injected.ask.why_not("sum"))
+    changed = injected.change(("sum", 1, "main"), 31)
+    assert f"from nobody, injected at event {at} (changed to 31) is in flight" in str(changed.ask.why_not("sum"))
+    for what_if, said in ((injected, ""), (changed, ", changed to 31")):
+        what_if.run()
+        assert what_if.ask.tree("sum", depth=1).splitlines()[-1] == f"  port 1: 30, injected at event {at}{said}"
+
+
+def test_cells_have_the_name_of_their_node() -> None:
+    """A handle is named by the node that made it, not by its number."""
+    ask = ended(half_full, 5).ask
+    assert unplaced(ask.tree("put", depth=1))[:2] == [
+        "half_full.put under main at event 4: store half_full.cells under main, 0, 5",
+        "  port 0: half_full.cells under main at event 2: cells 2 -> half_full.cells under main",
+    ]
+    (got,) = [line for line in str(ask.why_not("get_1")).splitlines() if line.startswith("  got: ")]
+    assert "cells of node" not in got
+
+
+@pytest.mark.parametrize(
+    ("function", "node", "tag", "said", "hint"),
+    [
+        (even, "odd.subtract", "main", "odd.subtract is no node of even, which runs under main", "main/odd"),
+        (even, "odd.n", "main", "odd.n is no node of even, which runs under main", "main/odd"),
+        (even, "even.subtract", "main/odd", "even.subtract is no node of odd, which runs under main/odd", "main"),
+        (rows, "multiply", "main", "rows.multiply is no node of rows, which runs under main", "main/loop[0]/loop_1[0]"),
+        (
+            rows,
+            "rows.return",
+            "main/loop[1]",
+            "rows.return is no node of rows.loop, which runs under main/loop[1]",
+            "main",
+        ),
+    ],
+)
+def test_a_node_that_never_fires_under_such_a_tag(
+    function: tl.Function, node: str, tag: str, said: str, hint: str
+) -> None:
+    """A node of another function or loop is refused, with a tag that it has."""
+    ask = ended(function, 3).ask
+    for question in (ask.why_not, ask.tree, ask.who_used):
+        with pytest.raises(tl.Usage) as refused:
+            question(node, tag)
+        assert refused.value.message == said
+        assert refused.value.hint == hint
+
+
+def test_every_firing_is_where_its_node_is_said_to_be() -> None:
+    """No question about what did fire is refused."""
+    for function in (fib, even, rows, half_full, quotient):
+        history = ended(function, 3)
+        for event in history:
+            if event.fired:
+                node = str(history.graph.nodes[event.token.node])
+                assert history.ask.firing(node, event.token.tag).event is event
+
+
+def test_a_difference_from_a_history_or_its_ask() -> None:
+    """Another run is given as a history, or as what is asked of one; nothing else is."""
+    one, other = ended(fib, 3), ended(fib, 4)
+    told = one.ask.first_difference(other)
+    assert told is not None and str(told) == str(one.ask.first_difference(other.ask))
+    assert one.ask.first_difference(ended(fib, 3)) is None
+    with pytest.raises(tl.Usage, match="no other run") as refused:
+        one.ask.first_difference(fib.run(3))  # type: ignore[arg-type]
+    assert refused.value.required == "a history, or its ask"
+
+
+def test_an_answer_in_short() -> None:
+    """What a console shows of an answer is a line, not the graph."""
+    ask = ended(half_full, 5).ask
+    assert repr(ask.why_not("get_1")) == "<never: half_full.get_1 under main>"
+    assert len(repr(ask.where_from("put")[0])) < 400
+    assert "Graph(" not in repr(ask.first_difference(ended(half_full, 6)))

@@ -1,0 +1,334 @@
+"""Questions that are answered wrongly, each in one thing: the laws catch every one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import pytest
+import tagloom as tl
+from pytest import MonkeyPatch
+from support.generators.acts_generator import Witness
+from support.laws.difference_laws import divergence
+from support.laws.question_laws import moments, provenance, ran, readiness, reasons
+from support.programs.handmade import stuck
+from support.twins.twins import Break, broken
+from tagloom.core.graph.graph import Graph
+from tagloom.core.value import literal
+from tagloom.interp.history.history import History
+from tagloom.interp.queries import difference, index, why
+from tagloom.interp.queries import parked_tokens as staying
+from tagloom.interp.queries import provenance as queries
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def triangles(n: tl.int64) -> tl.int64:
+    """A loop in a loop; one variable is only used after another iteration has begun, and one trips over n = 2."""
+
+    def outer(i: tl.int64, total: tl.int64) -> tuple[tl.int64, tl.int64]:
+        _, inner = tl.while_loop(lambda j, s: j <= i, lambda j, s: (j + 1, s + j), 0, 0)
+        return i + 1, total + inner + 6 // (i - 2)
+
+    return tl.while_loop(lambda i, total: i < n, outer, 0, 0)[1]
+
+
+@tl.function
+def overwritten(n: tl.int64) -> tl.int64:
+    """A variable that traps where i is 2, and is computed anew in the next iteration."""
+    return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, 6 // (i - 2)), 0, 0)[1]
+
+
+@tl.function
+def half(n: tl.int64) -> tl.int64:
+    """One operand of the sum traps for 0, before the other comes."""
+    return 1 // n + ((n + 1) * 2 - 3)
+
+
+PAIR = tl.parse_graph("graph pair(x: int64) -> int64 {\n  a = add x, b\n  b = multiply a, 2\n  return b\n}")
+"""Two nodes that wait for each other."""
+
+BACKWARDS = tl.parse_graph("graph backwards(x: int64) -> int64 {\n  b = multiply a, 2\n  a = add x, 1\n  return b\n}")
+"""The node that fires first has the last number."""
+
+APART = tl.parse_graph(
+    """graph apart(x: int64, y: int64) -> int64 {
+  a = negative x
+  b = negative y
+  c = add a, b
+  return c
+}"""
+)
+"""Two nodes that depend on nothing in common."""
+
+
+def with_literal(graph: Graph, name: str, port: int, value: int) -> Graph:
+    """The graph with another literal on a port of a node."""
+    (number,) = graph.find(name)
+    node = graph.nodes[number]
+    changed = replace(node, ports=(*node.ports[:port], literal(value), *node.ports[port + 1 :]))
+    return replace(graph, nodes=(*graph.nodes[:number], changed, *graph.nodes[number + 1 :]))
+
+
+@tl.function
+def ahead(n: tl.int64) -> tl.int64:
+    """An iteration gets what a later one puts, which a bound holds back."""
+    made = tl.cells(20, tl.int64)
+
+    def body(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
+        tl.put(made, i, i)
+        return i + 1, s + tl.get(made, i + 1)
+
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0, parallel_iterations=2)[1]
+
+
+def violations() -> Iterator[str]:
+    """Every law of questions that is broken on these programs."""
+    dice = random.Random(1)
+    runs = (
+        (fib.graph, 4, 130),
+        (triangles.graph, 4, 150),
+        (overwritten.graph, 5, 120),
+        (half.graph, 0, 8),
+        (ahead.graph, 4, 80),
+    )
+    for graph, argument, most in (*runs, (ahead.graph, 4, 80), (stuck(), 1, 5), (PAIR, 1, 2)):
+        assert graph is not None
+        for steps in sorted({dice.randint(1, most) for _ in range(10)}):
+            state, seen = ran(graph, [argument], dice.choice(["fifo", "lifo", "random:5"]), steps)
+            yield from provenance(seen, dice)
+            yield from readiness(state)
+            yield from reasons(state, seen, dice)
+    for graph, argument, _ in runs:
+        history = History(graph, [argument], world=Witness())
+        history.run()
+        yield from moments(history, dice)
+    yield from differences()
+
+
+def differences() -> Iterator[str]:
+    """Every law of the first difference that is broken on pairs of programs and arguments."""
+    graph = triangles.graph
+    assert graph is not None
+    changed, other = with_literal(graph, "add", 1, 2), with_literal(BACKWARDS, "a", 1, 2)
+    pairs: list[tuple[Graph, list[int], Graph, list[int]]] = [(graph, [4], changed, [4]), (graph, [4], graph, [3])]
+    pairs += [(graph, [4], graph, [4]), (BACKWARDS, [1], other, [1]), (APART, [1, 2], APART, [3, 4])]
+    for one, given, two, others in pairs:
+        told = set()
+        for names in (("fifo", "lifo"), ("random:1", "random:2"), ("lifo", "fifo")):
+            first, second = ran(one, given, names[0])[1], ran(two, others, names[1])[1]
+            found = difference.first_difference(first, second)
+            yield from divergence(first, second, found)
+            told.add(found and found.firing and (found.kind, str(found.firing.node), found.firing.tag))
+        if len(told) > 1:
+            yield f"what is told depends on the schedule: {told}"
+    if difference.first_difference(ran(graph, [4], "fifo", 90)[1], ran(graph, [4], "lifo", 90)[1]) is not None:
+        yield "what a run had not come to is a difference"
+
+
+def forget_tags(patch: MonkeyPatch) -> None:
+    """Who sent a token is looked for under its own tag, whatever the op."""
+    init = index.Index.__init__
+
+    def flat(self: index.Index, graph: Graph, *rest: Any) -> None:
+        init(self, graph, *rest[:1])
+        self.crosses = [False] * len(graph.nodes)
+        for event in rest[1] if len(rest) > 1 else ():
+            self.see(event)
+
+    patch.setattr(index.Index, "__init__", flat)
+
+
+def believe_every_edge(patch: MonkeyPatch) -> None:
+    """A switch that fired is taken to have sent to both its sides."""
+    patch.setattr(index, "_has", lambda sent, node, port: True)
+
+
+def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
+    """A merge that fired is taken to have consumed what any of its ports got."""
+    patch.setattr(index.Index, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
+
+
+def walk_by_depth(patch: MonkeyPatch) -> None:
+    """What a walk finds is taken from the wrong end, so that the nearest do not come first."""
+
+    class Stack(queries.deque):  # type: ignore[type-arg, misc]
+        def popleft(self) -> Any:
+            return self.pop()
+
+    patch.setattr(queries, "deque", Stack)
+
+
+def tell_the_future(patch: MonkeyPatch) -> None:
+    """A history that has gone back is asked about what happens later too."""
+    follow = index.Index.follow
+
+    def prophetic(self: index.Index, walk: Any, position: int) -> None:
+        follow(self, walk, position)
+        self.at = inf
+
+    patch.setattr(index.Index, "follow", prophetic)
+
+
+def know_what_the_parent_did(patch: MonkeyPatch) -> None:
+    """A branch is asked about what its parent did after it began."""
+    parts = index.Index._parts
+
+    def endless(self: index.Index) -> Iterator[tuple[index.Part, float]]:
+        return ((part, inf) for part, _ in parts(self))
+
+    patch.setattr(index.Index, "_parts", endless)
+
+
+def forget_the_parent(patch: MonkeyPatch) -> None:
+    """A branch knows only what it did itself."""
+    branch = index.Index.branch
+
+    def forgetful(self: index.Index, since: int) -> index.Index:
+        made = branch(self, since)
+        made._past = ()
+        return made
+
+    patch.setattr(index.Index, "branch", forgetful)
+
+
+def fire_on_any_token(patch: MonkeyPatch) -> None:
+    """could_fire takes every token for the last of its node."""
+    patch.setattr(
+        why, "could_fire", lambda state: (why.Ready(n, t.node, t.tag, "") for n, t in enumerate(state.flight))
+    )
+
+
+def stay_in_the_first_iteration(patch: MonkeyPatch) -> None:
+    """Every loop is taken to be in iteration 0."""
+    last = why._Search.last
+    patch.setattr(why._Search, "last", lambda self, tag, site: last(self, tag, site) and 0)
+
+
+def leave_from_the_last_iteration_only(patch: MonkeyPatch) -> None:
+    """What leaves a loop never waits for an iteration that has not opened."""
+    leaving = why._Search.leaving
+    patch.setattr(why._Search, "leaving", lambda self, *asked: [next(leaving(self, *asked))])
+
+
+def keep_circles_alive(patch: MonkeyPatch) -> None:
+    """Nodes that wait for each other are said to be able to fire, as all are."""
+    patch.setattr(why, "alive", lambda search, places, needs, lives: [True] * len(places))
+
+
+def wait_for_all_ports_of_a_merge(patch: MonkeyPatch) -> None:
+    """A merge needs a token on every port."""
+    patch.setattr(why._Search, "takes_any", lambda self, place: isinstance(place, why.Unopened))
+
+
+def be_content_with_any_port(patch: MonkeyPatch) -> None:
+    """Every node is alive if any of its ports is."""
+    patch.setattr(why._Search, "takes_any", lambda self, place: True)
+
+
+def blame_the_parent(patch: MonkeyPatch) -> None:
+    """What a call returns is said to come from the caller's own activation."""
+    upstream = why._Search.upstream
+
+    def wrong(self: Any, source: Any, tag: Any) -> Iterator[Any]:
+        if self.nodes[source.node].op == "return":
+            return iter([self.absent(source.node, tag)])
+        return upstream(self, source, tag)
+
+    patch.setattr(why._Search, "upstream", wrong)
+
+
+def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
+    """Tokens in flight are given the positions of others."""
+    true = why._Search.position
+
+    def position(search: why._Search, token: Any) -> int | None:
+        found = true(search, token)
+        return None if found is None else len(search.state.flight) - 1 - found
+
+    patch.setattr(why._Search, "position", position)
+
+
+def see_no_store(patch: MonkeyPatch) -> None:
+    """No store is ever said to be able to fill a cell."""
+    patch.setattr(staying.Staying, "stores_to", lambda self, cell: (staying.Unfilled(()),))
+
+
+def let_everything_go(patch: MonkeyPatch) -> None:
+    """No iteration is ever said to be busy."""
+    patch.setattr(staying.Staying, "under", lambda self, top: iter(()))
+
+
+def overlook_who_waits(patch: MonkeyPatch) -> None:
+    """What waits in an iteration is said not to keep it busy."""
+    under = staying.Staying.under
+    patch.setattr(staying.Staying, "under", lambda self, top: (each for each in under(self, top) if each[1] != "waits"))
+
+
+def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:
+    """What a difference depends on is not looked at."""
+    patch.setattr(difference._Side, "depends_on_none_wrong", lambda self, number: True)
+
+
+def take_the_earliest_event(patch: MonkeyPatch) -> None:
+    """Of several first differences the one that happened first is told."""
+    patch.setattr(difference, "program_order", lambda graph, places: {place: n for n, place in enumerate(places)})
+
+
+def overlook_the_end(patch: MonkeyPatch) -> None:
+    """A run that was stopped is taken for one that became quiet."""
+    patch.setattr(difference, "_is_quiet", lambda index: True)
+
+
+def overlook_results(patch: MonkeyPatch) -> None:
+    """Firings are taken to agree if they happened on both sides."""
+    patch.setattr(difference, "_agree", lambda here, number, there, match: True)
+
+
+BROKEN: tuple[Break, ...] = (
+    forget_tags,
+    believe_every_edge,
+    use_every_port_of_a_merge,
+    walk_by_depth,
+    fire_on_any_token,
+    stay_in_the_first_iteration,
+    leave_from_the_last_iteration_only,
+    keep_circles_alive,
+    wait_for_all_ports_of_a_merge,
+    be_content_with_any_port,
+    blame_the_parent,
+    count_the_flight_from_the_end,
+    see_no_store,
+    let_everything_go,
+    overlook_who_waits,
+    take_any_difference_for_the_first,
+    take_the_earliest_event,
+    overlook_the_end,
+    overlook_results,
+    tell_the_future,
+    know_what_the_parent_did,
+    forget_the_parent,
+)
+
+
+@pytest.mark.parametrize("how", [pytest.param(how, id=how.__name__) for how in BROKEN])
+def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
+    """What answers wrongly in one thing breaks a law, or cannot answer at all, on four small programs."""
+    with broken(how):
+        try:
+            found = next(violations(), None)
+        except (AssertionError, KeyError, StopIteration) as error:
+            found = repr(error)
+    assert found is not None, f"no law caught this: {how.__doc__}"
+
+
+def test_the_true_answers_keep_the_laws() -> None:
+    """The same laws, on the same programs, with nothing broken."""
+    assert list(violations()) == []

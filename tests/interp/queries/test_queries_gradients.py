@@ -1,0 +1,44 @@
+"""Questions about runs that go back: where adjoints came from, and why one has not come."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from support.laws.question_laws import provenance, quietness, ran, readiness, reasons
+from support.programs.gradient_functions import GRADIENTS, grad_power
+from tagloom.interp.queries import why
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
+    """The laws of questions hold at any moment of a run that goes back through calls, branches and loops."""
+    function, arguments = GRADIENTS[name]
+    dice = random.Random(seed)
+    for steps in (dice.randrange(20, 120), dice.randrange(120, 300), 3_000):
+        state, index = ran(function.graph, arguments, f"random:{seed}", steps)
+        assert list(provenance(index, dice)) == []
+        assert list(readiness(state)) == []
+        assert list(quietness(state, index)) == []
+        assert list(reasons(state, index, dice)) == []
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "no iteration is after this one": ("is_last", lambda self, tag: True),
+    "adjoints come back to the first iteration": ("left_at", lambda self, reenter, tag: 0),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that goes back through a loop another way says that something never fires, and then it does."""
+    attribute, wrong = WRONG[name]
+    monkeypatch.setattr(why._Search, attribute, wrong)
+    graph, arguments = grad_power.graph, (3.0, 3)
+    said: list[str] = []
+    for steps in range(20, 140, 10):
+        state, index = ran(graph, arguments, "fifo", steps)
+        said += reasons(state, index, random.Random(steps))
+    assert any("it fired in the end" in each for each in said)

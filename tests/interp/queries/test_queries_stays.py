@@ -1,0 +1,290 @@
+"""Why a node has not fired where a token stays at a cell, or is held by a bound: what is claimed, and how."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+import tagloom as tl
+from support.laws.question_laws import begun, quietness, reasons
+from tagloom.core.tag import ROOT
+from tagloom.interp.engines.reference import Limits, drive
+from tagloom.interp.machine.schedule import schedule as schedules
+from tagloom.interp.machine.step import step
+from tagloom.interp.queries.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
+from tagloom.interp.queries.why import why_not
+
+
+@tl.function
+def swap(n: tl.int64) -> tl.int64:
+    """Each cell waits for the other."""
+    both = tl.cells(2, tl.int64)
+    tl.put(both, 0, tl.get(both, 1))
+    tl.put(both, 1, tl.get(both, 0))
+    return n + tl.get(both, 0)
+
+
+@tl.function
+def late(n: tl.int64) -> tl.int64:
+    """The put knows its cell long before it has its value."""
+    one = tl.cells(1, tl.int64)
+    tl.put(one, 0, tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0])
+    return tl.get(one, 0)
+
+
+@tl.function
+def guess(n: tl.int64) -> tl.int64:
+    """The put learns its cell late, and it is another one."""
+    three = tl.cells(3, tl.int64)
+    tl.put(three, tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0] - n, n)
+    return tl.get(three, 2)
+
+
+@tl.function
+def half_full(n: tl.int64) -> tl.int64:
+    """The only put is to the other cell."""
+    two = tl.put(tl.cells(2, tl.int64), 0, n)
+    return tl.get(two, 1) + tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+
+@tl.function
+def gathered(n: tl.int64) -> tl.Array[tl.int64, ...]:
+    """Of two cells one is put, late, and the other never."""
+    two = tl.cells(2, tl.int64)
+    tl.put(two, 0, tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0])
+    return tl.collect(two)
+
+
+@tl.function
+def hidden(n: tl.int64) -> tl.int64:
+    """Two stores get their handles when a loop is over: one to cells of another type."""
+    two, floats = tl.cells(2, tl.int64), tl.cells(2, tl.float64)
+
+    def fill() -> tl.int64:
+        tl.put(floats, 1, 1.5)
+        return tl.get(tl.put(two, 0, n), 0)
+
+    late = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+    return tl.cond(late > 0, fill, lambda: 0) + tl.get(two, 0) + tl.get(two, 1)
+
+
+@tl.function
+def both(n: tl.int64) -> tl.int64:
+    """One store knows its cell, and has no value yet; the other knows nothing."""
+    two = tl.cells(2, tl.int64)
+    late = tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+    tl.put(two, 0, late)
+    tl.put(two, late - n + 1, n)
+    return tl.get(two, 0)
+
+
+@tl.function
+def again(n: tl.int64) -> tl.int64:
+    """One of two cells is put, here and in each call of itself."""
+    two = tl.put(tl.cells(2, tl.int64), n - n, n)
+    return tl.get(two, 0) + tl.get(two, 1) + tl.cond(n < 1, lambda: 0, lambda: again(n - 1))
+
+
+@tl.function
+def wide(n: tl.int64) -> tl.Array[tl.int64, ...]:
+    """More cells than are followed, of which the second is put."""
+    made = tl.put(tl.cells(1_005, tl.int64), 1, n)
+    return tl.collect(made)
+
+
+@tl.function
+def ahead(n: tl.int64) -> tl.int64:
+    """An iteration gets what the second after it puts."""
+    made = tl.cells(20, tl.int64)
+
+    def body(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
+        tl.put(made, i, i)
+        return i + 1, s + tl.get(made, i + 2)
+
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0, parallel_iterations=2)[1]
+
+
+@tl.function
+def nested(n: tl.int64) -> tl.int64:
+    """A bounded loop in a bounded loop."""
+
+    def row(i: tl.int64, s: tl.int64) -> tuple[tl.int64, tl.int64]:
+        inner = tl.while_loop(lambda j, t: j < n, lambda j, t: (j + 1, t * 3 % 7 + j), 0, s, parallel_iterations=1)
+        return i + 1, inner[1]
+
+    return tl.while_loop(lambda i, s: i < n, row, 0, 0, parallel_iterations=1)[1]
+
+
+@tl.function
+def counted(n: tl.int64) -> tl.int64:
+    """A bounded loop, and beside it one that goes on by itself."""
+    held = tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 3 % 10 + i % 7), 0, 0, parallel_iterations=1)[1]
+    return held + tl.while_loop(lambda i: i < 5 * n, lambda i: i + 1, 0)[0]
+
+
+def ended(function: tl.Function, *arguments: object) -> tl.History:
+    history = function.history(*arguments, schedule="fifo")
+    history.run()
+    return history
+
+
+def at_first_park(function: tl.Function, *arguments: object) -> tl.History:
+    """Where a token has been parked, with others in flight."""
+    history = ended(function, *arguments)
+    history.jump(0)
+    history.forward_to("parked")
+    assert history.state.flight
+    return history
+
+
+def said(history: tl.History, node: str = "return") -> list[str]:
+    lines = str(history.ask.why_not(node)).splitlines()
+    return [re.sub(r" \(\w+\.py:\d+\)", "", line).strip() for line in lines]
+
+
+@pytest.mark.parametrize("schedule", ["fifo", "lifo"])
+def test_what_stays_is_as_the_events_say(schedule: str) -> None:
+    """At every few moments of runs in which tokens stay: who fills a cell, and what keeps an iteration busy, is what
+    the events say, and what follows from it comes about."""
+    dice = random.Random(schedule)
+    for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
+        state, index = begun(function.graph, [3])
+        for event in drive(state, schedules(schedule), Limits()):
+            index.see(event)
+            assert list(quietness(state, index)) == []
+            if dice.random() < 0.06:
+                assert list(reasons(state, index, dice)) == []
+
+
+@pytest.mark.parametrize("function", [late, counted, nested], ids=lambda function: function.__name__)
+def test_what_will_come_is_pending(function: tl.Function) -> None:
+    """At every moment of a run that returns, some token is said to be on its way to the result."""
+    for name in ("fifo", "lifo"):
+        state, index = begun(function.graph, [2])
+        while state.flight:
+            assert why_not(index, state, function.graph.results[0], ROOT).verdict in ("pending", "fired")
+            event = step(state, 0 if name == "fifo" else len(state.flight) - 1)
+            state.apply(event)
+            index.see(event)
+        assert index.fired(function.graph.results[0], ROOT) is not None
+
+
+def test_cells_that_wait_for_each_other() -> None:
+    """A circle through cells is told as one, also while something else is in flight."""
+    history = ended(swap, 1)
+    answer = history.ask.why_not("get_2")
+    assert answer.verdict == "never" and not answer.roots
+    assert sum(isinstance(answer.waits[at].place, Parked) for at in answer.circle) == 2
+    assert said(history)[-1] == "hint: it never will: these nodes wait for each other"
+
+
+def test_a_store_that_knows_its_cell() -> None:
+    """The way goes on from the cell to the store that has been sent its number, and to what that waits for."""
+    history = at_first_park(late, 3)
+    assert history.ask.why_not("return").verdict == "pending"
+    lines = said(history)
+    cell = "cell 0 of late.cells, made under main"
+    assert lines[4].startswith("port 0 of late.get under main: the token from late.cells at event ")
+    assert lines[4].endswith(f" is parked at {cell}, which nobody has put")
+    assert lines[5] == f"{cell}: waits for late.put under main"
+    assert lines[-1] == "hint: it may still fire"
+
+
+def test_a_store_that_does_not_know_its_cell() -> None:
+    """No store is known to fill the cell, and one might: that it may still fire is not claimed."""
+    history = at_first_park(guess, 3)
+    answer = history.ask.why_not("return")
+    assert answer.verdict == "unknown"
+    assert [type(root.reason) for root in answer.roots] == [Unfilled]
+    lines = said(history)
+    assert lines[5] == (
+        "cell 2 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
+    )
+    assert lines[-1] == "hint: it is not known: only a store that has not been sent its index could fill the cell"
+    history.jump(len(history))
+    assert history.ask.why_not("return").verdict == "never"
+    assert said(history)[5] == "cell 2 of guess.cells, made under main: there is no store that could fill it"
+
+
+def test_a_store_that_is_known_is_told_rather() -> None:
+    """Where one store is known to fill a cell, and another might, the way to the first is said and not the second; the
+    answer has both."""
+    history = at_first_park(both, 3)
+    answer = history.ask.why_not("return")
+    assert {type(root.reason) for root in answer.roots} == {InFlight, Unfilled}
+    lines = said(history)
+    assert lines[5] == "cell 0 of both.cells, made under main: waits for both.put under main"
+    assert not any("no store of such cells" in line for line in lines)
+
+
+def test_a_store_that_has_been_sent_nothing() -> None:
+    """It might fill a cell if its number is not a literal that is another, and its cells are of the type."""
+    history = at_first_park(hidden, 3)
+    while history.ask.why_not("get_2").waits[0].needs:
+        found = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
+        if all(answer.roots and isinstance(answer.roots[0].reason, Unfilled) for answer in found.values()):
+            break
+        history.forward()
+    stores = {node: answer.roots[0].reason.stores for node, answer in found.items()}
+    (put,) = history.graph.find("put_1")
+    assert stores == {"get_1": ((put, None),), "get_2": ()}
+
+
+def test_a_store_of_a_function_that_calls_itself() -> None:
+    """Where it has fired it may fire again, under another tag: what it will fill is not known."""
+    history = at_first_park(again, 3)
+    history.forward_to("node == 'put' and fired")
+    assert history.ask.why_not("get_1").verdict == "unknown"
+    assert ended(again, 3).ask.why_not("return").verdict == "never"
+
+
+def test_a_collect_of_many_cells() -> None:
+    """A thousand empty cells are followed, and no more: those that are full are not among them."""
+    history = ended(wide, 3)
+    (needs,) = [waits.needs for waits in history.ask.why_not("return").waits if isinstance(waits.place, Parked)]
+    assert [need.port for need in needs] == [-1, *range(-3, -1_002, -1)]
+
+
+def test_other_tokens_in_flight_are_no_hope() -> None:
+    """The cell is never put, and tokens of a loop fly: it never will is the answer at once."""
+    history = at_first_park(half_full, 3)
+    assert history.ask.why_not("get").verdict == "never"
+    assert history.ask.why_not("return").verdict == "never"
+    assert history.ask.why_not("loop", "main/loop[0]").verdict == "pending"
+
+
+def test_a_collect_waits_for_every_cell() -> None:
+    """The first empty cell will be put, and the other never: the other is what is told."""
+    history = at_first_park(gathered, 3)
+    assert history.ask.why_not("return").verdict == "never"
+    assert said(history)[5] == "cell 1 of gathered.cells, made under main: there is no store that could fill it"
+
+
+def test_a_bound_that_holds_back() -> None:
+    """The tag, the iteration that is busy and the bound are said, and the cell at which that iteration is parked."""
+    history = ended(ahead, 6)
+    answer = history.ask.why_not("return")
+    assert answer.verdict == "never"
+    assert any(isinstance(waits.place, HeldBack) and waits.place.bound == 2 for waits in answer.waits)
+    lines = said(history)
+    assert lines[-5].endswith("is held under main/loop[2]: iteration 0 is still busy, and the bound of ahead.loop is 2")
+    assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
+    assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which nobody has put")
+    assert lines[-3].startswith(
+        "cell 2 of ahead.cells, made under main: no store of such cells has been sent its index ("
+    )
+
+
+def test_a_bound_that_will_let_go() -> None:
+    """While the iteration before computes, its tokens in flight have to be delivered first; under waves, the wave has
+    to end as well."""
+    seen = set()
+    for schedule in ("fifo", "waves"):
+        history = counted.history(4, schedule=schedule)
+        while history.forward() is not None:
+            if history.state.held:
+                answer = history.ask.why_not("remainder", str(next(iter(history.state.held))))
+                assert answer.verdict == "pending"
+                seen.update(type(root.reason) for root in answer.roots)
+    assert seen == {InFlight, EndOfWave}

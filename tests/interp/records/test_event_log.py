@@ -1,0 +1,476 @@
+"""Event logs: what a run writes is what it did, and nothing is believed that the machine would not do."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import tracemalloc
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.generator import Case, cases
+from support.generators.graph_edits import EDITS
+from support.generators.json_edits import EVERY, fib, quotients
+from support.laws.laws import LIMITS
+from support.observe.event_bits import bits
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines import reference
+from tagloom.interp.history.replay import open_log
+from tagloom.interp.machine.event import Event
+from tagloom.interp.records.event_log import EventWriter
+from tagloom.interp.records.outcome_json import record
+
+
+def write(path: Path, lines: list[Any]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **options: Any) -> list[dict[str, Any]]:
+    """read(write(run)) == run, and a writer who spells JSON otherwise is understood alike; the lines, as data."""
+    kept = tl.run_graph(graph, arguments, keep="events", unchecked=True, **options)
+    written = tl.run_graph(graph, arguments, keep=path, unchecked=True, **options)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for spelling in (
+        None,
+        lambda line: json.dumps(dict(reversed(line.items())), indent=None, separators=(" , ", " : ")),
+    ):
+        if spelling is not None:
+            path.write_text("".join(spelling(line) + "\n" for line in lines))
+        log = tl.read_events(path)
+        assert (log.graph, log.schedule) == (graph, kept.schedule)
+        assert list(map(bits, log.events)) == list(map(bits, kept.events))
+        assert log.outcome == record(written)
+    assert record(kept) == record(written)
+    return lines
+
+
+@pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:7"])
+@pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
+def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp_path: Path) -> None:
+    """Under every schedule, of recursion, loops, arrays, traps, deadlocks and broken graphs: what is read is what ran,
+    and so is the outcome."""
+    assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", schedule=schedule)
+
+
+@pytest.mark.parametrize("until", ["result", "trap"])
+@pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
+def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:
+    """At the results or at the first trap: the outcome says so with tokens in flight, and is believed."""
+    assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", until=until)
+
+
+@given(cases(), st.sampled_from(["waves", "lifo", "random:3"]))
+@settings(max_examples=12)
+def test_generated_programs_are_logged(tmp_path_factory: Any, case: Case, schedule: str) -> None:
+    """The log of a generated program's run is the run, exhausted runs included; each tag has exactly one line."""
+    path = tmp_path_factory.mktemp("log") / "run.jsonl"
+    lines = assert_read_as_written(lower(case.program), case.arguments, path, schedule=schedule, limits=LIMITS)
+    tags = [(line["parent"], line["site"], line["iteration"]) for line in lines if "tag" in line]
+    sent = {each[2] for line in lines for each in line.get("sent", ())} - {0}
+    assert len(tags) == len(set(tags)) == len(sent)
+
+
+@given(cases(), st.sampled_from(EDITS), st.integers(0, 2**32))
+@settings(max_examples=20)
+def test_broken_graphs_are_logged(tmp_path_factory: Any, case: Case, edit: Any, seed: int) -> None:
+    """The log of a graph that breaks the rules is the run too, however it ends."""
+    graph = edit(random.Random(seed), lower(case.program))
+    path = tmp_path_factory.mktemp("log") / "run.jsonl"
+    try:
+        tl.run_graph(graph, case.arguments, unchecked=True, limits=LIMITS)
+    except (tl.Invalid, tl.Usage):
+        return
+    assert_read_as_written(graph, case.arguments, path, limits=LIMITS)
+
+
+def test_a_function_writes_while_it_runs(tmp_path: Path) -> None:
+    """`fn.run(..., keep=PATH)` holds no events; asking for them names what reads the file."""
+    path = tmp_path / "run.jsonl"
+    for keep in (str(path), path):
+        out = fib.run(5, keep=keep)
+        with pytest.raises(tl.Usage, match=r"wrote its events to a file") as raised:
+            _ = out.events
+        assert raised.value.hint == f'tl.read_events("{path}")'
+        with pytest.raises(tl.Usage, match="wrote its events"):
+            out.values("add")
+    assert len(tl.read_events(path).events) == out.stats.steps
+
+
+def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
+    """It is a wrong argument, and nothing has run."""
+    (tmp_path / "folder.jsonl").mkdir()
+    for path in (tmp_path / "folder.jsonl", tmp_path / "none" / "run.jsonl"):
+        with pytest.raises(tl.Usage, match="cannot be written"):
+            fib.run(5, keep=path)
+    with pytest.raises(tl.Usage, match="cannot be read"):
+        tl.read_events(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("name", ["fib.py", "events", "run.json", "jsonl"])
+def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
+    """A path too must end in .jsonl: a program named by mistake is not written over."""
+    path = tmp_path / name
+    path.write_text("precious")
+    with pytest.raises(tl.Usage, match="no name for a log") as raised:
+        fib.run(5, keep=path)
+    assert (raised.value.required, raised.value.got) == ("one that ends in .jsonl", str(path))
+    assert path.read_text() == "precious"
+
+
+def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle: the log has every event up to there, and no outcome."""
+    path, steps, true_step = tmp_path / "run.jsonl", 0, reference.step
+
+    def interrupted(*arguments: Any) -> Event:
+        nonlocal steps
+        steps += 1
+        if steps > 100:
+            raise KeyboardInterrupt
+        return true_step(*arguments)
+
+    monkeypatch.setattr(reference, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fib.run(8, keep=path)
+    monkeypatch.undo()
+    log = tl.read_events(path)
+    assert (len(log.events), log.outcome) == (100, None)
+    assert log.events == fib.run(8, keep="events").events[:100]
+
+
+def test_every_prefix_is_a_log(tmp_path: Path) -> None:
+    """A log that is cut anywhere after its first line says as much as it has; what is left of a line is not read."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    whole, events = path.read_bytes(), tl.read_events(path).events
+    first = whole.index(b"\n") + 1
+    for end in range(first, len(whole), 7):
+        path.write_bytes(whole[:end])
+        log = tl.read_events(path)
+        assert (log.events, log.outcome) == (events[: len(log.events)], None)
+        assert len(log.events) - whole[:end].count(b'\n{"deliver"') in (-1, 0)
+
+
+@tl.function
+def count(n: tl.int64) -> tl.int64:
+    """As many tags as iterations, of which two are open at once."""
+    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
+
+
+def held_while_read(path: Path) -> int:
+    """The most bytes that reading a log allocates, beyond what its first line takes. Cycles, of which the JSON decoder
+    leaves one for each line, are collected at once: else it is chance how many there are."""
+    replay = open_log(path)
+    gc.freeze()
+    tracemalloc.start()
+    try:
+        for _ in replay.events():
+            gc.collect()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        gc.unfreeze()
+
+
+def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
+    """The reader of a log of ten times as many tags takes as much memory; the writer's numbers are those of open tags
+    too."""
+    path = tmp_path / "run.jsonl"
+    held = []
+    for n in (50, 50, 500):
+        count.run(n, keep=path, schedule="fifo")
+        held.append(held_while_read(path))
+    assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.5
+    fib.run(12, keep=path, schedule="lifo")
+    replay, lines = open_log(path), []
+    writer = EventWriter(replay.state.graph, lines.append)
+    most = 0
+    for event in replay.events():
+        writer.event(event)
+        most = max(most, len(writer.numbers))
+        assert writer.numbers == replay.tags.numbers
+    assert most < 40 < 400 < sum('"tag"' in line for line in lines)
+
+
+def _all_first(lines: list[Any]) -> list[Any]:
+    tags = [line for line in lines if "tag" in line]
+    return [lines[0], *tags, *(line for line in lines[1:] if "tag" not in line)]
+
+
+def _more(**tag: int) -> Callable[[list[Any]], list[Any]]:
+    def change(lines: list[Any]) -> list[Any]:
+        number = 1 + sum("tag" in line for line in lines)
+        return [*lines[:-1], {"tag": number, "site": 0, "iteration": 0, **tag}, lines[-1]]
+
+    return change
+
+
+def _chain(lines: list[Any]) -> list[Any]:
+    return [lines[0], *({"tag": n + 1, "parent": n, "site": 0, "iteration": 0} for n in range(100_000))]
+
+
+UNUSED: list[tuple[Callable[[list[Any]], list[Any]], int, str]] = [
+    (_all_first, 3, "1, since an event opens one tag, and what is around it"),
+    (_chain, 3, "a tag that the next event uses"),
+    (_more(parent=0), -2, "a tag that the next event uses"),
+    (_more(parent=1), -2, "a tag that is open, with a line before this one"),
+    (lambda lines: [lines[0], {"tag": 1, "parent": 0, "site": 0, "iteration": 0}, *lines[1:]], 2,
+     "a tag that the next event uses"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "line", "required"), UNUSED)
+def test_a_tag_is_used_by_the_next_event(
+    change: Callable[[list[Any]], list[Any]], line: int, required: str, tmp_path: Path
+) -> None:
+    """A tag's line stands before the event that opens it: no reader has to hold tags that nobody uses."""
+    path = tmp_path / "run.jsonl"
+    fib.run(4, keep=path)
+    changed = change([json.loads(line) for line in path.read_text().splitlines()])
+    write(path, changed)
+    with pytest.raises(tl.Malformed) as raised:
+        tl.read_events(path)
+    assert str(raised.value.where).startswith(f"line {line if line > 0 else len(changed) + 1 + line}: $")
+    assert raised.value.required == required
+
+
+def test_a_tag_without_a_line_is_named(tmp_path: Path) -> None:
+    """It is said by its path, and no number stands for it."""
+    path = tmp_path / "run.jsonl"
+    fib.run(4, keep=path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    number = next(number for number, line in enumerate(lines) if "tag" in line)
+    del lines[number]
+    for claimed in (1, 0, 2**53, 2**63 - 1):
+        lines[number]["sent"][0][2] = claimed
+        write(path, lines)
+        with pytest.raises(tl.Disagreement) as raised:
+            tl.read_events(path)
+        assert raised.value.where == f"line {number + 1}"
+        assert raised.value.required == "tokens under main/fib, a tag that has no line yet"
+
+
+def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
+    """Tags are links: 3,000 nested calls, left open by a limit, take kilobytes and not the square of the depth."""
+
+    @tl.function
+    def down(n: tl.int64) -> tl.int64:
+        return tl.cond(n <= 0, lambda: n, lambda: down(n - 1) + 1)
+
+    path = tmp_path / "run.jsonl"
+    out = down.run(10_000, keep=path, limits=tl.Limits(depth=3_000))
+    assert (out.status, out.stats.deepest_tag) == ("Exhausted", 3_000)
+    log = tl.read_events(path)
+    assert log.outcome == record(out)
+    assert path.stat().st_size < 400 * out.stats.steps
+
+
+WRONG = [
+    ({"position": 5}, tl.Disagreement, "below 1, the tokens in flight"),
+    ({"deliver": [9, 9, 9, {"dtype": "int64", "data": 3}]}, tl.Disagreement, "[0,0,0,"),
+    ({"inputs": [{"dtype": "int64", "data": 4}]}, tl.Disagreement, '[{"dtype":"int64","data":3}]'),
+    ({"outputs": []}, tl.Disagreement, '[[0,{"dtype":"int64","data":3}]]'),
+    ({"sent": []}, tl.Disagreement, "[[1,0,0,"),
+    ({"closed": [[0, [1]]]}, tl.Disagreement, "nothing"),
+    ({"trap": "for no reason"}, tl.Disagreement, "nothing"),
+    ({"more": 1}, tl.Malformed, "no keys but"),
+    ({"position": "0"}, tl.Malformed, "an integer from 0 up"),
+    ({"position": None}, tl.Malformed, "an integer from 0 up"),
+    ({"position": 2**99}, tl.Malformed, "an integer of at most 64 bits from 0 up"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "required"), WRONG)
+def test_a_wrong_event_is_named(
+    change: dict[str, Any], error: type[tl.TagloomError], required: str, tmp_path: Path
+) -> None:
+    """The first line that is not what the machine gives is named, with what was required there and what was got."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    first, event, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [first, event | change, *rest]))
+    with pytest.raises(error) as raised:
+        tl.read_events(path)
+    (key,) = change
+    assert error is tl.Malformed or raised.value.message == f"not what the machine gives: {key}"
+    assert str(raised.value.where).startswith("line 2")
+    assert str(raised.value.required).startswith(required)
+
+
+def test_a_wrong_outcome_is_named(tmp_path: Path) -> None:
+    """The outcome that a log claims must be that of the state which its events led to."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    lines = path.read_text().splitlines()
+    outcome = json.loads(lines[-1])["outcome"]
+    for key, wrong in [
+        ("results", [{"dtype": "int64", "data": 7}]), ("firings", 3), ("open_activations", 2), ("status", "Trapped"),
+        ("residue", [[0, 0, 0, {"dtype": "int64", "data": 7}]]), ("stats", {**outcome["stats"], "steps": 1}),
+    ]:  # fmt: skip
+        path.write_text("\n".join([*lines[:-1], json.dumps({"outcome": {**outcome, key: wrong}})]) + "\n")
+        with pytest.raises(tl.Disagreement, match="not what the machine gives") as raised:
+            tl.read_events(path)
+        assert raised.value.where == f"line {len(lines)}"
+    unknown = dict.fromkeys(("firings", "stats", "traps", "residue", "open_activations", "engine", "schedule"))
+    path.write_text("\n".join([*lines[:-1], json.dumps({"outcome": {**outcome, **unknown}})]) + "\n")
+    assert tl.read_events(path).outcome is not None, "what a machine does not know is no difference"
+
+
+ENDINGS: list[tuple[list[Any], dict[str, Any], dict[str, Any], str]] = [
+    # of fib(3), which returned with nothing in flight
+    ([3], {}, {"status": "Exhausted"}, "Returned"),
+    ([3], {}, {"status": "Broken"}, "Returned"),
+    ([3], {}, {"status": "Trapped"}, "Returned"),
+    ([3], {}, {"error": {"rule": "S99", "message": "boo", "words": None}}, "nothing"),
+    ([3], {}, {"schedule": "lifo"}, '"waves"'),
+    # of fib(3), which a limit ended
+    ([3], {"limits": tl.Limits(firings=9)}, {"status": "Returned", "error": None}, "Exhausted"),
+    ([3], {"limits": tl.Limits(firings=9)}, {"error": None}, '"S12"'),
+    ([3], {"limits": tl.Limits(firings=9)}, {"error": {"rule": "S4", "message": "", "words": None}}, '"S12"'),
+    ([3], {"limits": tl.Limits(tokens=0)}, {"status": "Deadlocked"}, "Exhausted"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "claim", "required"), ENDINGS)
+def test_a_wrong_ending_is_named(
+    arguments: list[Any], options: dict[str, Any], claim: dict[str, Any], required: str, tmp_path: Path
+) -> None:
+    """S12: a run is Exhausted only where a token is left, has an error only where it did not return, and that names
+    the rule of the ending."""
+    path = tmp_path / "run.jsonl"
+    out = fib.run(*arguments, keep=path, **options)
+    assert tl.read_events(path).outcome == record(out)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    write(path, [*lines[:-1], {"outcome": lines[-1]["outcome"] | claim}])
+    with pytest.raises(tl.Disagreement) as raised:
+        tl.read_events(path)
+    assert (raised.value.where, raised.value.required) == (f"line {len(lines)}", required)
+
+
+def test_a_run_stops_at_its_result_and_not_later(tmp_path: Path) -> None:
+    """With tokens in flight a run may be Returned, or Trapped, right after the event that brought the last result, or
+    the first trap; and Exhausted before a firing only."""
+    path = tmp_path / "run.jsonl"
+    out = quotients.run(3, keep=path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    events = [number for number, line in enumerate(lines) if "deliver" in line]
+    trap = next(number for number in events if "trap" in lines[number])
+    unknown = dict.fromkeys(("firings", "stats", "traps", "residue", "open_activations"))
+    believed: dict[str, list[int]] = {"Trapped": [], "Returned": [], "Exhausted": [], "Broken": []}
+    rules = {"Trapped": "S5", "Exhausted": "S12", "Broken": "S4"}
+    for end in events:
+        for status, ends in believed.items():
+            error = {"rule": rules[status], "message": "", "words": None} if status in rules else None
+            claim = lines[-1]["outcome"] | unknown | {"status": status, "error": error, "results": [None]}
+            write(path, [*lines[: end + 1], {"outcome": claim}])
+            try:
+                tl.read_events(path)
+            except tl.Disagreement:
+                continue
+            ends.append(end)
+    assert out.status == "Trapped" and believed["Trapped"] == [trap, events[-1]]
+    assert believed["Returned"] == believed["Broken"] == []
+    fired = [one for one, following in pairwise(events) if "inputs" in lines[following]]
+    assert believed["Exhausted"] == fired
+
+
+HEADERS: list[tuple[dict[str, Any], str, str]] = [
+    ({"schedule": "fast"}, "$.schedule", "one of fifo, lifo, waves, random:SEED, hand"),
+    ({"schedule": "random:" + "9" * 5000}, "$.schedule", "one of fifo, lifo, waves, random:SEED, hand"),
+    ({"schedule": 3}, "$.schedule", "a string"),
+    ({"arguments": []}, "$.arguments", "1 argument"),
+    ({"arguments": [{"dtype": "float64", "data": 3}]}, "$.arguments[0]", "a value of type int64"),
+    ({"arguments": [{"dtype": "int64", "data": 2**70}]}, "$.arguments[0].data", "an integer; beyond 2**53"),
+    ({"sites": []}, "$.sites", "the sites of the graph: fib.fib, fib.fib_1, .main"),
+    ({"sites": [{"function": "f", "name": "g", "kind": "loop"}]}, "$.sites", "the sites of the graph: fib.fib"),
+]
+
+
+@pytest.mark.parametrize(("change", "where", "required"), HEADERS)
+def test_a_wrong_first_line_is_named(change: dict[str, Any], where: str, required: str, tmp_path: Path) -> None:
+    """It is malformed, and the place in it is said, in few words."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    write(path, [first | change, *rest])
+    with pytest.raises(tl.Malformed) as raised:
+        tl.read_events(path)
+    assert raised.value.where == f"line 1: {where}"
+    assert str(raised.value.required).startswith(required) and len(str(raised.value)) < 250
+
+
+def test_sites_are_listed_once_in_any_order(tmp_path: Path) -> None:
+    """A site that is there twice is refused; another order gives other numbers, and the log is the same run."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    events = tl.read_events(path).events
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    sites = lines[0]["sites"]
+    write(path, [lines[0] | {"sites": sites * 2}, *lines[1:]])
+    with pytest.raises(tl.Malformed, match="that of number 0 again"):
+        tl.read_events(path)
+    for line in lines:
+        if "tag" in line:
+            line["site"] = len(sites) - 1 - line["site"]
+    write(path, [lines[0] | {"sites": sites[::-1]}, *lines[1:]])
+    assert tl.read_events(path).events == events
+
+
+def test_empty_logs_and_blank_lines(tmp_path: Path) -> None:
+    """A file without lines is said to be empty; blank lines may end a log, and are nowhere else."""
+    path = tmp_path / "run.jsonl"
+    path.write_text("")
+    with pytest.raises(tl.Malformed, match=r"this log is empty \(line 1\)"):
+        tl.read_events(path)
+    fib.run(3, keep=path)
+    text, log = path.read_text(), tl.read_events(path)
+    for blank in ("\n", "\r\n \n", "  "):
+        path.write_text(text + blank)
+        assert tl.read_events(path) == log
+    first, rest = text.split("\n", 1)
+    path.write_text(f"{first}\n\n{rest}")
+    with pytest.raises(tl.Malformed, match=r"line 2: \$"):
+        tl.read_events(path)
+
+
+def test_a_log_is_no_document(tmp_path: Path) -> None:
+    """Who reads one as a document is told what reads it."""
+    path = tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    for text in (path.read_text(), path.read_text().splitlines()[0]):
+        for read in (tl.from_json, lambda text: path.write_text(text) and tl.read_json(path)):
+            with pytest.raises(tl.Malformed) as raised:
+                read(text)
+            assert str(raised.value.hint).startswith("tl.read_events(path)")
+
+
+def test_tokens_picked_by_hand(tmp_path: Path) -> None:
+    """Under the schedule `hand` any token in flight may be next; under one with a name its own only."""
+    path = tmp_path / "run.jsonl"
+    fib.run(4, keep=path, schedule="random:5")
+    text = path.read_text()
+    path.write_text(text.replace('"schedule":"random:5"', '"schedule":"hand"'))
+    assert tl.read_events(path).events == fib.run(4, keep="events", schedule="random:5").events
+    path.write_text(text.replace('"schedule":"random:5"', '"schedule":"lifo"'))
+    with pytest.raises(tl.Disagreement, match="gives: position"):
+        tl.read_events(path)
+
+
+@pytest.mark.parametrize("key", ["trap", "sent", "closed", "parked", "woken", "held", "released"])
+def test_a_key_that_says_nothing_is_not_there(tmp_path: Path, key: str) -> None:
+    """What an event has not has no key; null is no way to say so."""
+    path = tmp_path / "run.jsonl"
+    count.run(2, keep=path)
+    lines = path.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if line.startswith('{"deliver"') and f'"{key}"' not in line)
+    lines[number] = json.dumps({**json.loads(lines[number]), key: None})
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(tl.Malformed, match=rf"\$\.{key}"):
+        tl.read_events(path)

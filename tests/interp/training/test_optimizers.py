@@ -1,0 +1,196 @@
+"""Optimizers do what their formulas say, alike eagerly and in programs; those that are wrong in one way are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from support.laws.optimizer_laws import (
+    adadelta,
+    adagrad,
+    adam,
+    check_formula,
+    momentum,
+    problem,
+    rmsprop,
+    sgd,
+    trained,
+)
+
+of = tl.optimizers
+RULES: dict[str, tuple[Callable[[], Any], Any]] = {
+    "sgd": (partial(of.SGD, 0.1), partial(sgd, rate=0.1)),
+    "momentum": (partial(of.Momentum, 0.1, 0.8), partial(momentum, rate=0.1, u=0.8)),
+    "nesterov": (partial(of.Momentum, 0.1, 0.8, nesterov=True), partial(momentum, rate=0.1, u=0.8, ahead=True)),
+    "adagrad": (partial(of.Adagrad, 0.1, 0.3, 1e-8), partial(adagrad, rate=0.1, initial=0.3, epsilon=1e-8)),
+    "adadelta": (partial(of.Adadelta, 0.5, 0.8, 1e-5), partial(adadelta, rate=0.5, rho=0.8, epsilon=1e-5)),
+    "rmsprop": (
+        partial(of.RMSProp, 0.1, 0.7, epsilon=1e-6),
+        partial(rmsprop, rate=0.1, rho=0.7, epsilon=1e-6, u=0.0, centered=False),
+    ),
+    "rmsprop_all": (
+        partial(of.RMSProp, 0.1, 0.7, 0.5, 1e-3, centered=True),
+        partial(rmsprop, rate=0.1, rho=0.7, epsilon=1e-3, u=0.5, centered=True),
+    ),
+    "adam": (partial(of.Adam, 0.1, 0.8, 0.95, 1e-6), partial(adam, rate=0.1, b1=0.8, b2=0.95, epsilon=1e-6)),
+}
+
+
+class _Forgets(of.Optimizer):
+    """What it is made of, with slots as they were at first: nothing is kept."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def first(self, value: Any) -> Any:
+        return self.inner.first(value)
+
+    def update(self, value: Any, gradient: Any, slots: Any) -> Any:
+        return self.inner.update(value, gradient, slots)[0], slots
+
+
+class _Uncorrected(of.Adam):
+    """Adam that takes its moving means as they are."""
+
+    def update(self, value: Any, gradient: Any, slots: Any) -> Any:
+        mean, squares = slots["mean"], slots["squares"]
+        mean = self.beta_1 * mean + (1 - self.beta_1) * gradient
+        squares = self.beta_2 * squares + (1 - self.beta_2) * gradient**2
+        moved = value - self.rate * mean / (tl.sqrt(squares) + self.epsilon)
+        return moved, {"mean": mean, "squares": squares, "count": slots["count"] + 1}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", RULES)
+def test_formulas(name: str, seed: int) -> None:
+    """Steps are those of the formula, for nested variables, of which two have the same name."""
+    check_formula(*RULES[name], seed)
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if name != "sgd"])
+def test_what_forgets_its_slots_is_caught(name: str) -> None:
+    """Every optimizer but SGD needs what it keeps."""
+    make, formula = RULES[name]
+    with pytest.raises(AssertionError):
+        check_formula(lambda: _Forgets(make()), formula, 0)
+
+
+def test_what_is_uncorrected_is_caught() -> None:
+    """Adam needs its correction of the bias; Momentum with Nesterov's look ahead is not the one without."""
+    with pytest.raises(AssertionError):
+        check_formula(partial(_Uncorrected, 0.1, 0.8, 0.95, 1e-6), RULES["adam"][1], 0)
+    for one, other in (("momentum", "nesterov"), ("nesterov", "momentum"), ("rmsprop", "rmsprop_all")):
+        with pytest.raises(AssertionError):
+            check_formula(RULES[one][0], RULES[other][1], 0)
+
+
+TORCH = {
+    "sgd": lambda t, p: t.optim.SGD(p, 0.1),
+    "momentum": lambda t, p: t.optim.SGD(p, 0.1, momentum=0.8),
+    "nesterov": lambda t, p: t.optim.SGD(p, 0.1, momentum=0.8, nesterov=True),
+    "adagrad": lambda t, p: t.optim.Adagrad(p, 0.1, initial_accumulator_value=0.3, eps=1e-8),
+    "adadelta": lambda t, p: t.optim.Adadelta(p, 0.5, rho=0.8, eps=1e-5),
+    "rmsprop": lambda t, p: t.optim.RMSprop(p, 0.1, alpha=0.7, eps=1e-6),
+    "rmsprop_all": lambda t, p: t.optim.RMSprop(p, 0.1, alpha=0.7, momentum=0.5, eps=1e-3, centered=True),
+    "adam": lambda t, p: t.optim.Adam(p, 0.1, betas=(0.8, 0.95), eps=1e-6),
+}
+
+
+@pytest.mark.heavy  # for torch, which takes seconds to come
+@pytest.mark.parametrize("name", RULES)
+def test_peers(name: str) -> None:
+    """So are those of torch.optim, where there is torch."""
+    torch = pytest.importorskip("torch")
+    x, gradients = problem(5)
+    theirs, mine, optimizer = torch.tensor(x, requires_grad=True), tl.Variable(x), RULES[name][0]()
+    other = TORCH[name](torch, [theirs])
+    for g in gradients:
+        theirs.grad = torch.tensor(g)
+        other.step()
+        optimizer.apply(g, mine)
+    np.testing.assert_allclose(np.asarray(mine), theirs.detach().numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
+@pytest.mark.parametrize("name", RULES)
+def test_at_once_and_staged(name: str, dtype: Any) -> None:
+    """By a tape, as a program a step, and as one program with a loop, weights and slots have one result, to the bit,
+    and the losses fall."""
+    make = RULES[name][0]
+    bits, losses = trained(make, "tape", dtype)
+    assert losses == sorted(losses, reverse=True)
+    for how in ("reference", "fast"):
+        assert trained(make, how, dtype) == (bits, losses)
+    assert trained(make, "loop", dtype)[0] == bits
+
+
+@pytest.mark.heavy  # for what is compiled
+@pytest.mark.parametrize("name", ["rmsprop_all", "adam"])
+def test_compiled(name: str) -> None:
+    """So it is on `compiled`, but for the order of additions in its sums."""
+    (bits, losses), (wanted, others) = (trained(RULES[name][0], how) for how in ("compiled", "tape"))
+    assert losses == pytest.approx(others, rel=1e-12) and bits.keys() == wanted.keys()
+    for each in ("w", "b"):
+        np.testing.assert_allclose(np.frombuffer(bits[each]), np.frombuffer(wanted[each]), rtol=1e-9, atol=1e-12)
+
+
+def test_slots_are_named_variables() -> None:
+    """They are found by attributes and keys, are of the variable's type, no tape watches them, and they stay the same
+    variables. A variable of open sizes has such slots."""
+    w, optimizer = tl.Variable([1.0, 2.0], dtype=tl.Array[tl.float32, None], name="w"), of.Adam()
+    w2 = tl.Variable(1, dtype=tl.float32, name="w")
+    optimizer.apply((w, w2), (w, w2))
+    made = dict(optimizer.slots["w"])
+    assert {name: (each.name, each._type.shape, each.trainable) for name, each in made.items()} == {
+        "mean": ("w_mean", (None,), False),
+        "squares": ("w_squares", (None,), False),
+        "count": ("w_count", (), False),
+    }
+    optimizer.apply([w2], [w2])
+    assert all(optimizer.slots["w"][name] is each for name, each in made.items())
+    assert [int(optimizer.slots[name]["count"]) for name in ("w", "w_1")] == [1, 2]
+    assert made["mean"].dtype is tl.float32
+
+
+def test_a_rate_may_change() -> None:
+    """A rate that is a variable is looked up at every step, in a program too."""
+    rate, w = tl.Variable(1.0), tl.Variable(0.0)
+    optimizer = of.SGD(rate)
+
+    @tl.function
+    def step():
+        optimizer.apply(1.0, w)
+        return w
+
+    step()
+    rate.assign(0.25)
+    step()
+    assert float(w) == -1.25
+
+
+W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
+
+
+@pytest.mark.parametrize(
+    ("gradients", "variables", "said"),
+    [
+        ((1.0,), (W, B), "gradients do not nest as their variables do"),
+        ((np.ones(2), [2.0]), (W, [B, B]), r"gradients\[1\] do not nest"),
+        ({"w": 1.0}, {"b": B}, "required: a dict of b"),
+        ([[1.0, 2.0]], [W], "required: the gradient by w"),
+        ((None,), (B,), "required: the gradient by b"),
+        ((1.0,), (2.0,), "only variables learn"),
+        ((tl.asarray([1.0]),), (W,), "the gradient by w has another shape than it"),
+        (tl.asarray(1.0), W, "required: float64.2."),
+    ],
+)
+def test_what_does_not_fit(gradients: Any, variables: Any, said: str) -> None:
+    """Gradients nest as variables and have their shapes: nothing is broadcast, and nothing is assigned."""
+    with pytest.raises(tl.TagloomError, match=said):
+        of.Momentum().apply(gradients, variables)
+    assert np.asarray(W).tolist() == [1.0, 2.0] and float(B) == 0.0

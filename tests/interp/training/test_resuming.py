@@ -1,0 +1,119 @@
+"""A training that is broken off at any step, and taken up again by another process, has the same bits at its end, if
+all of it is run by one engine."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.programs import killed_training
+from support.programs.killed_training import Training
+
+of = tl.optimizers
+STEPS = 6
+MAKERS = {
+    "sgd": lambda: of.SGD(0.1),
+    "momentum": lambda: of.Momentum(0.1),
+    "adagrad": lambda: of.Adagrad(0.1),
+    "adadelta": lambda: of.Adadelta(0.5),
+    "rmsprop": lambda: of.RMSProp(0.1, momentum=0.5, centered=True),
+    "adam": lambda: of.Adam(0.1),
+}
+
+
+def trained(
+    make: Any, breaks: tuple[int, ...], folder: Path, *, left_out: str = "", engine: str = "reference"
+) -> list[bytes]:
+    """What a training has at its end that was broken off after some steps, each time by objects that then knew nothing
+    but the file."""
+    for end in (*breaks, STEPS):
+        made = Training(make())
+        objects = {name: part for name, part in vars(made).items() if name != left_out}
+        checkpoint = tl.Checkpoint(**objects)
+        if (folder / "kept").exists():
+            checkpoint.restore(folder / "kept")
+        while int(made.done) < end:
+            made.step.run(engine=engine)
+        checkpoint.save(folder / "kept")
+    return made.bits()
+
+
+@pytest.mark.parametrize("engine", ["reference", pytest.param("compiled", marks=pytest.mark.heavy)])
+def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
+    """Slots of the optimizer, which are made at its first step, and the generator's count go on where they were."""
+    (tmp_path / "whole").mkdir()
+    whole = trained(MAKERS["adam"], (), tmp_path / "whole", engine=engine)
+    for end in range(STEPS):
+        (tmp_path / f"{end}").mkdir()
+        assert trained(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_optimizer(name: str, tmp_path: Path) -> None:
+    """Whatever an optimizer keeps between steps."""
+    (tmp_path / "whole").mkdir()
+    assert trained(MAKERS[name], (2,), tmp_path) == trained(MAKERS[name], (), tmp_path / "whole")
+
+
+@settings(max_examples=5)
+@given(breaks=st.lists(st.integers(0, STEPS - 1), max_size=4).map(sorted).map(tuple))
+def test_broken_off_again_and_again(breaks: tuple[int, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """So it is where it is broken off several times, and where it is saved again before it has made a step."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("whole", "parts")]
+    assert trained(MAKERS["adam"], breaks, folders[1]) == trained(MAKERS["adam"], (), folders[0])
+
+
+@pytest.mark.parametrize("left_out", ["optimizer", "batches"])
+def test_what_is_not_kept_is_missed(left_out: str, tmp_path: Path) -> None:
+    """Without the optimizer's slots, or without the generator, the weights are others."""
+    (tmp_path / "whole").mkdir()
+    whole = trained(MAKERS["adam"], (), tmp_path / "whole")
+    assert trained(MAKERS["adam"], (3,), tmp_path, left_out=left_out)[:2] != whole[:2]
+
+
+def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
+    """The steps that the processes of a training say they have made; so many of them are killed at random moments."""
+    dice, made = random.Random(times), list[int]()
+    parent = subprocess.Popen(
+        [sys.executable, killed_training.__file__, folder, engine],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdin is not None and parent.stdout is not None
+    with parent:
+        for life in range(times + 1):
+            print(file=parent.stdin, flush=True)
+            child, said = int(parent.stdout.readline()), iter(parent.stdout.readline, "dead\n")
+            if life < times:
+                made += map(int, islice(said, dice.randint(1, 2)))
+                time.sleep(dice.random() * 0.01)
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            made += map(int, said)
+        parent.stdin.close()
+    return made
+
+
+@pytest.mark.parametrize(("engine", "kills"), [("reference", 4), pytest.param("compiled", 2, marks=pytest.mark.heavy)])
+def test_a_process_that_is_killed(engine: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Processes that are killed at any moment, in a step or while they save, leave a file from which the next one
+    goes on; at the end it is that of a training that nobody has killed, byte for byte."""
+    killed_training.go_on(str(tmp_path / "whole"), engine)
+    assert capsys.readouterr().out.split() == [str(step + 1) for step in range(killed_training.STEPS)]
+    steps = killed_again_and_again(tmp_path / "parts", engine, kills)
+    assert steps == sorted(set(steps)) and len(steps) > kills
+    last = f"step-{killed_training.STEPS}.safetensors"
+    assert (tmp_path / "parts" / last).read_bytes() == (tmp_path / "whole" / last).read_bytes()

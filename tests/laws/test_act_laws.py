@@ -1,0 +1,101 @@
+"""The laws of cells, effects, random numbers and bounds hold on generated programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from support.generators.acts_generator import Witness, act_cases
+from support.generators.generator import Case
+from support.laws.act_laws import bound_violations, run, twice_violations, unbounded, violations
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import BOUND
+
+FEW = ("lifo", "random:1", "random:2")
+
+
+@settings(max_examples=40)
+@given(act_cases(bounded=False))
+def test_laws_hold_on_programs_with_acts(case: Case) -> None:
+    """S13, S14, S15: machine equals evaluator, what is printed and called included; every schedule gives the same
+    ending, results, traps, residue, effects in order, and firings; revert undoes apply and performs nothing."""
+    assert list(violations(case, FEW)) == []
+
+
+@settings(max_examples=20)
+@given(act_cases(early=True))
+def test_bounds_keep_what_they_promise(case: Case) -> None:
+    """S16: no iteration j fires while iteration j-k is busy, nor waits longer; a bound takes firings away and changes
+    none; only a parked get keeps a run from returning; a large bound is none."""
+    assert list(bound_violations(case, (None, 1, 2), ("waves", "random:1"))) == []
+
+
+@settings(max_examples=25)
+@given(act_cases(twice=True, bounded=False))
+def test_every_schedule_tells_of_a_second_put(case: Case) -> None:
+    """S13: a cell that is put twice is a trap under every schedule, which names all puts in program order."""
+    assert list(twice_violations(case, FEW)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@settings(max_examples=120)
+@given(act_cases(bounded=False))
+def test_laws_hold_on_many_programs_with_acts(case: Case) -> None:
+    """The same, on more programs and schedules than a person waits for."""
+    assert list(violations(case)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@settings(max_examples=40)
+@given(act_cases())
+def test_bounds_keep_what_they_promise_in_many_programs(case: Case) -> None:
+    """The same, with more bounds."""
+    assert list(bound_violations(case, (None, 1, 2, 3, 4, 5), ("waves", "fifo", "lifo", "random:1", "random:2"))) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@settings(max_examples=60)
+@given(act_cases(twice=True, bounded=False))
+def test_every_schedule_tells_of_a_second_put_in_many_programs(case: Case) -> None:
+    """The same, with more schedules."""
+    assert list(twice_violations(case)) == []
+
+
+def distribution(count: int) -> Counter[str]:
+    """What share of the programs ends how, does what, and has what in it."""
+    found: Counter[str] = Counter()
+
+    @settings(max_examples=count, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(act_cases())
+    def draw(case: Case) -> None:
+        done = run(lower(unbounded(case.program)), case)
+        nodes = [node for function in case.program.reachable() for node in function.body.walk()]
+        found.update({done.outcome.status, *(node.op for node in nodes)})
+        found.update(["evaluated"] * (evaluate(case.program, case.arguments, world=Witness()).status == "Returned"))
+        found.update(["bounds"] * any(BOUND in dict(node.attributes) for node in nodes))
+        found.update(["parks"] * any(event.parked is not None for event in done.outcome.events))
+        found.update(["printed"] * bool(done.world.lines))
+        found.update(["called Python"] * bool(done.world.calls))
+
+    draw()
+    return Counter({kind: number / count for kind, number in found.items()})
+
+
+def test_programs_with_acts_have_all_of_them() -> None:
+    """Most return, some trap; a good part parks gets, prints, calls Python, draws and has bounds."""
+    found = distribution(200)
+    assert found["Returned"] > 0.7
+    assert found["evaluated"] > 0.6
+    assert min(found[share] for share in ("Trapped", "uniform", "normal", "integers", "permutation", "collect")) > 0
+    assert min(found[share] for share in ("parks", "printed", "called Python", "bounds", "get")) > 0.1
+
+
+if __name__ == "__main__":
+    for kind, share in sorted(distribution(1000).items(), key=lambda entry: -entry[1]):
+        print(f"{kind:20} {share:.2f}")

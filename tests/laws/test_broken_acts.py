@@ -1,0 +1,340 @@
+"""Broken machines: each does one thing with cells, effects, random numbers or bounds otherwise than ours. The laws
+catch each, but for two that no law can see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+from pytest import MonkeyPatch
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case
+from support.laws.act_laws import bound_violations, twice_violations, violations
+from support.twins.twins import broken, caught
+from tagloom.core.graph import lower
+from tagloom.core.mix import word_key
+from tagloom.core.ops.effect import formatted
+from tagloom.core.ops.random import draw_key
+from tagloom.core.program.program import Region
+from tagloom.core.tag import ROOT, Tag, child_key
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.machine import cells, fire, state, step
+from tagloom.interp.machine import effects as acts
+from tagloom.interp.machine import k_bounds as bounds
+from tagloom.interp.machine.activation import Record
+from tagloom.interp.machine.event import Event, Token
+from tagloom.interp.outcome import outcome
+
+SMALL = Limits(firings=300)
+
+
+def _after(patch: MonkeyPatch, op: str, change: Callable[[acts.Act, Any, tuple[Any, ...]], acts.Act]) -> None:
+    """What an op does is changed after it has been worked out."""
+    made = acts._ACTING[op]
+
+    def changed(number: int, node: Any) -> acts.Acting:
+        act = made(number, node)
+
+        def other(blocks: Any, world: Any, token: Token, inputs: tuple[Any, ...]) -> acts.Act:
+            return change(act(blocks, world, token, inputs), blocks, inputs)
+
+        return other
+
+    patch.setitem(acts._ACTING, op, changed)
+
+
+def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
+    """S13: a get of an empty cell does not park but traps."""
+    _after(patch, "get", lambda act, blocks, inputs: acts.Act(trap="the cell is empty") if act.parked else act)
+
+
+def lose_a_parked_get(patch: MonkeyPatch) -> None:
+    """S13: a store wakes but the first of the gets that wait."""
+    _after(patch, "store", lambda act, blocks, inputs: act._replace(woken=act.woken[:1]))
+
+
+def overwrite(patch: MonkeyPatch) -> None:
+    """S13: a second store is no trap, and its value takes the place of the first."""
+    _after(patch, "store", lambda act, blocks, inputs: act._replace(trap=None))
+    patch.setattr(cells.Block, "value", lambda self, number: self.puts[number][-1].inputs[2])
+
+
+def report_by_arrival(patch: MonkeyPatch) -> None:
+    """S13: the trap of a cell is that of the store that came second."""
+    said = outcome.cells.second_put_trap
+
+    def second(graph: Any, puts: Any) -> Event:
+        put = puts[1]
+        token = Token(put.node, 0, put.tag, put.inputs[0])
+        return Event(token, 0, put.inputs, (), (), said(put.inputs[1]), (), False)
+
+    patch.setattr(outcome, "_second", second)
+
+
+def wake_at_the_front(patch: MonkeyPatch) -> None:
+    """S13: what a store wakes goes before the flight. A schedule says which token is next; results do not depend on
+    it, nor does any law."""
+    apply, revert = state.State.apply, state.State.revert
+
+    def forward(self: state.State, event: Event) -> None:
+        apply(self, event)
+        if event.woken and not event.released:
+            self.flight.rotate(len(event.woken))
+
+    def back(self: state.State, event: Event) -> None:
+        if event.woken and not event.released:
+            self.flight.rotate(-len(event.woken))
+        revert(self, event)
+
+    patch.setattr(state.State, "apply", forward)
+    patch.setattr(state.State, "revert", back)
+
+
+def forget_the_condition(patch: MonkeyPatch) -> None:
+    """L10: the order token that a loop's condition leaves is not the one that goes on."""
+    region_of = lower._Lowering.region
+
+    def forgetful(self: Any, scope: Any, region: Region) -> Any:
+        loops = (node for f in self.functions for node in f.body.walk() if node.op == "while_loop")
+        before, results = dict(scope.orders), region_of(self, scope, region)
+        if any(node.regions[0] is region for node in loops):
+            scope.orders.update(before)
+        return results
+
+    patch.setattr(lower._Lowering, "region", forgetful)
+
+
+def repeat_effects(patch: MonkeyPatch) -> None:
+    """S14: applying the event of a print prints."""
+    apply = state.State.apply
+
+    def printing(self: state.State, event: Event) -> None:
+        node = self.rules[event.token.node].node
+        if event.inputs is not None and node.op == "print":
+            self.world.print(formatted(dict(node.attributes)["text"], event.inputs[:-1]))
+        apply(self, event)
+
+    patch.setattr(state.State, "apply", printing)
+
+
+def _keyed(patch: MonkeyPatch, key: Callable[[int, int, Tag], int]) -> None:
+    """Random numbers are drawn with another key: of the seed, the key of the name, and the tag."""
+
+    def drawing(node: Any, seed: int) -> Any:
+        draw, attributes = fire.ACTS[node.op].draw, dict(node.attributes)
+        arity = len(node.ports) - node.triggered
+        if draw is None:
+            return None
+        return lambda inputs, tag: ((0, draw(key(seed, word_key(str(node)), tag), *inputs[:arity], **attributes)),)
+
+    patch.setattr(fire, "drawing", drawing)
+
+
+def draw_without_the_iteration(patch: MonkeyPatch) -> None:
+    """S15: all iterations of a loop draw the same numbers."""
+
+    def flat(tag: Tag) -> int:
+        return child_key(flat(tag.parent), tag.site, 0) if tag.parent else tag.key
+
+    _keyed(patch, lambda seed, name, tag: draw_key(seed, name, flat(tag)))
+
+
+def draw_without_the_parent(patch: MonkeyPatch) -> None:
+    """S15: a call draws the same numbers wherever it is made."""
+
+    def inner(tag: Tag) -> int:
+        return child_key(ROOT.key, tag.site, tag.iteration) if tag.parent else tag.key
+
+    _keyed(patch, lambda seed, name, tag: draw_key(seed, name, inner(tag)))
+
+
+def draw_without_the_seed(patch: MonkeyPatch) -> None:
+    """S15: every run draws the same numbers."""
+    _keyed(patch, lambda seed, name, tag: draw_key(0, name, tag.key))
+
+
+def forget_parked_gets(patch: MonkeyPatch) -> None:
+    """S16: an iteration in which nothing but parked gets is left is not busy."""
+    apply = state.State.apply
+
+    def forgetful(self: state.State, event: Event) -> None:
+        for token in (event.token,) if event.parked else event.woken:
+            if self.bounds:
+                self.busier(token.tag, -1 if event.parked else 1)
+        apply(self, event)
+
+    patch.setattr(state.State, "apply", forgetful)
+
+
+def count_held_tokens(patch: MonkeyPatch) -> None:
+    """S16: what is held for an iteration makes it busy. While that is so, none of those that would wait for it has been
+    reached: in lowered programs no law sees it."""
+    send, release = state.State._send, state.State._release
+
+    def counting(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
+        send(self, sent, record, arrives, held)
+        if held:
+            self.busier(sent[0].tag, len(sent))
+
+    def releasing(self: state.State, released: Any) -> None:
+        release(self, released)
+        for _, token in released:
+            self.busier(token.tag, -1)
+
+    patch.setattr(state.State, "_send", counting)
+    patch.setattr(state.State, "_release", releasing)
+
+
+def release_one_iteration_early(patch: MonkeyPatch) -> None:
+    """S16: what is held for iteration j goes on when iteration j-k-1 is over."""
+    following = bounds._sibling
+
+    def early(at: state.State, tag: Tag) -> Tag | None:
+        bound = at.bounds.get(tag.site)
+        return None if bound is None else following(at, tag, tag.iteration + bound + 1)
+
+    patch.setattr(bounds, "_following", early)
+
+
+def hold_nothing(patch: MonkeyPatch) -> None:
+    """S16: a bound holds no token."""
+    patch.setattr(step, "is_held", lambda at, rule, record: False)
+
+
+def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
+    """S16: what an inner loop holds does not make the iteration around it busy."""
+    send, release = state.State._send, state.State._release
+
+    def sending(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
+        send(self, sent, record, arrives, held)
+        if held:
+            self.busier(sent[0].tag.parent, -len(sent))
+
+    def releasing(self: state.State, released: Any) -> None:
+        for _, token in released:
+            self.busier(token.tag.parent, 1)
+        release(self, released)
+
+    patch.setattr(state.State, "_send", sending)
+    patch.setattr(state.State, "_release", releasing)
+
+
+Laws = Callable[[Case], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """How a machine is broken, and the laws and programs that are to tell."""
+
+    how: Callable[[MonkeyPatch], None]
+    laws: Laws
+    cases: st.SearchStrategy[Case]
+
+
+def acting(case: Case) -> Iterator[str]:
+    return violations(case, ("lifo", "random:1"), SMALL)
+
+
+def bounding(case: Case) -> Iterator[str]:
+    return bound_violations(case, (1, 2), ("waves", "lifo"))
+
+
+def putting_twice(case: Case) -> Iterator[str]:
+    return twice_violations(case, ("lifo", "random:1"))
+
+
+@tl.function
+def drawing_in_a_loop(n: tl.int64) -> tl.float64:
+    """Generated programs in which a later iteration's draw is seen are rare."""
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, tl.uniform()), 0, 0.0)[1]
+
+
+@tl.function
+def printing_in_a_condition(n: tl.int64) -> tl.int64:
+    """Generated programs in which the order of a condition's prints is seen are rare."""
+
+    def going_on(i: Any) -> Any:
+        tl.print("condition", i)
+        return i < n
+
+    def body(i: Any) -> Any:
+        tl.print("body", i)
+        return i + 1
+
+    return tl.while_loop(going_on, body, 0)[0]
+
+
+@tl.function
+def drawing(n: tl.int64) -> tl.float64:
+    return tl.uniform()
+
+
+@tl.function
+def getting_twice(n: tl.int64) -> tl.int64:
+    """Two gets of a cell wait for its put."""
+    block = tl.cells(1, tl.int64)
+    first, second = block[0], block[0]
+    return first + second + tl.put(block, 0, n)[0]
+
+
+@tl.function
+def getting_what_is_put_later(n: tl.int64) -> tl.int64:
+    """Each iteration has a get that waits for the end of the loop."""
+    block = tl.cells(1, tl.int64)
+    (i,) = tl.while_loop(lambda i: i < n, lambda i: (block[0], i + 1)[1], 0)
+    tl.put(block, 0, i)
+    return i
+
+
+FREE, EARLY = act_cases(bounded=False), act_cases(early=True, bounded=False)
+TWICE = act_cases(twice=True, bounded=False)
+CAUGHT = (
+    Twin(trap_on_an_empty_cell, acting, EARLY),
+    Twin(lose_a_parked_get, acting, st.just(Case(getting_twice.program, [3]))),
+    Twin(overwrite, putting_twice, TWICE),
+    Twin(report_by_arrival, putting_twice, TWICE),
+    Twin(forget_the_condition, acting, st.just(Case(printing_in_a_condition.program, [2]))),
+    Twin(repeat_effects, acting, FREE),
+    Twin(draw_without_the_iteration, acting, st.just(Case(drawing_in_a_loop.program, [3]))),
+    Twin(draw_without_the_parent, acting, FREE),
+    Twin(draw_without_the_seed, acting, st.just(Case(drawing.program, [3]))),
+    Twin(forget_parked_gets, bounding, st.just(Case(getting_what_is_put_later.program, [4]))),
+    Twin(release_one_iteration_early, bounding, EARLY),
+    Twin(hold_nothing, bounding, EARLY),
+    Twin(forget_what_inner_loops_hold, bounding, EARLY),
+)
+SLOW = (draw_without_the_parent,)
+"""What is found late."""
+UNSEEN = (Twin(wake_at_the_front, acting, EARLY), Twin(count_held_tokens, bounding, EARLY))
+
+
+def found(twin: Twin, examples: int) -> Case:
+    """A program on which the broken machine breaks a law, and the true one none."""
+
+    def fails(case: Case) -> bool:
+        with broken(twin.how):
+            return next(twin.laws(case), None) is not None
+
+    case = caught(twin.cases, fails, twin.how.__doc__, examples)
+    assert list(twin.laws(case)) == []
+    return case
+
+
+@pytest.mark.parametrize(
+    "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
+)
+def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
+    """A machine that does one thing otherwise breaks a law; on the same program the true machine keeps the laws."""
+    found(twin, 400)
+
+
+@pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
+def test_what_no_law_sees(twin: Twin) -> None:
+    """These two differ from ours in what is the schedule's only, or never happens: no program tells them apart."""
+    with pytest.raises(NoSuchExample):
+        found(twin, 10)

@@ -1,0 +1,185 @@
+"""Broken keepers of events: each differs from ours in one line, and the laws catch each with few generated programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.laws.event_laws import violations
+from support.twins.twins import Break, broken, caught
+from tagloom.interp.engines.fast import event_keepers as keeping
+from tagloom.interp.engines.fast import events, ink, load, registers, run, scribe, store
+from tagloom.interp.engines.fast.load import Variant
+from tagloom.interp.engines.jit.native import native
+
+PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
+ABOVE = "poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))"
+
+
+@tl.function
+def drawn(n: tl.int64) -> tl.float64:
+    """Generated programs that draw numbers or print have cells too, mostly, whose events `log` writes."""
+    body = lambda i, s: (i + 1, s + tl.uniform() + tl.astype(6 // (i - 3), tl.float64))  # noqa: E731
+    return tl.while_loop(lambda i, s: i < n, body, 0, 0.0)[1]
+
+
+SPEAKING = st.just(Case(drawn.program, [6]))
+
+
+@dataclass(frozen=True)
+class Twin:
+    """How a keeper is broken, what it says of itself, and the programs that are to tell."""
+
+    said: str
+    how: Break
+    programs: st.SearchStrategy[Case] = PLAIN
+
+    def __str__(self) -> str:
+        return self.said
+
+
+_compiled: dict[str, Any] = {}
+
+
+def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+    """A machine that notes something else. It takes seconds to compile."""
+
+    def how(patch: MonkeyPatch) -> None:
+        known = load.columns(load.image, load.opcode, registers)
+        text, old, new = load.text(Variant.NOTING), load.numbered(line, known), load.numbered(instead, known)
+        assert old in text, f"no line of the machine is {line}"
+        patch.setattr(load, "text", lambda variant: text.replace(old, new))
+        patch.setattr(run, "machine", _compiled.setdefault(said, cache(load.machine.__wrapped__)))
+
+    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+
+
+def writing(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+    """A log of which something else is written. It takes seconds to compile."""
+
+    def how(patch: MonkeyPatch) -> None:
+        known = load.columns(ink, registers)
+        true_text, old, new = scribe._text, load.numbered(line, known), load.numbered(instead, known)
+        assert old in true_text("write"), f"no line of it is {line}"
+
+        def compiled(function: str) -> Any:
+            return native(f"writer of logs, {function}", true_text(function).replace(old, new), function, 3)
+
+        patch.setattr(scribe, "_native", _compiled.setdefault(said, cache(compiled)))
+
+    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+
+
+def patched(said: str, of: Any, name: str, instead: Callable[[Any], Any], programs: Any = PLAIN) -> Any:
+    """Another function in place of one, which it is given."""
+
+    def how(patch: MonkeyPatch) -> None:
+        patch.setattr(of, name, instead(getattr(of, name)))
+
+    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"))
+
+
+def hasty(true_forget: Any) -> Any:
+    """Forgets pages that the last events are on."""
+
+    def forget(self: keeping.Last) -> Any:
+        count, self._count = self._count, max(self._count // 2, 1)
+        try:
+            return true_forget(self)
+        finally:
+            self._count = count
+
+    return forget
+
+
+def later(true_without: Any) -> Any:
+    return lambda page, steps: true_without(page, steps + 1)
+
+
+def late(true_events: Any) -> Any:
+    return lambda self, step: true_events(self, step + 1)
+
+
+def alone(true_window: Any) -> Any:
+    return lambda self, before=(): true_window(self)
+
+
+def forwards(true_links: Any) -> Any:
+    """What a frame said when it was closed last, and not first."""
+
+    def links(pages: Any) -> Any:
+        found = {}
+        for words in pages:
+            for at in events.items(words):
+                if words[at] & registers.Head.KIND == registers.Item.CLOSED:
+                    found[words[at + registers.Noted.FRAME]] = words[at + registers.Noted.ABOVE : at + 4]
+        return found
+
+    return links
+
+
+def at_once(true_let_go: Any) -> Any:
+    """Objects are let go of while the journal speaks of them."""
+
+    def let_go(self: store.Store, number: int) -> None:
+        self.objects[number] = None
+        self.unused.append(number)
+
+    return let_go
+
+
+TWINS = (
+    patched("the last but one are kept", keeping, "_without", later),
+    patched("a window skips a step", keeping.Window, "_events", late),
+    patched("a window forgets what was before", keeping.Last, "window", alone),
+    patched("pages go too early", keeping.Last, "_forget", hasty),
+    patched("tags are read from memory", keeping, "links", lambda true: lambda pages: {}),
+    patched("links are read forwards", keeping, "links", forwards),
+    patched("objects go too early", store.Store, "_let_go", at_once, ACTING),
+    noting("a close is forgotten", "note_closed(a, r, mem, frame, scope, header)", "scope = scope"),
+    noting("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
+    noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW)")),
+    noting("a close is noted after its frame is free", "Noted.WHEN, peek(mem, frame + Header.WHEN)", "Noted.WHEN, -1"),
+    noting("the partner is what came", "peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT))", "value"),
+    noting("released tokens are not noted", "note_released(a, r, held + (of << 3))", "of = of", BOUNDED),
+    noting("what is opened is not noted", "flags += Head.OPENED", "flags += 0"),
+    noting("the youngest was the oldest", "end - head - 1", "0"),
+    noting("the clock is not noted", "Head.ENDS * (ahead == 1)", "Head.ENDS * (ahead == 2)"),
+    writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
+    writing("the tag of who sends", "peek(item, Noted.TARGET) << PORT_BITS", "peek(item, Noted.TOKEN) >> 24 << 24"),
+    writing("a larger float than it is", "if peek(floats, middle) < word", "if peek(floats, middle) <= word", SPEAKING),
+    writing("the first output of a switch", "return peek(item, Noted.VALUE) == 0", "return False"),
+    writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),
+)  # fmt: skip
+
+
+def broken_law(case: Case) -> str | None:
+    """A law that is broken, if any is: who stops in its tracks has broken one too."""
+    try:
+        return next(violations(case, Random(3), ("waves", "lifo", "random:7")), None)
+    except (AssertionError, LookupError, OverflowError, ValueError, StopIteration, RuntimeError, tl.Crash) as error:
+        return repr(error)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_the_laws_catch_a_broken_keeper(twin: Twin) -> None:
+    """A keeper that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps
+    the laws."""
+
+    def fails(case: Case) -> bool:
+        with broken(twin.how):
+            return broken_law(case) is not None
+
+    case = caught(twin.programs, fails, twin, 100)
+    with broken(twin.how):
+        print(f"{twin}: {broken_law(case)}"[:200])
+    assert broken_law(case) is None

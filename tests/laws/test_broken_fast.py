@@ -1,0 +1,197 @@
+"""Broken fast machines: each differs from ours in one line, and the laws catch each with few generated programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.laws.fast_laws import in_step, inexact, violations
+from support.twins.twins import Break, broken, caught
+from tagloom.core.tag import Tag
+from tagloom.interp.engines.fast import load, run
+from tagloom.interp.engines.fast.store import Store
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import NODE, PORT, Image
+from tagloom.interp.image.opcodes import FIRST, arms
+
+PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)
+
+
+@tl.function
+def doubled(x: tl.int8, n: tl.int64) -> tl.int8:
+    """Generated programs in which a narrow number wraps are rare; kernels have tests of their own at such edges."""
+    return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + y), 0, x)[1]
+
+
+NARROW = st.just(Case(doubled.program, [np.int8(7), 5]))
+
+
+@dataclass(frozen=True)
+class Twin:
+    """How a machine is broken, what it says of itself, and the programs that are to tell."""
+
+    said: str
+    how: Break
+    programs: st.SearchStrategy[Case] = PLAIN
+
+    def __str__(self) -> str:
+        return self.said
+
+
+def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+    """A machine in whose source a line, wherever it stands, is another one. It takes seconds to compile."""
+    return _rewritten(said, {line: instead}, programs)
+
+
+def general(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
+    """The same of one that leaves nothing to `plain`."""
+    return _rewritten(said, {line: instead, "peek(o, Options.PLAIN)": "False"}, programs)
+
+
+def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Case]) -> Any:
+    def how(patch: MonkeyPatch) -> None:
+        text = load.text()
+        for line, instead in lines.items():
+            assert in_numbers(line) in text, f"no line of the machine is {line}"
+            text = text.replace(in_numbers(line), in_numbers(instead))
+        patch.setattr(load, "text", lambda variant: text)
+        patch.setattr(run, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
+
+    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
+
+
+_machines: dict[str, Any] = {}
+
+
+def in_numbers(line: str) -> str:
+    """A line of the machine as it is compiled."""
+    return load.numbered(line, load._COLUMNS)
+
+
+def imaged(said: str, change: Callable[[Image], None]) -> Any:
+    """A machine that runs another image than that of the graph."""
+
+    def how(patch: MonkeyPatch) -> None:
+        def changed(*given: Any) -> Image:
+            made = image(*given)
+            change(made)
+            return made
+
+        patch.setattr(run, "known_image", changed)
+
+    return pytest.param(Twin(said, how), id=said.replace(" ", "_"))
+
+
+def wrong_opcode(made: Image) -> None:
+    codes = {arm.op: FIRST + number for number, arm in enumerate(arms()) if repr(arm.operands[0]) == "int64"}
+    column = made.nodes[:, NODE.CODE]
+    column[column == codes["less_equal"]] = codes["less"]
+
+
+def shared_place(made: Image) -> None:
+    """Of two nodes of a scope with two operands each, the second keeps what waits where the first one does."""
+    for members in made.members:
+        nodes = [
+            number
+            for number in members.tolist()
+            if made.nodes[number, NODE.FULL] and made.nodes[number, NODE.NEEDS] == 2
+        ]
+        for one, other in zip(nodes[::2], nodes[1::2], strict=False):
+            rows = [rows_of(made, number) for number in (one, other)]
+            place, instead = (int(row[row[:, PORT.BIT] != 0, PORT.WAIT][0]) for row in (rows[1], rows[0]))
+            columns = rows[1][:, [PORT.WAIT, PORT.A, PORT.B, PORT.C]]
+            rows[1][:, [PORT.WAIT, PORT.A, PORT.B, PORT.C]] = np.where(columns == place, instead, columns)
+
+
+def rows_of(made: Image, number: int) -> Any:
+    first = made.first_port[number]
+    return made.ports[first : first + len(made.graph.nodes[number].ports)]
+
+
+def forgetful_tag(patch: MonkeyPatch) -> None:
+    true_tag = Store.tag
+
+    def tag(self: Store, frame: int) -> Tag:
+        made = true_tag(self, frame)
+        parent = made.parent
+        if made.site.kind == "call" and parent is not None and parent.parent is not None:
+            parent = parent.parent.child(parent.site, 0)
+            return parent.child(made.site, made.iteration)
+        return made
+
+    patch.setattr(Store, "tag", tag)
+
+
+FORTH = "for edge in range(begin, end):\n                        at ="
+BACK = FORTH.replace("begin, end", "end - 1, begin - 1, -1")
+WOKEN = "peek(r, R.PARKED) - peek(given, Given.WOKEN)"
+NOT_BUSY = "peek(mem, before + Header.BUSY) == 0 and before != target"
+FAR = "peek(o, Options.FIRINGS) - peek(r, R.FIRINGS)"
+NEXT = "iteration_of(mem, frame) + 1 - bound"
+TWINS = (
+    imaged("one wrong opcode", wrong_opcode),
+    imaged("two operands share a place", shared_place),
+    pytest.param(Twin("a tag forgets the iteration of its parent", forgetful_tag), id="a_forgetful_tag"),
+    general("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
+    general("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
+    general("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
+    rewritten("activations do not wait for arguments", "peek(sites, row + SITE.COMING) + ", ""),
+    general("operands are not consumed", "bits & ~full | fired)", "bits | fired)"),
+    general("nobody knows what has fired", "bits & ~full | fired)", "bits & ~full)"),
+    general("edges in the wrong order", FORTH, BACK),
+    general("the oldest is taken for the youngest", "mode == Mode.YOUNGEST", "mode == Mode.RANDOM"),
+    rewritten("narrow numbers do not wrap", "out = cast(peek(node, NODE.CAST), out)", "out = out", NARROW),
+    rewritten("the clock ticks a token late", "if ahead == 0:", "if ahead < 0:"),
+    general("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
+    general("tokens are held one iteration more", NEXT, NEXT.replace("1", "2"), BOUNDED),
+    general("held tokens go too early", NOT_BUSY, "True", BOUNDED),
+    general("what was sent makes nobody busy", "busier(mem, target, sent)", "busier(mem, target, 0)", BOUNDED),
+    general("woken tokens stay parked", WOKEN, "peek(r, R.PARKED)", EARLY),
+    rewritten("plain: operands are not consumed", "bits & ~others |", "bits |"),
+    rewritten("plain: nobody knows what has fired", "| peek(row, ROW.FIRED))", ")"),
+    rewritten("plain: operands change places", "if peek(row, ROW.IS_SECOND):", "if peek(row, ROW.IS_SECOND) == 0:"),
+    rewritten("plain: a switch knows one way", "send = peek(row, ROW.SECOND)", "send = peek(row, ROW.FIRST)"),
+    rewritten("plain: nothing traps", "code >= FIRST_TRAPPING and traps(code, out, second)", "False"),
+    rewritten("plain: one firing too many", FAR, f"{FAR} + 1"),
+    rewritten("plain: one flight too small", "max(flight, end - head)", "max(flight, end - head - 1)"),
+    rewritten("plain: the oldest is taken for the youngest", "peek(o, Options.MODE) == Mode.YOUNGEST", "False"),
+    rewritten("plain: results of calls go everywhere", "if peek(node, NODE.ROUTE) >= 0 and send:", "if False:"),
+)  # fmt: skip
+
+
+def broken_law(case: Case) -> str | None:
+    """A law that is broken, if any is: a machine that stops in its tracks has broken one too."""
+    try:
+        whole, limits = violations(case, ("waves", "lifo"), handovers=(0, 40)), inexact(case, Random(1), 3)
+        return next(chain(whole, limits, in_step(case, "fifo", 300)), None)
+    except (AssertionError, LookupError, OverflowError, ValueError, tl.Crash) as error:
+        return repr(error)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
+    """A machine that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps
+    the laws."""
+    tried = 0
+
+    def fails(case: Case) -> bool:
+        nonlocal tried
+        tried += 1
+        with broken(twin.how):
+            return broken_law(case) is not None
+
+    case = caught(twin.programs, fails, twin, 100)
+    with broken(twin.how):
+        print(f"{twin}: caught by program {tried}: {broken_law(case)}"[:200])
+    assert broken_law(case) is None

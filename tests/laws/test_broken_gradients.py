@@ -1,0 +1,298 @@
+"""Derivations that are wrong in one known way: the laws of gradients catch each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.generators.generator import Case
+from support.generators.gradient_programs import differentiated, inexact, performed
+from support.generators.smooth_programs import is_seen
+from tagloom.core.autodiff import activity
+from tagloom.core.autodiff.activity import Activity, Area
+from tagloom.core.autodiff.custom_rules import parts_of
+from tagloom.core.autodiff.reverse import Reversal, Reverser, Writer
+from tagloom.core.frontend import custom_gradient as custom
+from tagloom.core.graph.graph import Builder
+from tagloom.core.ops import op
+from tagloom.core.program import evaluate
+from tagloom.core.program.program import BOUND, Function, Node, Operand, Region, Var
+from tagloom.core.value import literal
+from tagloom.interp.machine import fire
+from test_gradient_laws import wrong
+
+Broken = Callable[[pytest.MonkeyPatch], None]
+
+
+def overwrites(patch: pytest.MonkeyPatch) -> None:
+    """The adjoints of a value that is used twice are not added."""
+
+    def contribute(self: Reverser, of: Reversal, operand: Operand, adjoint: Operand, writer: Writer) -> None:
+        if isinstance(operand, str) and of.area.is_active(operand):
+            of.adjoints[operand] = adjoint
+
+    patch.setattr(Reverser, "contribute", contribute)
+
+
+def lacks_a_factor(patch: pytest.MonkeyPatch) -> None:
+    """The rule of products forgets the other operand."""
+    row = op.OPS["multiply"]
+    broken = replace(row, gradient=lambda do, index, adjoint, result, *operands: adjoint)
+    patch.setitem(op._REGISTRY, "multiply", broken)
+
+
+def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
+    """A phase gives the adjoints of its parameters in the wrong order."""
+    right = Reverser.back
+
+    def back(self: Reverser, of: Reversal, number: int, writer: Writer) -> Region:
+        made = right(self, of, number, writer)
+        return replace(made, results=tuple(reversed(made.results)))
+
+    patch.setattr(Reverser, "back", back)
+
+
+def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
+    """What goes through a branch counts as depending on nothing."""
+    right = Activity.forwards_below
+
+    def forwards_below(self: Activity, area: Area, root: Node, number: int, positions: list[int]) -> list[bool]:
+        found = right(self, area, root, number, positions)
+        return [False] * len(found) if root.op == "cond" else found
+
+    patch.setattr(Activity, "forwards_below", forwards_below)
+
+
+def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
+    """The second branch of a cond hands no adjoint back."""
+    right = Reverser.forward
+
+    def forward(self: Reverser, of: Reversal, node: Node, writer: Writer) -> Node:
+        made = right(self, of, node, writer)
+        if made.op != "cond" or made == node:
+            return made
+        (one, other), back = made.regions, made.regions[1].pullback
+        assert back is not None
+        zeros = tuple(literal(0.0, type_) for type_ in of.inner[node.name][1].left[0])
+        return replace(made, regions=(one, replace(other, pullback=replace(back, results=zeros))))
+
+    patch.setattr(Reverser, "forward", forward)
+
+
+def goes_forwards(patch: pytest.MonkeyPatch) -> None:
+    """The evaluator runs the pullback of a loop from the first iteration on."""
+    patch.setattr(evaluate, "reversed", iter, raising=False)
+
+
+def reenters_too_early(patch: pytest.MonkeyPatch) -> None:
+    """The adjoint of what left a loop comes back to the iteration before."""
+
+    def to_iteration(site: Any) -> fire.Retag:
+        return lambda child, tag, inputs: child(tag, site, max(inputs[1] - 1, 0))  # type: ignore[operator]
+
+    patch.setitem(fire._RETAG, "iteration", to_iteration)
+
+
+def factorial() -> Any:
+    @tl.function
+    def fac(n: tl.float64) -> tl.float64:
+        return tl.cond(n <= 1.0, lambda: 1.0, lambda: n * fac(n - 1.0))
+
+    return fac
+
+
+def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
+    """An adjoint that an iteration does nothing with is lost on its way there: the iteration never closes."""
+    patch.setattr(Builder, "leads", lambda self, source: True)
+
+
+def turns() -> Any:
+    def body(k: Any, y: Any, x: Any) -> Any:
+        return k + 1, tl.cond(k % 2 == 0, lambda: y * x, lambda: tl.sin(y) - x), x
+
+    return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 5, body, 0, x * x, x)[1])
+
+
+def forgetful() -> Any:
+    return tl.function(lambda x: tl.while_loop(lambda k, _: k < 3, lambda k, _: (k + 1, 0.5), 0, x)[1] * x)
+
+
+CASES = [(factorial, 4.5), (turns, 0.7), (forgetful, 0.9)]
+BROKEN = [
+    overwrites,
+    lacks_a_factor,
+    mixes_adjoints,
+    takes_all_for_constant,
+    drops_a_branch,
+    reenters_too_early,
+    goes_forwards,
+    forgets_what_arrives,
+]
+
+
+def found() -> list[str]:
+    """What is wrong with the gradients of a recursion, and of a loop."""
+    cases = [Case(make().trace(x).program, [x]) for make, x in CASES]
+    return [said for case in cases for said in wrong(case)]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws say something of one of them, and nothing while nothing is broken; what merely fails proves nothing."""
+    assert found() == []
+    broken(monkeypatch)
+    said = found()
+    assert any("the machine failed" not in each for each in said)
+
+
+def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
+    """The adjoint that a custom pullback gives of the last argument is left out."""
+    right = Reverser.rule
+
+    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+        right(self, of, function, given, writer)
+        del of.adjoints[parts_of(self.activity.program, function).by[-1].name]
+
+    patch.setattr(Reverser, "rule", rule)
+
+
+def pulls_twice(patch: pytest.MonkeyPatch) -> None:
+    """A custom pullback is applied twice."""
+    right = Reverser.rule
+
+    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+        right(self, of, function, given, writer)
+        right(self, of, function, given, writer)
+
+    patch.setattr(Reverser, "rule", rule)
+
+
+def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
+    """A custom pullback is given 1, and not the adjoint."""
+    right = Reverser.rule
+
+    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+        ones = {at: Var(str(writer("broadcast_like", 1.0, var.name)), var.type) for at, var in given.items()}
+        right(self, of, function, ones, writer)
+
+    patch.setattr(Reverser, "rule", rule)
+
+
+def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
+    """What a custom pullback closes over is taken for a constant at the second order."""
+
+    def mattering(program: Any, function: Function) -> Any:
+        return range(len(parts_of(program, function).by if function.rule else function.body.parameters))
+
+    patch.setattr(activity, "mattering", mattering)
+
+
+def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> Broken:
+    """A tape that is told what is wrong of what a custom pullback gives, or gives that ones."""
+
+    def broken(patch: pytest.MonkeyPatch) -> None:
+        def record(by: Any, made: Any, pull: Any) -> None:
+            right(by, made, lambda given, *more: wrong(pull([1.0] * len(given) if ones else given, *more)))
+
+        right = custom.record
+        patch.setattr(custom, "record", record)
+
+    return broken
+
+
+CUSTOM = {
+    **{each.__name__: each for each in (drops_an_argument, pulls_twice, forgets_the_adjoint, closes_over_constants)},
+    "drops an argument, on a tape": on_tapes(lambda pulled: [*pulled[:-1], None]),
+    "pulls twice, on a tape": on_tapes(lambda pulled: [each + each for each in pulled]),
+    "forgets the adjoint, on a tape": on_tapes(lambda pulled: pulled, ones=True),
+}
+
+
+def plain(x: Any, y: Any) -> Any:
+    return tl.sin(x) * y * y
+
+
+@tl.custom_gradient
+def ruled(x: Any, y: Any) -> Any:
+    """With the pullback that it has anyway."""
+    return plain(x, y), lambda adjoint: (adjoint * tl.cos(x) * y * y, adjoint * 2.0 * tl.sin(x) * y)
+
+
+def by_tapes(function: Callable[..., Any], x: Any, order: int) -> Any:
+    if not order:
+        return function(x)
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = by_tapes(function, x, order - 1)
+    return tape.gradient(y, x)
+
+
+def unlike() -> list[str]:
+    """Where a right pullback makes a difference: at the first order and the second, in a program and on a tape."""
+    said, wanted = [], tl.function(lambda x: plain(x, tl.exp(x)) * x)
+    found = tl.function(lambda x: ruled(x, tl.exp(x)) * x)
+    for order in (1, 2):
+        wanted, found = tl.grad(wanted), tl.grad(found)
+        taped = by_tapes(lambda x: ruled(x, tl.exp(x)) * x, tl.asarray(0.7), order)
+        for way, made in (("program", found(0.7)), ("tape", taped)):
+            if abs(float(made) - wanted(0.7)) > 1e-12:
+                said.append(f"order {order}, {way}: {float(made)} and not {wanted(0.7)}")
+    return said
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function with the pullback that it has anyway tells each of them, and says nothing while nothing is broken."""
+    assert unlike() == []
+    CUSTOM[name](monkeypatch)
+    assert unlike()
+
+
+def bounded() -> Any:
+    """A loop of which two iterations run at once, with an effect, a random number and a callback on the way."""
+
+    def body(k: Any, y: Any, x: Any) -> Any:
+        tl.print("y is", y)
+        known = tl.callback(is_seen, y, returns=tl.bool)
+        return k + 1, tl.cond(known, lambda: y * tl.sin(x) * (1.0 + tl.uniform()), lambda: y), x
+
+    return tl.function(lambda x: tl.while_loop(lambda k, *_: k < 4, body, 0, x, x, parallel_iterations=2)[1])
+
+
+def misses(node_is: Callable[[Node], bool]) -> Broken:
+    """The adjoint of what passes such a node is lost."""
+
+    def broken(patch: pytest.MonkeyPatch) -> None:
+        def chain(self: Reverser, of: Reversal, node: Node, writer: Writer) -> None:
+            if not node_is(of.area.chain(node)[0]):
+                right(self, of, node, writer)
+
+        right = Reverser.chain
+        patch.setattr(Reverser, "chain", chain)
+
+    return broken
+
+
+PAST_ACTS = {
+    "a bound": misses(lambda node: BOUND in dict(node.attributes)),
+    "what a callback decides": misses(lambda node: node.op == "cond"),
+    "random numbers": lacks_a_factor,
+}
+
+
+@pytest.mark.parametrize("name", PAST_ACTS)
+def test_wrong_adjoints_past_acts_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Differences tell each; they say nothing while nothing is broken."""
+
+    def told() -> str | None:
+        case = Case(bounded().trace(0.7).program, [0.7])
+        derived = differentiated(case)
+        assert derived is not None
+        return inexact(case, derived, performed(derived, "waves"))
+
+    assert told() == ""
+    PAST_ACTS[name](monkeypatch)
+    assert told()

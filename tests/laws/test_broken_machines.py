@@ -1,0 +1,202 @@
+"""Broken machines: each differs from ours in one rule, and the laws catch each with a small program."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import Phase
+from pytest import MonkeyPatch
+from support.generators.generator import Case, cases
+from support.laws.laws import violations
+from support.twins.twins import Break, broken, caught
+from tagloom.core.graph.graph import Graph
+from tagloom.core.tag import Site, Tag
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.machine import fire, state, step
+from tagloom.interp.machine.event import Event, Token
+
+SCHEDULES = ("lifo", "random:1")
+SMALL = Limits(firings=300)
+
+
+def drop_the_parents_iteration(patch: MonkeyPatch) -> None:
+    """T2: a call's tag forgets in which iteration it was made."""
+    child = state.State.child
+
+    def forgetful(self: state.State, tag: Tag, site: Site, iteration: int) -> Tag:
+        if site.kind == "call" and tag.site.kind == "loop" and tag.parent is not None:
+            tag = child(self, tag.parent, tag.site, 0)
+        return child(self, tag, site, iteration)
+
+    patch.setattr(state.State, "child", forgetful)
+
+
+def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
+    """S10: a result goes to the return of another site than the one on top of its tag."""
+    routes = fire._routes
+
+    def confused(graph: Graph, edges: fire.Edges) -> Any:
+        found = routes(graph, edges)
+        sites = [site for site in found or {} if site is not None]
+        return found and {None: found[None], **{a: found[b] for a, b in zip(sites, sites[1:] + sites[:1], strict=True)}}
+
+    patch.setattr(fire, "_routes", confused)
+
+
+def return_to_every_site(patch: MonkeyPatch) -> None:
+    """S10: a result goes to the returns of all sites, as if tags did not matter."""
+    patch.setattr(fire, "_routes", lambda graph, edges: None)
+
+
+def keep_the_merged_token(patch: MonkeyPatch) -> None:
+    """S2: a merge passes its token on, and holds it as well."""
+    apply = state.State.apply
+
+    def hoarding(self: state.State, event: Event) -> None:
+        record = self.records[event.token.tag]
+        apply(self, event)
+        if event.fired and self.rules[event.token.node].operands is None:
+            record.waiting[event.token.node] = {event.token.port: event.token.value}
+            self.waiting += 1
+
+    patch.setattr(state.State, "apply", hoarding)
+
+
+def lose_a_token(patch: MonkeyPatch) -> None:
+    """S3: where a result goes to three ports, one gets nothing."""
+    _change_sent(patch, lambda sent: sent[:-1] if len(sent) > 2 else sent)
+
+
+def deliver_twice(patch: MonkeyPatch) -> None:
+    """S3: where a result goes to three ports, one gets it twice."""
+    _change_sent(patch, lambda sent: (*sent, sent[0]) if len(sent) > 2 else sent)
+
+
+def _change_sent(patch: MonkeyPatch, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    true_step = step.step
+
+    def changed(at: state.State, position: int) -> Event:
+        event = true_step(at, position)
+        return event._replace(sent=change(event.sent))
+
+    _use_step(patch, changed)
+
+
+def _use_step(patch: MonkeyPatch, changed: Callable[[state.State, int], Event]) -> None:
+    for module in ("tagloom.interp.engines.reference", "laws"):
+        patch.setattr(f"{module}.step", changed)
+
+
+def swap_ports(patch: MonkeyPatch) -> None:
+    """S2: a token that has to wait is held for the other port."""
+    apply = state.State.apply
+
+    def crossed(self: state.State, event: Event) -> None:
+        token = event.token
+        if not event.fired and self.rules[token.node].needs == 2:
+            event = event._replace(token=token._replace(port=1 - token.port))
+        apply(self, event)
+
+    patch.setattr(state.State, "apply", crossed)
+
+
+def forget_the_trigger(patch: MonkeyPatch) -> None:
+    """L7: a node with nothing but literals gets no trigger token."""
+    rules = fire.rules
+
+    def untriggered(graph: Graph) -> tuple[fire.Rule, ...]:
+        triggers = {n: len(node.ports) - 1 for n, node in enumerate(graph.nodes) if node.triggered}
+
+        def kept(edges: fire.Edges) -> fire.Edges:
+            return tuple(edge for edge in edges if triggers.get(edge.node) != edge.port)
+
+        return tuple(replace(rule, edges=tuple(map(kept, rule.edges))) for rule in rules(graph))
+
+    patch.setattr(state, "rules", untriggered)
+
+
+def skip_an_iteration(patch: MonkeyPatch) -> None:
+    """S9, T3: from the second iteration on, next_iteration leaves one out."""
+    child = state.State.child
+
+    def skipping(self: state.State, tag: Tag, site: Site, iteration: int) -> Tag:
+        return child(self, tag, site, iteration + (site.kind == "loop" and iteration == 2))
+
+    patch.setattr(state.State, "child", skipping)
+
+
+def switch_backwards(patch: MonkeyPatch) -> None:
+    """S6: switch sends to the side that was not taken."""
+    patch.setitem(fire._ROUTING, "switch", lambda inputs, tag: ((1 if inputs[1] else 0, inputs[0]),))
+
+
+def close_too_early(patch: MonkeyPatch) -> None:
+    """S11: an activation closes although its results have not gone out."""
+    patch.setattr(state, "_signatures", lambda graph: {})
+
+
+def prefer_the_latest_operand(patch: MonkeyPatch) -> None:
+    """S2, racing: an operand that waited is replaced by the one that completes the match, now and then."""
+    true_step = step.step
+
+    def racing(at: state.State, position: int) -> Event:
+        event = true_step(at, position)
+        dice = random.Random(at.steps)
+        if event.fired and len(event.outputs) == 1 and len(event.inputs or ()) == 2 and dice.random() < 0.2:
+            return event._replace(outputs=((0, event.token.value),))
+        return event
+
+    _use_step(patch, racing)
+
+
+BROKEN: tuple[Break, ...] = (
+    drop_the_parents_iteration,
+    return_to_the_wrong_site,
+    return_to_every_site,
+    keep_the_merged_token,
+    lose_a_token,
+    deliver_twice,
+    swap_ports,
+    forget_the_trigger,
+    skip_an_iteration,
+    switch_backwards,
+    close_too_early,
+    prefer_the_latest_operand,
+)
+
+
+def size(case: Case) -> int:
+    return sum(1 for function in case.program.reachable() for _ in function.body.walk())
+
+
+SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to_every_site)
+"""What takes long to shrink."""
+
+
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, id=how.__name__, marks=[pytest.mark.heavy] * (how in SLOW)) for how in BROKEN]
+)
+def test_the_laws_catch_a_broken_machine(how: Break) -> None:
+    """A machine that differs in one rule breaks a law, and shrinking finds a program of at most 12 nodes for it;
+    on the same program the true machine keeps the laws."""
+
+    small: list[str] = []
+
+    def wrong(case: Case) -> bool:
+        if small:  # nothing smaller is asked for
+            return repr(case) == small[0]
+        with broken(how):
+            is_wrong = next(violations(case, SCHEDULES, SMALL), None) is not None
+        if is_wrong and size(case) <= 12:
+            small.append(repr(case))
+        return is_wrong
+
+    case = caught(cases(), wrong, how.__doc__, 1000, Phase)
+    with broken(how):
+        print(how.__doc__, case, next(violations(case, SCHEDULES, SMALL)), sep="\n")
+    assert size(case) <= 12
+    assert list(violations(case, SCHEDULES, SMALL)) == []

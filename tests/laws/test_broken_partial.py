@@ -1,0 +1,268 @@
+"""Prunings that are wrong in one known way: the laws of parts catch each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import tagloom as tl
+from support.laws.partial_laws import everything, under_tags
+from support.programs.partial_programs import ALL
+from tagloom.core.ops.effect_op import resource_of
+from tagloom.core.program.program import Function, Node, Program, Region
+from tagloom.core.tag import Tag
+from tagloom.core.transform import prune as partial
+from tagloom.core.transform import prune_calls as fewer_calls
+from tagloom.core.transform import prune_results as fewer_results
+from tagloom.core.transform.prune import Pruned, pruned
+from tagloom.core.transform.prune_phases import FewerPhases, renamed
+from tagloom.core.transform.prune_results import FewerResults
+from tagloom.core.value import Value
+from tagloom.interp.function import tagged_values as tagged
+from tagloom.interp.machine.event import Event
+
+Broken = Callable[[pytest.MonkeyPatch], None]
+
+
+def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
+    """The node that made what is fed fires all the same."""
+    right = partial._Main.needed
+    patch.setattr(partial._Main, "needed", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
+
+
+def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
+    """What is fed is a parameter, and what takes it takes what is computed."""
+    patch.setattr(partial, "_taking", lambda node, calls: node)
+
+
+def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
+    """Of a node with several results the first is fetched, whichever is meant."""
+
+    def first(main: Any, name: str) -> str:
+        return main.makers[name].name if name in main.makers else name
+
+    right = partial._Main.value
+    patch.setattr(partial._Main, "value", lambda self, name, done: first(self, right(self, name, done)))
+
+
+def keeps_effects(patch: pytest.MonkeyPatch) -> None:
+    """Effects happen though nobody needs them."""
+    right = partial._Main.needed
+
+    def needed(self: Any, wanted: Any, fed: Any, keep: Iterable[str]) -> set[str]:
+        effects = [node.name for node in self.body.nodes if resource_of(node.op)]
+        return right(self, wanted, fed, [*keep, *effects])
+
+    patch.setattr(partial._Main, "needed", needed)
+
+
+def forgets_puts(patch: pytest.MonkeyPatch) -> None:
+    """What puts to cells is needed for its own result only."""
+    patch.setattr(partial._Main, "_cells", lambda self: {})
+
+
+def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
+    """A call keeps its phases, though nobody begins them."""
+    patch.setattr(FewerPhases, "node", lambda self, node, phases: node)
+
+
+def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
+    """No node has a further phase."""
+    right = FewerPhases.node
+    patch.setattr(FewerPhases, "node", lambda self, node, phases: right(self, node, 1))
+
+
+def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
+    """A main function that calls itself calls what is left of it."""
+
+    def with_entry(program: Program, main: Function, fewer: FewerPhases) -> Program:
+        others = [function for function in program.functions if function.name != program.entry]
+        return replace(program, functions=(main, *others))
+
+    patch.setattr(partial, "_with_entry", with_entry)
+
+
+def renames(patch: pytest.MonkeyPatch) -> None:
+    """What is left of a function has another name, on which random numbers depend."""
+    right = partial._with_entry
+
+    def with_entry(program: Program, main: Function, fewer: FewerPhases) -> Program:
+        made = right(program, main, fewer)
+        names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
+        return replace(made, functions=tuple(renamed(function, names) for function in made.functions))
+
+    patch.setattr(partial, "_with_entry", with_entry)
+
+
+def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
+    """A function in two forms is not refused where it draws."""
+    patch.setattr(partial, "_check_draws", lambda program, name, of: None)
+
+
+def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
+    """All parameters stay, used or not."""
+
+    def kept(program: Program, *asked: Any) -> Pruned:
+        part, taken = pruned(program, *asked)
+        more = [var for var in program.main.body.parameters if var.name not in taken]
+        body = replace(part.main.body, parameters=(*part.main.body.parameters, *more))
+        functions = tuple(replace(f, body=body) if f.name == part.entry else f for f in part.functions)
+        return Pruned(replace(part, functions=functions), (*taken, *(var.name for var in more)))
+
+    patch.setattr("partial_laws.pruned", kept)
+
+
+def yields_the_first(patch: pytest.MonkeyPatch) -> None:
+    """Of a region with fewer results it is the first ones that are left."""
+    right = FewerResults.region
+    patch.setattr(FewerResults, "region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+
+
+def drops_puts(patch: pytest.MonkeyPatch) -> None:
+    """In a loop what puts to cells is needed for its own result only."""
+    patch.setattr(FewerResults, "_acts", lambda self, node, types: False)
+
+
+def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
+    """A variable stays if its result is wanted, whatever the next values of others take."""
+    right = FewerResults._loop
+
+    def loop(self: FewerResults, node: Node, wanted: list[int]) -> Node:
+        patch.setattr(fewer_results, "parameters_used", lambda region: [])
+        return right(self, node, wanted)
+
+    patch.setattr(FewerResults, "_loop", loop)
+
+
+def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
+    """A function gives what its first call needs."""
+    right = fewer_calls._calls
+
+    def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
+        found = list(right(region))
+        yield from {node.attribute("function"): (node, used) for node, used in reversed(found)}.values()
+
+    patch.setattr(fewer_calls, "_calls", first)
+
+
+def drops_arguments(patch: pytest.MonkeyPatch) -> None:
+    """A function that gives less takes its first argument only."""
+    right = fewer_calls.parameters_used
+    patch.setattr(fewer_calls, "parameters_used", lambda region: right(region)[:1])
+
+
+def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
+    """What is not called any more stays, and calls what has become another."""
+    right = fewer_calls._narrowed
+
+    def narrowed(program: Program, place: fewer_calls._Place) -> Program:
+        left = right(program, place)
+        uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
+        return replace(left, functions=(*left.functions, *uncalled))
+
+    patch.setattr(fewer_calls, "_narrowed", narrowed)
+
+
+def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
+    """Functions are whole where nothing of the main body is left out."""
+
+    def looked(program: Program, *asked: Any) -> Pruned:
+        whole = partial._cut(program, *asked)
+        return whole if whole.program is program else pruned(program, *asked)
+
+    patch.setattr("partial_laws.pruned", looked)
+
+
+BROKEN: tuple[Broken, ...] = (
+    keeps_what_is_fed,
+    leaves_the_old_value,
+    fetches_the_first,
+    keeps_effects,
+    forgets_puts,
+    leaves_phases_open,
+    cuts_too_short,
+    calls_itself_in_part,
+    renames,
+    draws_by_another_name,
+    yields_the_first,
+    drops_puts,
+    forgets_the_next_values,
+    forgets_other_calls,
+    drops_arguments,
+    keeps_what_nobody_calls,
+    keeps_parameters,
+    looks_at_the_main_body_only,
+)
+
+
+def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
+    """What is fed under a tag is fetched, and the tokens keep their values."""
+    patch.setattr(tagged, "_fed", lambda history, event, value: history)
+
+
+def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
+    """What is fed under one tag is fed under all."""
+    right = tagged.place
+    everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
+    patch.setattr("tagloom.interp.function.fetch_feed.place", everywhere)
+
+
+def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
+    """What is fetched where something is fed is what was made there."""
+    right = tagged._Lookout._take
+
+    def take(self: tagged._Lookout, event: Event, tag: Tag, value: Value) -> None:
+        right(self, event, tag, value)
+        for place, seen in self.seen:
+            if event.token.node in place.nodes and place.matches(tag):
+                seen[event.token.tag, event.token.node] = tag, value
+
+    patch.setattr(tagged._Lookout, "_take", take)
+
+
+def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
+    """What a call or loop makes counts as made inside of it."""
+    patch.setattr(tagged, "made_under", lambda graph, event: event.token.tag)
+
+
+def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
+    """Of several tokens that carry a value one is changed."""
+    right = tagged._fed
+    only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
+    patch.setattr(tagged, "_fed", only)
+
+
+def looks_on(patch: pytest.MonkeyPatch) -> None:
+    """A run goes on where it has what is fetched."""
+    patch.setattr(tagged._Lookout, "is_enough", lambda self, state: False)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        feeds_nothing,
+        feeds_everywhere,
+        fetches_the_machine_s_value,
+        takes_the_tag_of_the_firing,
+        feeds_the_first_consumer,
+        looks_on,
+    ],
+    ids=lambda broken: broken.__name__,
+)
+def test_a_broken_look_under_tags_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some value under a tag is another then, or does not come."""
+    broken(monkeypatch)
+    try:
+        wrong = next(under_tags(), None)
+    except (tl.Deadlock, tl.Exhausted) as error:
+        wrong = str(error)
+    assert wrong is not None
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some small program shows that it is wrong."""
+    broken(monkeypatch)
+    assert any(next(everything(case), None) for case in ALL.values())

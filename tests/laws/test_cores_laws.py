@@ -1,0 +1,427 @@
+"""Several cores are one: the laws of runs on them, on generated programs and on those of the corpus."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.laws.cores_laws import differing, eager, in_turns, wrong
+from support.laws.fast_laws import LIMITS, told
+from support.observe.ctrl_c import default_ctrl_c
+from support.programs.cores_programs import fib, relayed, sums, tak, twice
+from tagloom.core.errors import Usage
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.program import Program
+from tagloom.core.text import parse
+from tagloom.core.text.literals import read
+from tagloom.core.value import Value
+from tagloom.interp.engines.fast.load import Variant
+from tagloom.interp.engines.fast.parallel import run as module
+from tagloom.interp.engines.fast.parallel.run import Several
+from tagloom.interp.engines.fast.parallel.store import LONG_REST, REST, Stamped, is_shareable
+from tagloom.interp.engines.fast.registers import R, Why
+from tagloom.interp.engines.fast.shared import shared
+from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.reference import Limits, first_state
+from tagloom.interp.image.build import image
+from tagloom.interp.image.image import LINE
+from tagloom.interp.machine.event import Token
+
+DICE = st.integers(0, 2**32 - 1).map(Random)
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+def is_of_words(graph: Graph) -> bool:
+    """Whether several cores can run a graph."""
+    return is_shareable(image(graph))
+
+
+@settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
+def test_generated_programs(case: Case, dice: Random) -> None:
+    """Cores that take turns as the dice say end a program as the reference does, with the same measures."""
+    for cores in (1, 3):
+        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=80, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases().filter(lambda case: is_of_words(lower(case.program))), DICE)
+def test_many_generated_programs(case: Case, dice: Random) -> None:
+    """The same, of more programs and cores."""
+    for cores in (1, 2, 3, 7):
+        assert [each for each in wrong(lower(case.program), case.arguments, cores, dice) if isinstance(each, str)] == []
+
+
+@settings(max_examples=15, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(cases() | act_cases(), DICE)
+def test_any_program(case: Case, dice: Random) -> None:
+    """What several cores cannot run, or cannot end, is run on one: traps, limits, cells, effects and bounds are those
+    of the reference."""
+    near = Limits(firings=dice.randrange(200)), Limits(firings=1_500, tokens=dice.randrange(40))
+    limits = dice.choice((LIMITS, *near))
+    with eager():
+        assert list(differing(lower(case.program), case.arguments, 2, limits)) == []
+
+
+def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
+    """The programs of words of the corpus, each with the arguments of its last case that there is."""
+    for path in sorted(CORPUS.glob("*.tl")):
+        document = parse(path.read_text(encoding="utf-8"), path.name)
+        for case in [case for case in document.cases if case.kind not in ("refused", "breaks")][-1:]:
+            subject = document[case.name]
+            graph = lower(subject) if isinstance(subject, Program) else subject
+            if not graph_problems(graph) and is_of_words(graph):
+                wanted = graph.arguments[graph.hidden :]
+                yield graph, [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+
+
+def test_corpus() -> None:
+    """So do the programs of the corpus; of those that call or loop, a third give activations away."""
+    limits, given = Limits(firings=4_000), []
+    for number, (graph, arguments) in enumerate(of_the_corpus()):
+        found = list(wrong(graph, arguments, 3, Random(number), limits))
+        assert [each for each in found if isinstance(each, str)] == []
+        if any(node.op in ("call", "enter") for node in graph.nodes):
+            given.append(found[0])
+    assert len(given) > 20
+    assert sum(count > 0 for count in given) > len(given) // 3
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
+)
+def test_turns(function: tl.Function, arguments: list[int]) -> None:
+    """Whoever takes turns how long, and however many cores there are: the run is the same, and much of it was given
+    away."""
+    counts = []
+    for seed in range(12):
+        given, *found = wrong(function.graph, arguments, 2 + seed % 4, Random(seed), Limits())
+        assert found == []
+        counts.append(given)
+    assert min(counts) > 0
+    assert sum(counts) > 60
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
+def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
+    """What waits in the middle of a run are tokens that the reference delivers, under the same tags; and what has fired
+    is in the measures."""
+    events = function.run(*arguments, engine="reference", keep="events").events
+    delivered, around = {event.token for event in events}, 0
+    for seed in range(20):
+        run, given = in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
+        run.ended = run.ended or "interrupt"
+        out = run.outcome(flat(1))
+        assert len(out.residue) == len(list(out.residue))
+        assert {Token(*each[:4]) for each in out.residue} <= delivered
+        assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile or ())
+        assert len({each.tag for each in out.residue}) <= out.open_activations
+        if function in (fib, twice):  # whose calls have one argument
+            fired = zip(function.graph.nodes, out.stats.by_node, strict=True)
+            assert out.stats.opened == {node.site: count for node, count in fired if node.op == "call" and count}
+        around += bool(given and out.residue)
+    assert around > 3
+
+
+def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> Several:
+    """A run on threads of their own, that has ended."""
+    state = first_state(function.graph, list(arguments), "waves")
+    run = Several(state, options.pop("limits", Limits()), cores, **options)
+    run.go()
+    return run
+
+
+@pytest.mark.parametrize("cores", [2, 3, 8])
+def test_threads(cores: int) -> None:
+    """Threads that run at once, more of them than the machine has cores, give what one gives, again and again."""
+    wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
+    for burst in (1, 3, 50, 700):
+        for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
+            run = several(function, arguments, cores, burst=burst, enlist=0)
+            assert run.is_good
+            assert told(run.outcome(flat(1))) == told(one)
+
+
+def test_activations_are_given_away() -> None:
+    """Of a run that lasts, others do a part, and the outcome says so; what is over at once is done by one core."""
+    out = fib.run(25, engine="fast", cores=2)
+    assert (out.value, out.status, out.engine, out.cores) == (75_025, "Returned", "fast", 2)
+    run = several(fib, [25], 2)
+    assert min(int(store.registers[R.FIRINGS]) for store in run.stores) > run.firings // 20
+    assert fib.run(5, engine="fast", cores=2).cores == 1
+    one = fib.run(25, engine="fast")
+    by_waves = replace(one.stats, largest_store=out.stats.largest_store, largest_flight=out.stats.largest_flight)
+    assert out.stats == by_waves
+
+
+@tl.function
+def failing(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 10 // (n - 1), lambda: failing(n - 1) + failing(n - 2))
+
+
+@tl.function
+def endless(n: tl.int64) -> tl.int64:
+    """2**n loops at once that do not end."""
+    loop = lambda: tl.while_loop(lambda i: i >= 0, lambda i: i * 0, n)[0]  # noqa: E731
+    return tl.cond(n <= 0, loop, lambda: endless(n - 1) + endless(n - 1))
+
+
+@tl.function
+def late(n: tl.int64, at: tl.int64) -> tl.int64:
+    """A tree of calls, of which a leaf in the middle traps."""
+    return tl.cond(n <= 0, lambda: 10 // (at - 1_500), lambda: late(n - 1, 2 * at) + late(n - 1, 2 * at + 1))
+
+
+ENDINGS = pytest.mark.parametrize(
+    ("function", "arguments", "limits", "status"),
+    [
+        (failing, [12], Limits(), "Trapped"),
+        (late, [10, 1], Limits(), "Trapped"),
+        (fib, [16], Limits(firings=10_000), "Exhausted"),
+        (fib, [14], Limits(depth=9), "Exhausted"),
+        (fib, [16], Limits(tokens=500), "Exhausted"),
+        (endless, [3], Limits(firings=20_000), "Exhausted"),
+    ],
+    ids=["trap", "late trap", "firings", "depth", "tokens", "no end"],
+)
+
+
+@ENDINGS
+def test_other_endings(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
+    """A run that traps, or meets a limit, when it has been shared, ends on one core, in the same words at the same
+    step."""
+    one = function.run(*arguments, engine="fast", limits=limits)
+    with eager() as runs:
+        out = function.run(*arguments, engine="fast", cores=2, limits=limits)
+    assert runs[0].given > 0
+    assert (out.status, out.cores) == (status, 1)
+    assert told(out) == told(one)
+
+
+@ENDINGS
+def test_other_endings_of_turns(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
+    """Whichever core comes to the trap or to the limit, the run is not kept."""
+    counts = []
+    for seed in range(4):
+        run, given = in_turns(first_state(function.graph, list(arguments), "waves"), limits, 2 + seed, Random(seed))
+        assert run.ended is None or not run.is_good
+        counts.append(given)
+    assert sum(counts) > 4
+
+
+@pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
+def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of which a wave may have had more tokens than the limit is left before its end, and no other is."""
+    monkeypatch.setattr(module, "FIRST_LOOK", 1_000)
+    with eager() as runs:
+        out = fib.run(18, engine="fast", cores=2, limits=Limits(tokens=tokens))
+    assert (runs[0].ended, out.cores) == (ended, 2 if ended == "quiet" else 1)
+    assert out.status == ("Returned" if ended == "quiet" else "Exhausted")
+
+
+@pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
+def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
+    """S12: seconds and bytes end a shared run, and what it has done by then is there, its residue too."""
+    began = time.monotonic()
+    ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident() + 2**26}
+    with eager() as runs:
+        out = function.run(argument, engine="fast", cores=3, limits=Limits(firings=10**15, **ends))  # type: ignore[arg-type]
+    assert time.monotonic() - began < 10
+    assert (out.status, out.error.limit, out.cores) == ("Exhausted", limit, 3)  # type: ignore[union-attr]
+    assert runs[0].given > 0
+    assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile)  # type: ignore[arg-type]
+    assert out.firings > 1_000
+    assert len(out.residue) == len(list(out.residue))
+    assert all(each.tag.depth <= out.stats.deepest_tag for each in out.residue)
+
+
+def cores_left() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "tagloom core"]
+
+
+def test_ctrl_c() -> None:
+    """Ctrl-C ends all cores within 0.2 s, in two of three runs at least, since others may want the processor; what was
+    done by then is there."""
+    pressed, took = 0.0, []
+
+    def press() -> None:
+        nonlocal pressed
+        pressed = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    fib.run(5, engine="fast", cores=2)
+    for _ in range(3):
+        with default_ctrl_c():
+            threading.Timer(0.2, press).start()
+            out = fib.run(45, engine="fast", cores=2, limits=Limits(firings=10**15))
+            took.append(time.monotonic() - pressed)
+        assert (out.status, out.error.limit, out.cores) == ("Exhausted", "interrupt", 2)  # type: ignore[union-attr]
+        assert out.firings == sum(out.stats.by_node) > 0
+        assert not cores_left()
+    assert sorted(took)[1] < 0.2
+
+
+def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Ctrl-C come when the first core has ended."""
+    true = Several.work
+
+    def work(self: Several, store: Any, bursts: int) -> None:
+        true(self, store, bursts)
+        if self.ended is not None and store is self.stores[0]:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Several, "work", work)
+
+
+def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes when the run is to be begun again ends it, rather than be forgotten."""
+    press_at_the_end(monkeypatch)
+    with default_ctrl_c():
+        out = failing.run(12, engine="fast", cores=2)
+    assert (out.status, out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[union-attr]
+
+
+def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes when the run is quiet is raised."""
+    press_at_the_end(monkeypatch)
+    with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
+        fib.run(5, engine="fast", cores=2)
+
+
+def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has all the memory, and the seconds but for those that cores ran: to compile takes none."""
+    before, true, rerun = alive(), module.machine, module.run_fast
+    spent: list[float] = []
+
+    def slow(variant: Any) -> Any:
+        monkeypatch.setattr(module, "machine", true)
+        time.sleep(1)
+        return true(variant)
+
+    def run_fast(*arguments: Any, **options: Any) -> Any:
+        assert alive() == before
+        spent.append(options["spent"])
+        return rerun(*arguments, **options)
+
+    monkeypatch.setattr(module, "machine", slow)
+    monkeypatch.setattr(module, "run_fast", run_fast)
+    gc.disable()
+    try:
+        out = failing.run(12, engine="fast", cores=2)
+    finally:
+        gc.enable()
+    assert out.status == "Trapped"
+    assert 0 < spent[0] < 1
+
+
+def alive() -> int:
+    """How many stores of cores there are."""
+    return sum(type(each) is Stamped for each in gc.get_objects())
+
+
+def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has nothing to do sleeps, and longer and longer: of one loop there is nothing to give away."""
+    slept: dict[str, list[float]] = {}
+    true = time.sleep
+
+    def sleep(seconds: float) -> None:
+        slept.setdefault(threading.current_thread().name, []).append(seconds)
+        true(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    run = several(endless, [0], 2, enlist=0, limits=Limits(seconds=0.3))
+    assert run.ended == "seconds"
+    assert slept["tagloom core"][:2] == [REST, 2 * REST]
+    assert max(slept["tagloom core"]) == LONG_REST
+
+
+def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives no thread, or not all that are wanted, the run goes on with those that there are."""
+    true, begun = threading.Thread.start, []
+
+    def start(self: threading.Thread) -> None:
+        begun.append(self)
+        if len(begun) > 1:
+            raise RuntimeError("can't start new thread")
+        true(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for cores in (2, 1):
+        run = several(fib, [17], 3, enlist=0)
+        assert run.is_good
+        out = run.outcome(flat(1))
+        assert (out.results, out.cores) == ((1597,), cores)
+
+
+def test_nobody_writes_to_himself() -> None:
+    """No core gives an activation to itself, which one that got work when it had asked would."""
+    for seed in range(20):
+        run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
+        written = run.shared.reshape(-1, LINE)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
+        assert written.any()
+        assert not written.diagonal().any()
+
+
+def test_little_room() -> None:
+    """Where there is room for few steps more, arrays grow first: bursts of a few tokens take longer."""
+    run = Several(first_state(fib.graph, [9], "waves"), Limits(), 1)
+    store = run.stores[0]
+    store.registers[R.WAVES] = len(store.profile) - 100
+    assert Why(module.machine(Variant.STAMPED)(store.addresses(), 1, store.image.header)) is Why.ROOM
+    assert not store.has_room()
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5, 64])
+def test_lines(cores: int) -> None:
+    """What cores share begins where a line of the processor's cache does."""
+    assert shared(cores, 1).ctypes.data % (8 * LINE) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cores": 0}, "from 1 to 64"),
+        ({"cores": 65}, "from 1 to 64"),
+        ({"cores": True}, "from 1 to 64"),
+        ({"cores": "2"}, "from 1 to 64"),
+        ({"cores": 2, "engine": "auto"}, "engine='fast'"),
+        ({"cores": 2, "schedule": "lifo"}, "schedule='waves'"),
+        ({"cores": 2, "until": "result"}, "until='quiet'"),
+        ({"cores": 2, "keep": "events"}, "keep=None"),
+    ],
+)
+def test_what_has_no_cores(options: dict[str, Any], said: str) -> None:
+    """What cannot be had together with several cores is said before the run begins."""
+    with pytest.raises(Usage, match=said):
+        fib.run(5, **{"engine": "fast", **options})
+
+
+def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread raises comes out, and no thread is left behind."""
+
+    def fails(self: Any) -> None:
+        raise RuntimeError("of a thread")
+
+    run = Several(first_state(fib.graph, [30], "waves"), Limits(), 2, enlist=0)
+    monkeypatch.setattr(Several, "work", lambda self, store, bursts: fails(self) if store is self.stores[1] else None)
+    with pytest.raises(RuntimeError, match="of a thread"):
+        run.go()
+    assert not cores_left()

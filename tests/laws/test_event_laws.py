@@ -1,0 +1,62 @@
+"""The laws of events hold on generated programs: those that the fast engine keeps are the reference's."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.laws.event_laws import replayed, violations
+from support.laws.fast_laws import SCHEDULES
+
+DICE = st.integers(0, 2**32 - 1).map(Random)
+PROGRAMS = {
+    "plain": cases(),
+    "acting": act_cases(bounded=False),
+    "bounded": act_cases(),
+    "twice": act_cases(twice=True),
+    "early": act_cases(early=True),
+}
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_programs(kind: str) -> None:
+    """All events, the last ones, and the lines of a log, wherever a run is taken over and pauses."""
+
+    @settings(max_examples=5, phases=[Phase.generate])
+    @given(PROGRAMS[kind], DICE)
+    def hold(case: Case, dice: Random) -> None:
+        assert list(violations(case, dice, ("waves", dice.choice(SCHEDULES[1:])))) == []
+
+    hold()
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_replay(kind: str, tmp_path_factory: Any) -> None:
+    """A log that the fast engine wrote is replayed to the outcome that it ended in."""
+    folder = tmp_path_factory.mktemp("logs")
+
+    @settings(max_examples=5, phases=[Phase.generate])
+    @given(PROGRAMS[kind], st.sampled_from(SCHEDULES))
+    def hold(case: Case, name: str) -> None:
+        assert list(replayed(case, name, folder / "run.jsonl")) == []
+
+    hold()
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_many_programs(kind: str) -> None:
+    """The same of 15 programs of each kind, under all schedules."""
+
+    @settings(max_examples=15)
+    @given(PROGRAMS[kind], DICE)
+    def hold(case: Case, dice: Random) -> None:
+        assert list(violations(case, dice)) == []
+
+    hold()

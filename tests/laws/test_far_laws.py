@@ -1,0 +1,201 @@
+"""The laws of going far hold on generated programs, and catch what is wrong in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.generator import Case, cases
+from support.laws.far_laws import base_violations, hit_violations, session_violations, stop_violations
+from support.observe.moments import chain, fib, mixed
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.breakpoints.breakpoint import Breakpoints
+from tagloom.interp.engines.fast import export_state as handover
+from tagloom.interp.engines.fast import run
+from tagloom.interp.history import fast_forward as far
+from tagloom.interp.history import stop_conditions as ahead
+from tagloom.interp.machine.state import State
+from tagloom.interp.queries import partial_index as late
+
+SCHEDULES = ("fifo", "lifo", "waves", "random:1")
+SEEDS = st.integers(0, 2**20)
+RUNS: dict[str, tuple[Graph, list[Any]]] = {
+    "fib": (fib.graph, [5]),
+    "mixed": (mixed.graph, [3, 100, 0.1, True, [0.5, -1.0, 3.0]]),
+    "chain": (chain.graph, [6]),
+}
+"""Calls; loops, a trap and an array; cells with parked readers, and a bound."""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", RUNS)
+def test_programs_that_have_everything(name: str, schedule: str) -> None:
+    """Calls, loops, traps, arrays, cells and bounds, from several bases each."""
+    for seed in range(4):
+        assert list(base_violations(*RUNS[name], schedule, seed)) == []
+        assert list(stop_violations(*RUNS[name], schedule, seed)) == []
+        assert list(session_violations(*RUNS[name], schedule, seed)) == []
+        assert list(hit_violations(*RUNS[name], schedule, seed)) == []
+
+
+@settings(max_examples=8)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_history_with_a_base(case: Case, schedule: str, seed: int) -> None:
+    """It is what one from the beginning is, at every event that it knows; and stops where that one does."""
+    graph = lower(case.program)
+    assert list(base_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
+
+
+@settings(max_examples=4)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_session_that_goes_far(case: Case, schedule: str, seed: int) -> None:
+    """Commands lead where they lead a session that knows every event."""
+    graph = lower(case.program)
+    assert list(session_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(hit_violations(graph, case.arguments, schedule, seed)) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=60)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_many_programs(case: Case, schedule: str, seed: int) -> None:
+    """The same on more programs."""
+    graph = lower(case.program)
+    assert list(base_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(stop_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(session_violations(graph, case.arguments, schedule, seed)) == []
+    assert list(hit_violations(graph, case.arguments, schedule, seed)) == []
+
+
+def begin_one_late(patch: MonkeyPatch) -> None:
+    """The base is one event after the state that was handed over."""
+    stretch = far.Beginning.stretch
+    patch.setattr(far.Beginning, "stretch", lambda self, start, meter: stretch(self, start + bool(start), meter))
+
+
+def miscount_waves(patch: MonkeyPatch) -> None:
+    """The last wave before the base is forgotten."""
+    to_meter = handover.to_meter
+
+    def short(*given: Any) -> Any:
+        made = to_meter(*given)
+        made.profile = made.profile[:-1]
+        return made
+
+    patch.setattr(run, "to_meter", short)
+
+
+def lose_parked_readers(patch: MonkeyPatch) -> None:
+    """Readers that are parked at an empty cell are not handed over."""
+    to_state = handover.to_state
+
+    def lossy(*given: Any) -> State:
+        state = to_state(*given)
+        state.cells = state.cells.fork()
+        for handle, block in list(state.cells.blocks.items()):
+            made = state.cells.blocks[handle] = block.copy(state.cells.era)
+            made.parked = {}
+        return state
+
+    patch.setattr(run, "to_state", lossy)
+
+
+def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
+    """What is revealed is said to begin one event later than it does."""
+    lineage = far.Lineage
+
+    def misplaced(stretches: Any) -> Any:
+        made = lineage(stretches)
+        made.base += len(stretches) > 1
+        return made
+
+    patch.setattr(far, "Lineage", misplaced)
+
+
+def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
+    """A node that fired before the base has not fired, for questions."""
+    patch.setattr(late.Late, "fired", late.Index.fired)
+
+
+def forget_what_was_there(patch: MonkeyPatch) -> None:
+    """A token that was there where what is known begins was sent by nobody."""
+    patch.setattr(late.Late, "_was_there", lambda self, token: False)
+
+
+def stop_after_the_node(patch: MonkeyPatch) -> None:
+    """The fast machine looks for the next firing of a node after the one that it stands before."""
+    go_ahead = far.Far._go_ahead
+
+    def beyond(self: far.Far, machine: Any, goal: Any, stops: Any) -> Any:
+        stopped = go_ahead(self, machine, goal, stops)
+        if stops is not None and stops.needs and machine.stopped_by == "node":
+            stopped = go_ahead(self, machine, goal, stops)
+        return stopped
+
+    patch.setattr(far.Far, "_go_ahead", beyond)
+
+
+def turn_comparisons_round(patch: MonkeyPatch) -> None:
+    """The machine stops where a value is larger, if it is to be smaller."""
+    patch.setitem(ahead.SIGNS, "<", ahead.Sign.MORE)
+    patch.setitem(ahead.SIGNS, ">=", ahead.Sign.MOST)
+
+
+def count_before_the_step(patch: MonkeyPatch) -> None:
+    """What is asked of an event that is about to happen is asked of the counts before it."""
+    coming = run.coming
+
+    def late_by_one(*given: Any) -> Any:
+        state, event = coming(*given)
+        state.steps -= 1
+        return state, event
+
+    patch.setattr(run, "coming", late_by_one)
+
+
+def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
+    """The machine stops only before nodes that fire."""
+    need = ahead.Condition.need
+    fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
+    patch.setattr(ahead.Condition, "need", fires)
+
+
+def forget_hits_on_the_way(patch: MonkeyPatch) -> None:
+    """Hits that the fast machine passed are counted as if nobody had looked."""
+    patch.setattr(Breakpoints, "passed", lambda self, start, step: None)
+
+
+WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
+    begin_one_late,
+    miscount_waves,
+    lose_parked_readers,
+    reveal_to_the_wrong_place,
+    take_what_is_not_known_for_nothing,
+    forget_what_was_there,
+    stop_after_the_node,
+    turn_comparisons_round,
+    count_before_the_step,
+    forget_tokens_that_stay,
+    forget_hits_on_the_way,
+)
+
+
+@pytest.mark.parametrize("how", WRONG, ids=lambda how: how.__name__)
+def test_the_laws_catch_what_is_wrong(how: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
+    """What is wrong in one line breaks a law on some of the programs that have everything."""
+    how(monkeypatch)
+
+    def is_caught(name: str, schedule: str, seed: int) -> bool:
+        given = (*RUNS[name], schedule, seed)
+        try:
+            return any(True for law in (base_violations, stop_violations, hit_violations) for _ in law(*given))
+        except Exception:
+            return True
+
+    assert any(is_caught(name, schedule, seed) for name in RUNS for schedule in SCHEDULES for seed in range(6))

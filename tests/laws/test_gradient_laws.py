@@ -1,0 +1,199 @@
+"""The laws hold for gradients of generated programs, and the gradients are right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import Phase, assume, given, settings
+from hypothesis.strategies import SearchStrategy
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.generators.gradient_programs import differentiated, inexact, performed, slope
+from support.generators.smooth_programs import smooth_cases
+from support.laws.act_laws import violations as act_violations
+from support.laws.laws import LIMITS, run_graph, violations
+from tagloom.core.errors import Invalid
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.validate import program_problems
+
+FEW = ("fifo", "lifo", "random:1", "random:2")
+
+
+def wrong(case: Case, order: int = 1) -> list[str]:
+    """What is wrong with the derivative of a program: with the graph, the runs, and the numbers."""
+    before = case if order == 1 else differentiated(case, order - 1)
+    derived = differentiated(case, order)
+    assert before is not None and derived is not None
+    found = [str(problem) for problem in program_problems(derived.program)]
+    if not found:
+        found = list(violations(derived, schedules=FEW))
+    return found or [said for said in [inexact(before, derived)] if said]
+
+
+@settings(max_examples=15)
+@given(smooth_cases())
+def test_gradients_of_smooth_programs(case: Case) -> None:
+    """Machine equals evaluator, under every schedule with the same firings; nothing is left over; and adjoints are what
+    differences say, where these say anything: of programs that have slopes."""
+    assert wrong(case) == []
+
+
+@settings(max_examples=5)
+@given(smooth_cases())
+def test_second_derivatives_of_smooth_programs(case: Case) -> None:
+    """The same, of programs that are differentiated twice."""
+    assert wrong(case, 2) == []
+
+
+@pytest.mark.parametrize(("order", "count"), [(1, 8), (2, 3)])
+def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None:
+    """So they are of programs that keep floats in cells, and read them, some several times."""
+
+    @settings(max_examples=count)
+    @given(smooth_cases(by_cells=True))
+    def check(case: Case) -> None:
+        assert wrong(case, order) == []
+
+    check()
+
+
+@settings(max_examples=20)
+@given(cases(floats=True))
+def test_gradients_of_generated_programs(case: Case) -> None:
+    """So they are of programs of all types, of whose results few depend on the arguments."""
+    assert wrong(case) == []
+
+
+@settings(max_examples=5)
+@given(cases(floats=True))
+def test_second_derivatives_of_generated_programs(case: Case) -> None:
+    """The same, of these differentiated twice."""
+    assert wrong(case, 2) == []
+
+
+@settings(max_examples=12)
+@given(cases(floats=True, arrays=True))
+def test_gradients_of_programs_of_arrays(case: Case) -> None:
+    """The same, of programs that take arrays apart and put them together."""
+    try:
+        assert wrong(case) == []
+    except Invalid as error:
+        assume(error.rule != "D1")
+        raise
+
+
+@settings(max_examples=60)
+@given(act_cases())
+def test_gradients_of_programs_with_acts(case: Case) -> None:
+    """With cells, effects, random numbers and bounds, too; what uses cells beside their thread is refused."""
+    derived = unless_refused(case)
+    if derived is not None:
+        assert list(act_violations(derived)) == []
+
+
+@settings(max_examples=20)
+@given(act_cases(floats=True))
+def test_adjoints_of_programs_with_acts(case: Case) -> None:
+    """And adjoints are what differences say, where these say anything: also past gets that wait, and past bounds."""
+    derived = unless_refused(case)
+    if derived is not None:
+        assert not inexact(case, derived, performed(derived, "waves"))
+
+
+def unless_refused(case: Case) -> Case | None:
+    """The derivative; none where cells are beside their thread, sizes unknown, or results Python's."""
+    try:
+        return differentiated(case)
+    except Invalid as error:
+        assume(error.rule != "D4" and "sizes that are not known" not in error.message)
+        assume(error.message != "callback cannot be differentiated")
+        raise
+
+
+@settings(max_examples=4)
+@given(smooth_cases(by_acts=True))
+def test_gradients_of_smooth_programs_with_acts(case: Case) -> None:
+    """Effects, random numbers, and constants that are read before they are put, change no adjoint on its way, nor do
+    the bounds of loops: adjoints are what differences say, whatever the schedule."""
+    derived = differentiated(case)
+    assert derived is not None
+    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "random:1"))
+
+
+@pytest.mark.heavy
+@settings(max_examples=120)
+@given(smooth_cases())
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_smooth_programs(case: Case) -> None:
+    """The same of programs with slopes, more than a person waits for, of the first order and the second."""
+    assert wrong(case) == wrong(case, 2) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=40)
+@given(smooth_cases(by_cells=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_smooth_programs_with_cells(case: Case) -> None:
+    """The same of programs with cells."""
+    assert wrong(case) == wrong(case, 2) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=25)
+@given(smooth_cases(by_acts=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_smooth_programs_with_acts(case: Case) -> None:
+    """The same of programs with effects, random numbers and bounds: adjoints are what differences say."""
+    derived = differentiated(case)
+    assert derived is not None
+    assert not any(inexact(case, derived, performed(derived, name)) for name in ("waves", "lifo", "random:1"))
+
+
+@pytest.mark.heavy
+@settings(max_examples=80)
+@given(cases(floats=True, arrays=True))
+@pytest.mark.timeout(1800)
+def test_gradients_of_many_generated_programs(case: Case) -> None:
+    """The same of programs of arrays."""
+    try:
+        assert wrong(case) == wrong(case, 2) == []
+    except Invalid as error:
+        assume(error.rule != "D1")
+        raise
+
+
+@pytest.mark.parametrize("by_acts", [False, pytest.param(True, marks=pytest.mark.heavy)])
+def test_smooth_programs_have_slopes(by_acts: bool) -> None:
+    """Of most programs differences can tell whether the adjoints are right, and of most these are not 0."""
+    told, steep = [], []
+
+    @settings(max_examples=60 - 40 * by_acts, database=None, derandomize=True)
+    @given(smooth_cases(by_acts=by_acts))
+    def draw(case: Case) -> None:
+        derived = differentiated(case)
+        assert derived is not None
+        run = performed(derived, "waves") if by_acts else None
+        told.append(inexact(case, derived, run) is not None)
+        steep.append((slope(case, 1e-5, run) or 0.0) != 0.0)
+
+    draw()
+    assert sum(told) > 0.6 * len(told)
+    assert sum(steep) > 0.6 * len(steep)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("programs", [smooth_cases(), smooth_cases(by_cells=True), cases(floats=True)])
+def test_most_derivatives_are_short_enough(programs: SearchStrategy[Case], order: int) -> None:
+    """The laws compare runs that end within their limits: those of three derivatives in four."""
+    ended: list[bool] = []
+
+    @settings(max_examples=40, phases=[Phase.generate], database=None, derandomize=True)
+    @given(programs)
+    def draw(case: Case) -> None:
+        derived = differentiated(case, order)
+        assert derived is not None
+        run = run_graph(lower(derived.program), derived.arguments, limits=LIMITS)
+        ended.append(run.status != "Exhausted")
+
+    draw()
+    assert sum(ended) >= 0.75 * len(ended)

@@ -1,0 +1,36 @@
+"""Gradients of generated programs are those of JAX and of PyTorch; of many more, by `tests/peer_gradients.py`."""
+
+from __future__ import annotations
+
+import pytest
+from peer_gradients import RECURSIVE, verdicts
+from peers import MODULES, Peer, installed
+from peers.compare import verdict
+from support.generators.generator import Case
+from test_broken_gradients import BROKEN, CASES, Broken, forgets_what_arrives, goes_forwards
+
+
+def there(module: str) -> Peer:
+    """The peer, if it is installed."""
+    return installed(module) or pytest.skip(f"{module} is not installed")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_some_programs(module: str) -> None:
+    """Without recursion beside JAX, with recursion beside PyTorch, of the first order and the second."""
+    found = verdicts(there(module), 5, recursive=RECURSIVE[module])
+    assert [each for _, each in found if each.kind != "alike"] == []
+    assert any(each.slopes for _, each in found)
+
+
+TOLD = [each for each in BROKEN if each not in (goes_forwards, forgets_what_arrives)]
+"""An evaluator that is wrong is not asked, and iterations that do not close give what they should."""
+
+
+@pytest.mark.parametrize("broken", TOLD)
+def test_a_broken_derivation_is_told(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recursion and a loop tell the derivations that are wrong from PyTorch's."""
+    peer, cases = there("torch"), [Case(make().trace(x).program, [x]) for make, x in CASES[:2]]
+    assert [verdict(case, peer).kind for case in cases] == ["alike"] * len(cases)
+    broken(monkeypatch)
+    assert "different" in [verdict(case, peer).kind for case in cases]

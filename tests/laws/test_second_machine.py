@@ -1,0 +1,174 @@
+"""The second machine: written by others from the documents alone, in another structure, it agrees with the reference on
+the corpus, with its exact counts, and on generated programs, in everything that an outcome says.
+
+It knows the ops that compute element by element, products and sums, and those that route tokens. Other ops, cells,
+effects, random numbers, breakpoints and bounds on loops it does not know: the cases that have them are left out, and
+counted."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.generator import Case as Generated
+from support.generators.generator import cases
+from support.twins.second_machine import run as run_second
+from tagloom.core.graph.graph import Graph, Node
+from tagloom.core.graph.lower import lower
+from tagloom.core.json.value import value_form
+from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import BOUND, PHASE
+from tagloom.core.text import Case, Document, parse
+from tagloom.core.text.literals import read
+from tagloom.core.value import admit
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differences, record
+
+MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
+FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
+RUN, LEFT_OUT = 857, 301
+"""The cases of the corpus that the second machine runs, and those that it leaves out."""
+SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
+
+
+def task(graph: Graph, arguments: list[Any], schedule: str, limits: dict[str, int]) -> dict[str, Any]:
+    """What the second machine is asked: plain JSON data, and nothing else."""
+    types = [output.type for _, output in graph.arguments[graph.hidden :]]
+    values = [value_form(admit(value, type_)) for value, type_ in zip(arguments, types, strict=True)]
+    asked = {"graph": tl.to_json(graph), "arguments": values, "schedule": schedule, "limits": limits}
+    return json.loads(json.dumps(asked))  # type: ignore[no-any-return]
+
+
+def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int) -> list[Any]:
+    """Where the second machine's outcome is not the reference's; how the run ends, and all else that it says."""
+    wanted = record(run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True))
+    found = tl.from_json(json.dumps(run_second(**task(graph, arguments, schedule, limits))))
+    assert isinstance(found, OutcomeRecord) and found.firings is not None and found.stats is not None
+    return list(outcome_differences(wanted, found))
+
+
+def is_known(graph: Graph) -> bool:
+    """Whether the second machine knows all that is in a graph."""
+    given = {BOUND, PHASE}
+    return not any(node.op in ACTS or is_newer(node) or given & {*dict(node.attributes)} for node in graph.nodes)
+
+
+def is_newer(node: Node) -> bool:
+    """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
+    sums along one axis; those whose last bits no library says, and the product without NaN."""
+    if isinstance(dict(node.attributes).get("axis"), tuple):
+        return True
+    is_of_arrays = node.op in OPS and OPS[node.op].scalar is None and node.op not in ("matmul", "sum")
+    return is_of_arrays or node.op in ("hypot", "logaddexp", "multiply_no_nan")
+
+
+def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
+    """The cases of a text that are run, with their limits."""
+    for case in document.cases:
+        if case.kind != "refused":
+            subject = document[case.name]
+            graph = subject if isinstance(subject, Graph) else lower(subject)
+            types = [output.type for _, output in graph.arguments[graph.hidden :]]
+            given = [read(text, type_) for text, type_ in zip(case.arguments, types, strict=True)]
+            yield case, graph, given, {case.details[1]: int(case.details[0])} if case.kind == "exhausts" else {}
+
+
+def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:
+    """Those of them that the second machine knows."""
+    return (run for run in cases_run(document) if is_known(run[1]))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_passes_the_corpus(file: Path) -> None:
+    """Every case that is run, and known to it, ends as the reference's run does, and so as the case says (test_corpus):
+    the same ending, values by their bits, traps, counts by node, residue and measures, under every schedule."""
+    known = list(runs(parse(file.read_text())))
+    if not known:
+        pytest.skip("no case here is run that the second machine knows")
+    for _, graph, arguments, limits in known:
+        for schedule in SCHEDULES[:3]:
+            assert differences(graph, arguments, schedule, **limits) == []
+
+
+def test_how_much_of_the_corpus_it_runs() -> None:
+    """It runs all cases that are run but those with what came after it, and these are as many as the documents say."""
+    known = [is_known(graph) for file in FILES for _, graph, _, _ in cases_run(parse(file.read_text()))]
+    assert (known.count(True), known.count(False)) == (RUN, LEFT_OUT)
+    readme = " ".join((FILES[0].parent / "README.md").read_text().split())
+    semantics = " ".join((FILES[0].parents[2] / "docs" / "semantics.md").read_text().split())
+    assert f"It runs {RUN} cases of the {RUN + LEFT_OUT:,} that are run, and leaves out {LEFT_OUT}" in readme
+    assert f"of the corpus it runs {RUN} cases, and leaves out the {LEFT_OUT} that have them" in semantics
+    first = " ".join((FILES[0].parents[2] / "README.md").read_text(encoding="utf-8").split())
+    assert f"gives these in all {RUN} cases whose ops it knows" in first
+
+
+def test_it_passes_the_corpus_by_itself() -> None:
+    """The counts that the cases state are those of the second machine, without the reference beside it."""
+    counted = 0
+    for file in FILES:
+        for case, graph, arguments, limits in runs(parse(file.read_text())):
+            if case.firings is not None:
+                assert run_second(**task(graph, arguments, "waves", limits))["firings"] == case.firings, case
+                counted += 1
+    assert counted >= 100
+
+
+KNOWN = cases().filter(lambda case: not any(map(is_newer, lower(case.program).nodes)))
+"""Generated programs of which it knows every op."""
+
+
+@settings(max_examples=20)
+@given(KNOWN, st.sampled_from(SCHEDULES))
+def test_it_agrees_on_generated_programs(case: Generated, schedule: str) -> None:
+    """On programs that nobody wrote the two machines say the same, step for step: that of `random` too."""
+    assert differences(lower(case.program), case.arguments, schedule, firings=1_000) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1800)
+@settings(max_examples=400)
+@given(KNOWN, st.sampled_from(SCHEDULES))
+def test_it_agrees_on_many_generated_programs(case: Generated, schedule: str) -> None:
+    """The same, on more programs than a person waits for."""
+    assert differences(lower(case.program), case.arguments, schedule, firings=2_000) == []
+
+
+@settings(max_examples=10)
+@given(KNOWN, st.sampled_from(["firings", "tokens", "depth"]), st.integers(0, 40))
+def test_limits_are_the_same(case: Generated, limit: str, number: int) -> None:
+    """Limits: both machines stop before the same firing."""
+    limits = {"firings": 1_000, limit: number}
+    for schedule in SCHEDULES[:3]:
+        assert differences(lower(case.program), case.arguments, schedule, **limits) == []
+
+
+def test_it_was_written_from_the_documents() -> None:
+    """It is one file of some 400 lines, and imports nothing but the standard library and NumPy."""
+    source = MACHINE.read_text()
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name.partition(".")[0] for name in imported} <= {*sys.stdlib_module_names, "numpy"}
+    assert len(source.splitlines()) < 410 and "tagloom" not in source.replace('"tagloom": "outcome"', "")
+
+
+def test_it_is_a_command() -> None:
+    """`python second_machine.py < TASK.json` answers a task with an outcome."""
+    subject = parse("func twice(x: int8) -> int8 {\n  y = add x, x\n  return y\n}")["twice"]
+    assert isinstance(subject, tl.Program)
+    asked = json.dumps(task(lower(subject), [100], "fifo", {}))
+    ran = subprocess.run([sys.executable, str(MACHINE)], input=asked, capture_output=True, check=True, text=True)
+    assert json.loads(ran.stdout)["results"] == [{"dtype": "int8", "data": -56}]

@@ -1,0 +1,115 @@
+"""Laws of variables: a program over them does the same eagerly, traced, on every engine and schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.generators.stateful import Statement, built, contents, programs, variables
+from tagloom.core.frontend.trace import control_flow as looping
+from tagloom.core.frontend.trace.trace import RegionTrace
+
+ENGINES = ("reference", "fast")
+X = 0.75
+
+
+def eagerly(program: tuple[Statement, ...]) -> tuple[bytes, dict[str, bytes]]:
+    held = variables()
+    result = built(program, held)(tl.asarray(X))
+    return np.asarray(result).tobytes(), contents(held)
+
+
+def staged(program: tuple[Statement, ...], **options: Any) -> tuple[bytes, dict[str, bytes]]:
+    held = variables()
+    outcome = tl.function(built(program, held)).run(X, **options)
+    assert outcome.status == "Returned" and not outcome.residue
+    return np.asarray(outcome.value).tobytes(), contents(held)
+
+
+@settings(max_examples=20)
+@given(programs, st.integers(0, 2**32))
+def test_eager_and_staged(program: tuple[Statement, ...], seed: int) -> None:
+    """The result and what all variables hold are the same, bit by bit."""
+    wanted = eagerly(program)
+    for engine in ENGINES:
+        assert staged(program, engine=engine) == wanted, engine
+    assert staged(program, engine="reference", schedule=f"random:{seed}") == wanted
+
+
+@pytest.mark.heavy
+@settings(max_examples=25)
+@given(programs)
+def test_compiled(program: tuple[Statement, ...]) -> None:
+    """So they are where there are no tokens."""
+    assert staged(program, engine="compiled") == eagerly(program)
+
+
+def gradients_eagerly(program: tuple[Statement, ...]) -> list[Any]:
+    held = variables()
+    floats = [held[name] for name in "abw"]
+    x = tl.asarray(X)
+    with tl.Tape() as tape:
+        tape.watch(x)
+        result = built(program, held)(x)
+    return list(tape.gradient(result, (x, *floats)))
+
+
+def gradients_staged(program: tuple[Statement, ...]) -> list[Any]:
+    held = variables()
+    floats = [held[name] for name in "abw"]
+    return list(tl.grad(built(program, held), (0, *floats)).run(X, engine="reference").value)
+
+
+@settings(max_examples=20)
+@given(programs)
+def test_gradients(program: tuple[Statement, ...]) -> None:
+    """A gradient by what variables held at the beginning is the tape's."""
+    for one, other in zip(gradients_eagerly(program), gradients_staged(program), strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
+
+
+def _first_of_both(region: RegionTrace, resource: Any) -> Any:
+    """A branch that does not assign gives what the last one around it assigned first."""
+    for each in reversed((region, *region.around())):
+        if resource in each.store:
+            return each.store[resource]
+    return region.instance.given(resource, (region, *region.around())[-1])
+
+
+CAUGHT = Statement("assign", "a", 2)
+LOOP = (Statement("loop", "n", 3, ((CAUGHT,),)), Statement("add", "b", 1))
+BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statement("add", "a", 3)), ())))
+
+
+def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A region that reads what its surroundings hold, instead of what it has assigned, is caught."""
+    assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
+    monkeypatch.setattr(RegionTrace, "held", _first_of_both)
+    assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
+
+
+def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop of which each iteration begins with what variables held before it is caught."""
+    assert staged(LOOP, engine="reference") == eagerly(LOOP)
+    monkeypatch.setattr(looping, "in_order", lambda resources: ())
+    assert staged(LOOP, engine="reference") != eagerly(LOOP)
+
+
+def _decides_first(turned: Any, *variables: Any) -> Any:
+    """A trip that decides on the next one before it has done anything."""
+    going_on = turned.decided(variables[:-1])
+    return turned.body(*variables[:-1]), going_on
+
+
+DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement("add", "a", 4),))),)
+
+
+def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop whose condition assigns before what its body does is caught."""
+    assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
+    monkeypatch.setattr(looping._Turned, "__call__", _decides_first)
+    assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

@@ -1,0 +1,174 @@
+"""Laws of tapes, on generated programs; and tapes that are wrong, which the laws catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from support.generators.generator import PALETTES, Case, Writer, cases, values
+from support.generators.smooth_programs import smooth_cases
+from support.laws.tape_laws import Way, eagerly, in_trace, is_straight, violations
+from tagloom.core.frontend.eager.recording import RECORDERS, Noted, OpRecord, Step
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.value import fingerprint
+
+
+class Line(Writer):
+    """Writes programs of ops alone."""
+
+    def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        return [self.op(scope) for _ in range(3)]
+
+
+@st.composite
+def lines(draw: Any) -> Case:
+    """Straight lines of ops of floats."""
+    main, types = Line(draw, draw(st.sampled_from(PALETTES)), floats=True).main()
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    return Case(program, [draw(values(type_, moderate=True)) for type_ in types])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@given(data=st.data())
+def test_a_straight_line(order: int, data: st.DataObject) -> None:
+    """Where a program is ops alone a tape adds in the order of the derivative: all bits of the first order are the
+    same, eagerly and in a trace."""
+    case = data.draw(lines())
+    assert is_straight(case)
+    assert violations(case, order) == []
+    assert violations(case, order, way=in_trace) == []
+
+
+def nested(function: Any, x: Any, order: int) -> Any:
+    """The derivative of some order, by as many tapes."""
+    if not order:
+        return function(x)
+    with tl.Tape() as tape:
+        tape.watch(x)
+        y = nested(function, x, order - 1)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("function", [tl.tanh, tl.atan, tl.sqrt, lambda x: x * x * tl.exp(x)])
+def test_nested_to_the_bit(function: Any) -> None:
+    """Nested tapes give the bits that nested `tl.grad` gives, of any order."""
+    derivative = tl.function(lambda x: function(x))
+    for order in (1, 2, 3):
+        derivative = tl.grad(derivative)
+        for x in (0.05, 0.3, 0.7, 1.25):
+            assert float(nested(function, tl.asarray(x), order)) == derivative(x)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@given(data=st.data())
+def test_a_tape_is_the_derivative(order: int, data: st.DataObject) -> None:
+    """What a program does eagerly gives the adjoints on a tape that its derivative gives; of the second order, on
+    nested tapes."""
+    assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order) == []
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_tape_in_a_trace_is_the_derivative(order: int, data: st.DataObject) -> None:
+    """So it is in a trace, where branches, loops and calls are steps."""
+    assert violations(data.draw(st.one_of(smooth_cases(), cases(floats=True))), order, way=in_trace) == []
+
+
+@given(data=st.data())
+def test_a_tape_on_arrays(data: st.DataObject) -> None:
+    """So it does with all ops of arrays."""
+    assert violations(data.draw(cases(floats=True, arrays=True)), 1) == []
+
+
+class Forgetful(tl.Tape):
+    """The last contribution to an adjoint takes the place of the others."""
+
+    def _add(self, known: Any, more: Any) -> Any:
+        return more
+
+
+class Slow(tl.Tape):
+    """What runs eagerly is taken down as all else is."""
+
+    def note(self, step: Noted) -> None:
+        self.record(OpRecord(*step))
+
+
+class ByValue(Slow):
+    """Arrays that hold the same are one; in a trace those of one type."""
+
+    def _key(self, value: Any) -> Any:
+        return value._type if isinstance(value, Symbol) else fingerprint(value._tagloom_literal.value)
+
+
+class Alone(tl.Tape):
+    """Nobody records its reverse pass."""
+
+    def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
+        before = RECORDERS.get()
+        RECORDERS.set(())
+        try:
+            return super().gradient(target, sources, adjoints)
+        finally:
+            RECORDERS.set(tuple(each for each in before if each is not self))
+
+
+class Forwards(tl.Tape):
+    """The reverse pass begins with the first step."""
+
+    def _pulled_back(self, records: Any, *further: Any) -> dict[Any, Any]:
+        return super()._pulled_back(records[::-1], *further)
+
+
+class Shortsighted(Slow):
+    """What depends on what is watched is not recorded, but for the first step."""
+
+    def record(self, step: Step) -> None:
+        known = dict(self._known)
+        super().record(step)
+        self._known = known if self._records else self._known
+
+
+CALM = settings(
+    max_examples=2_000,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
+"""Tapes that are wrong, and the order at which that shows."""
+
+
+@pytest.mark.parametrize("way", [eagerly, in_trace])
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
+def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
+    """Some straight line tells each of them from the derivative."""
+
+    def breaks(case: Case) -> bool:
+        return bool(violations(case, TWINS[twin], twin, way))
+
+    find(lines(), breaks, settings=CALM)
+
+
+class OpsAlone(tl.Tape):
+    """Calls are not recorded, and in a trace no branches and loops."""
+
+    def record(self, step: Step) -> None:
+        if isinstance(step, OpRecord):
+            super().record(step)
+
+
+def test_a_tape_of_ops_alone_is_found() -> None:
+    """Some program with calls, branches and loops tells it from the derivative, in a trace."""
+
+    def breaks(case: Case) -> bool:
+        return not violations(case, 1, way=in_trace) and bool(violations(case, 1, OpsAlone, in_trace))
+
+    find(smooth_cases(), breaks, settings=CALM)

@@ -1,0 +1,384 @@
+"""Generated programs that do more than compute: cells, effects, random numbers and bounds, wherever nodes stand.
+
+Cells are filled in the region that makes them, by puts in a row, in branches, in a loop or by a recursion; they are
+read wherever their handle goes, in an `early` program also before they are filled. Now and then one stays empty, is
+put twice, or is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import tagloom as tl
+from hypothesis import strategies as st
+from support.generators.generator import BOOL, FLOAT, INT, OPEN, SCALARS, VECTOR, Case, Writer, _sampled, _type, values
+from tagloom.core.frontend.api import apply, cond, while_loop
+from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.trace import trace as tracing
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.program.program import BOUND, Program, Region
+from tagloom.core.types import HandleType, Type, element_type, handle_type
+from tagloom.core.world import World
+
+SHAPES = ((), (), (3,), (3,), (2,), (2, 2), (0,))
+TEXTS = ("", "a", "{{", "}} b", "of", "{{}}")
+
+
+class Cells(NamedTuple):
+    """Cells in a scope: what stands for them, how many there are (None: at least one), what was known before."""
+
+    symbol: Any
+    size: Any
+    before: tuple[Any, ...]
+
+    @property
+    def type(self) -> Type:
+        return _type(self.symbol)
+
+    @property
+    def element(self) -> Type:
+        return element_type(self.type)
+
+
+def weigh(*numbers: Any) -> int:
+    """A callback: an integer of whatever it is given."""
+    return len(numbers) + _sum(numbers)
+
+
+def _sum(numbers: tuple[Any, ...]) -> int:
+    found = 0
+    for number in numbers:
+        for byte in np.asarray(number).tobytes():
+            found = (found * 31 + byte) % 1009
+    return found % 7
+
+
+def half(*numbers: Any) -> float:
+    """A callback that fails now and then."""
+    if _sum(numbers) == 6:
+        raise ValueError(f"no half of {len(numbers)}")
+    return _sum(numbers) / 2
+
+
+def wrong(*numbers: Any) -> Any:
+    """A callback that returns now and then what it may not."""
+    return "six" if _sum(numbers) == 5 else _sum(numbers) % 2 == 0
+
+
+CALLBACKS: dict[str, tuple[Callable[..., Any], Type]] = {
+    "weigh": (weigh, INT),
+    "half": (half, FLOAT),
+    "wrong": (wrong, BOOL),
+}
+
+
+class Witness(World):
+    """A world that keeps what was printed and called."""
+
+    def __init__(self, callbacks: Mapping[str, Callable[..., Any]] | None = None) -> None:
+        self.lines: list[str] = []
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        own = {name: function for name, (function, _) in CALLBACKS.items()}
+        super().__init__(self.lines.append, {**own, **(callbacks or {})})
+
+    def call(self, function: str, operands: tuple[Any, ...], returns: Type) -> Any:
+        self.calls.append((function, operands))
+        return super().call(function, operands, returns)
+
+
+@dataclass
+class ActsWriter(Writer):
+    """Writes bodies with acts in them, smaller than those without."""
+
+    wide: tuple[int, ...] = (3, 4, 2)
+    long: tuple[int, ...] = (6, 4, 8)
+    early: bool = False
+    """Whether cells are read before they are filled, in program order."""
+    bounded: bool = False
+    twice: bool = False
+    """Whether there are cells that are put twice."""
+    without: frozenset[str] = frozenset()
+    """What there is none of: cells, effects."""
+    empty: list[Cells] = field(default_factory=list)
+    """The cells that the region under way has made and not filled."""
+    fillers: dict[Type, Source] = field(default_factory=dict)
+
+    def at_once(self) -> int | None:
+        return self.pick(None, 1, 2, 3, 4) if self.bounded else None
+
+    @property
+    def forbidden(self) -> frozenset[str]:
+        """The kinds of statements that are not written."""
+        kinds = {"cells": {"cells", "fill", "read", "twice"}, "effects": {"print", "call Python"}}
+        return frozenset[str]().union(*(kinds[each] for each in self.without))
+
+    def parameters(self) -> list[Type]:
+        types = super().parameters()
+        return [*types, self.handle()] if "cells" not in self.without and self.pick(True, False) else types
+
+    def handle(self) -> Type:
+        return handle_type(self.pick(INT, FLOAT, INT))
+
+    def value(self, scope: list[Any], type_: Type) -> Any:
+        if not isinstance(type_.dtype, HandleType):
+            return super().value([value for value in scope if not isinstance(value, Cells)], type_)
+        known = [cells for cells in self.cells_in(scope) if cells.type == type_]
+        if known and self.pick(True, True, False):
+            return known[-1].symbol
+        made = self.make(scope, element_type(type_), self.pick(1, 2, 3))
+        return self.straight(made, scope).symbol
+
+    def cells_in(self, scope: list[Any]) -> list[Cells]:
+        """The cells in scope that are not sure to be none; a parameter's are unknown in number."""
+        return [
+            value if isinstance(value, Cells) else Cells(value, None, ())
+            for value in scope
+            if isinstance(value, Cells) or isinstance(_type(value).dtype, HandleType)
+        ]
+
+    def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
+        outside, self.empty = self.empty, []
+        begins = "cells" not in self.without and depth < 2 and self.pick(*[True] * (4 - 2 * depth), False)
+        begun = [self.cells(scope)] if begins else []
+        scope = super().statements([*scope, *begun], depth, fuel, most)
+        for cells in self.empty:
+            if self.pick(*[True] * 5, False):
+                scope.append(self.fill(cells, scope))
+        self.empty = outside
+        return scope + self.waited_for(scope) if depth == 0 and self.pick(True, False) else scope
+
+    def waited_for(self, scope: list[Any]) -> list[Any]:
+        """Values that are there once a cell is full, for the results of a program."""
+        known = [cells for cells in self.cells_in(scope) if cells.element in SCALARS]
+        if not known:
+            return []
+        got = tl.get(known[self.pick(*range(len(known)))].symbol, 0)
+        full = apply("equal", got, got)
+        return [
+            full,
+            *(apply("where", full, self.value(scope, type_), type_.dtype.numpy.type(1)) for type_ in (INT, FLOAT)),
+        ]
+
+    def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        kinds = ["program"] * 8 + ["cells"] * 3 + ["print", "call Python"] * 2 + ["draw"] * 3 + ["breakpoint"]
+        kinds += ["read"] * 8 if self.cells_in(scope) else []
+        kinds += ["fill"] * 2 if self.empty else []
+        kinds += ["twice"] * 4 if self.twice else []
+        kinds += ["draw"] * 6 if self.loops else []
+        kinds += ["print"] * 12 if depth == 3 else []  # in the condition of a loop
+        kinds = [kind for kind in kinds if kind not in self.forbidden]
+        match self.pick(*kinds):
+            case "program":
+                return super().statement(scope, depth, fuel)
+            case "cells":
+                return [self.cells(scope)]
+            case "read":
+                return self.read(self.pick_cells(scope), scope)
+            case "fill":
+                return [self.fill(self.empty.pop(self.pick(*range(len(self.empty)))), scope)]
+            case "print":
+                return self.print(scope)
+            case "call Python":
+                name = self.pick(*["weigh"] * 6, *["half"] * 2, "wrong")
+                function, returns = CALLBACKS[name]
+                return [tl.callback(function, *self.operands(scope), returns=returns)]
+            case "twice":
+                self.put_twice(scope)
+                return []
+            case "breakpoint":
+                tl.breakpoint(self.value(scope, BOOL))
+                return []
+            case _:
+                drawn = self.random(scope)
+                if "effects" not in self.without and self.pick(True, False):
+                    tl.print(drawn)
+                return [drawn]
+
+    def pick_cells(self, scope: list[Any]) -> Cells:
+        known = self.cells_in(scope)
+        return known[self.pick(*range(len(known)))]  # type: ignore[no-any-return]
+
+    def operands(self, scope: list[Any]) -> list[Any]:
+        return [self.value(scope, self.pick(*SCALARS)) for _ in range(self.pick(0, 1, 1, 2))]
+
+    def print(self, scope: list[Any]) -> list[Any]:
+        operands = self.operands(scope)
+        text = "{}".join(self.pick(*TEXTS) for _ in range(len(operands) + 1))
+        region = tracing.current()
+        assert region is not None
+        return [Symbol(tracing.apply(region, "print", list(map(tracing.to_operand, operands)), (("text", text),)))]
+
+    def random(self, scope: list[Any]) -> Any:
+        shape = self.pick(*SHAPES)
+        match self.pick("uniform", "normal", "integers", "permutation"):
+            case "uniform":
+                return tl.uniform(shape)
+            case "normal":
+                return tl.normal(shape)
+            case "integers":
+                low = self.value(scope, INT)
+                return tl.integers(low, 2**62 if self.pick(True, False) else apply("add", low, self.pick(2, 9)), shape)
+            case _:
+                return tl.permutation(apply("remainder", self.value(scope, INT), 5))
+
+    def cells(self, scope: list[Any]) -> Cells:
+        """Cells, filled at once or later."""
+        size = self.pick(2, 1, 3, None)
+        if size is None:
+            size = apply("add", apply("remainder", self.value(scope, INT), 3), 1)
+        made = self.make(scope, self.pick(INT, INT, FLOAT, BOOL, VECTOR, OPEN), size)
+        if not self.early or self.pick(True, False):
+            return self.fill(made, scope)
+        self.empty.append(made)
+        return made
+
+    def make(self, scope: list[Any], element: Type, size: Any) -> Cells:
+        before = tuple(value for value in scope if not isinstance(_type_of(value).dtype, HandleType))
+        return Cells(tl.cells(size, element), size, before)
+
+    def read(self, cells: Cells, scope: list[Any]) -> list[Any]:
+        if self.pick(*[False] * 30, True):
+            return [tl.get(cells.symbol, self.pick(-1, 9))]
+        if self.pick(True, True, False):
+            index = 0 if cells.size is None else apply("remainder", self.value(scope, INT), cells.size)
+            return [tl.get(cells.symbol, index)]
+        other = self.pick_cells(scope)
+        if self.pick(True, False) and other.type == cells.type:
+            pred = self.value(scope, BOOL)
+            return [Cells(cond(pred, lambda: cells.symbol, lambda: other.symbol), None, ())]
+        return [tl.collect(cells.symbol)]
+
+    def fill(self, cells: Cells, scope: list[Any]) -> Cells:
+        """Put every cell, in one of several ways, with values that were there before the cells were."""
+        styles = [self.in_a_loop, self.by_recursion] if not isinstance(cells.size, int) else [self.straight]
+        styles += [self.in_a_loop, self.by_recursion, self.in_a_chain] if self.loops + self.loops_left > 0 else []
+        return self.pick(*styles)(cells, list(cells.before))  # type: ignore[no-any-return]
+
+    def put_twice(self, scope: list[Any]) -> None:
+        """Cells that nobody reads, put by one fill and once more, or twice: what came first is not seen."""
+        cells = self.make(scope, self.pick(INT, FLOAT, VECTOR), self.pick(2, 1, 3))
+        filled = self.pick(self.straight, self.in_a_loop, self.by_recursion)(cells, scope)
+        for _ in range(self.pick(1, 2)):
+            tl.put(
+                (filled if self.pick(True, False) else cells).symbol,
+                self.pick(*range(cells.size)),
+                self.value(scope, cells.element),
+            )
+
+    def straight(self, cells: Cells, scope: list[Any]) -> Cells:
+        """A put after another, in any order; some in both branches of a cond. One may be left out."""
+        handle, order = cells.symbol, self.draw(st.permutations(range(cells.size)))
+        for index in order[self.pick(*[0] * 6, 1) :]:
+            if self.pick(*[False] * 5, True):
+                one, other = (self.value(scope, cells.element) for _ in "12")
+                pred, before = self.value(scope, BOOL), handle
+                handle = cond(
+                    pred,
+                    lambda i=index, h=before, v=one: tl.put(h, i, v),
+                    lambda i=index, h=before, v=other: tl.put(h, i, v),
+                )
+            else:
+                handle = tl.put(handle, index, self.value(scope, cells.element))
+        return cells._replace(symbol=handle)
+
+    def in_a_loop(self, cells: Cells, scope: list[Any]) -> Cells:
+        """A put in every iteration, the handle being a loop variable."""
+
+        def body(i: Any, handle: Any) -> tuple[Any, Any]:
+            inner = list(scope)
+            if cells.element == INT:
+                inner += [i, apply("multiply", i, 3)]
+            return apply("add", i, 1), tl.put(handle, i, self.value(inner, cells.element))
+
+        loop = while_loop(
+            lambda i, handle: apply("less", i, cells.size), body, 0, cells.symbol, parallel_iterations=self.at_once()
+        )
+        return cells._replace(symbol=loop[1])
+
+    def in_a_chain(self, cells: Cells, scope: list[Any]) -> Cells:
+        """Every cell from the one before it or, which parks, after it."""
+        step, size = self.pick(-1, 1) if self.early else -1, cells.size
+        end = 0 if step < 0 else apply("subtract", size, 1)
+        first = self.value(scope, cells.element)
+
+        def body(i: Any) -> Any:
+            last = apply("equal", i, end)
+            value = cond(last, lambda: first, lambda: tl.identity(tl.get(cells.symbol, apply("add", i, step))))
+            tl.put(cells.symbol, i, value)
+            return (apply("add", i, 1),)
+
+        while_loop(lambda i: apply("less", i, size), body, 0, parallel_iterations=self.at_once())
+        return cells
+
+    def by_recursion(self, cells: Cells, scope: list[Any]) -> Cells:
+        """A function that puts in the middle, and calls itself for both sides."""
+        type_, region = cells.type, tracing.current()
+        assert region is not None
+        if type_ not in self.fillers:
+            self.fillers[type_] = self.filler(type_, f"fill{len(self.fillers)}")
+        value = self.value(scope, cells.element)
+        results = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value]).values
+        return cells._replace(symbol=Symbol(results[0]))
+
+    def filler(self, type_: Type, name: str) -> Source:
+        element = element_type(type_)
+
+        def body(handle: Any, low: Any, high: Any, value: Any) -> tuple[Any]:
+            middle = apply("floor_divide", apply("add", low, high), 2)
+
+            def further() -> Any:
+                region = tracing.current()
+                assert region is not None
+                given = apply("add", value, middle) if element == INT else value
+                put = tl.put(handle, middle, given)
+                call(region, source, [put, low, middle, given])
+                results = call(region, source, [handle, apply("add", middle, 1), high, given]).values
+                return Symbol(results[0])
+
+            return (cond(apply("less", low, high), further, lambda: handle),)
+
+        body.__name__ = name
+        types = (type_, INT, INT, element)
+        names = ("cells", "low", "high", "value")
+        source = Source(body, tuple(zip(names, map(leaf, types), strict=True)), several((type_,)))
+        return source
+
+
+def _type_of(value: Any) -> Type:
+    return value.type if isinstance(value, Cells) else _type(value)
+
+
+@st.composite
+def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twice: bool = False, **more: Any) -> Case:
+    """Programs with acts, and arguments for them; what else may be said of their writer is."""
+    early = draw(st.booleans()) if early is None else early
+    writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
+    writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]
+    main, types = writer.main()
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    return Case(program, [draw(values(type_, writer.floats)) for type_ in types])
+
+
+def unbounded(program: Program) -> Program:
+    """The program without bounds on its loops."""
+    return replace(program, functions=tuple(replace(f, body=_freed(f.body)) for f in program.functions))
+
+
+def _freed(region: Region) -> Region:
+    return replace(
+        region,
+        nodes=tuple(
+            replace(
+                node,
+                regions=tuple(map(_freed, node.regions)),
+                attributes=tuple(pair for pair in node.attributes if pair[0] != BOUND),
+            )
+            for node in region.nodes
+        ),
+    )

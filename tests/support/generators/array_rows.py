@@ -1,0 +1,96 @@
+"""What tests give to rows: how many operands, of which shapes and dtypes, and which attributes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+from support.generators.edges import EDGES
+from tagloom.core import dtypes
+from tagloom.core.ops.op import Op
+from tagloom.core.value import Value, admit
+
+Attributes: TypeAlias = tuple[tuple[str, Any], ...]
+Case: TypeAlias = tuple[str, tuple[Value, ...], Attributes]
+"""An op, operands and attributes."""
+SHAPES = ((), (3,), (0,), (2, 3), (1, 3), (0, 3), (3, 3), (3, 0))
+SOME = (dtypes.int64, dtypes.uint8, dtypes.bool, dtypes.float32, dtypes.float64)
+
+_AXES = (None, 0, -1)
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "axis": (0, -1),
+    "axes": ((0,), (1, 0)),
+    "descending": (False, True),
+    "full_matrices": (False, True),
+    "mode": ("reduced", "complete"),
+    "offset": (0, 1, -2),
+    "upper": (False, True),
+    "dtype": dtypes.ALL,
+    "keepdims": (False, True),
+    "key": ("::-1", "1", "..., None", "None, 1:", ":, 0"),
+    "shape": ((3,), (1, 3), (-1,)),
+    "shift": ((1,), (-2,)),
+    "side": ("left", "right"),
+    "strides": ((1,), (2,)),
+}
+_OWN: dict[tuple[str, str], tuple[Any, ...]] = {
+    **{(name, "axis"): (*_AXES, (0,)) for name in ("sum", "prod", "max", "min", "all", "any")},
+    **{(name, "axis"): _AXES for name in ("argmax", "argmin", "size")},
+    ("roll", "axis"): (None, (0,), (-1,)),
+    ("squeeze", "axis"): ((0,), ()),
+    ("broadcast_to", "shape"): ((3,), (2, 3), (1, 3)),
+    ("windows", "shape"): ((1,), (2,)),
+}
+
+
+def arities(row: Op) -> tuple[int, ...]:
+    """How many operands are given to a row."""
+    return (row.arity,) if row.arity else {"gather": (2,), "concat": (2, 3)}.get(row.name, (3,))
+
+
+def attributes(row: Op) -> Iterator[Attributes]:
+    """The attributes that are given to a row."""
+    choices = [_OWN.get((row.name, name), _CHOICES[name]) for name in row.attributes]
+    for values in itertools.product(*choices):
+        yield tuple(zip(row.attributes, values, strict=True))
+
+
+def value(shape: tuple[int, ...], dtype: dtypes.DType, seed: int) -> Value:
+    """Small numbers, indices among them, some of them equal."""
+    numbers = np.random.default_rng(seed).integers(-1 if dtype.kind in "if" else 0, 3, size=shape)
+    return admit(numbers.astype(dtype.numpy))
+
+
+def choices(row: Op) -> Iterator[tuple[tuple[tuple[int, ...], ...], list[dtypes.DType], Attributes]]:
+    """Shapes and dtypes of operands, and attributes, that the type rule takes or not."""
+    for count, given_ in itertools.product(arities(row), attributes(row)):
+        for shapes in itertools.product(SHAPES, repeat=count) if count < 3 else zip(*[SHAPES[:5]] * count, strict=True):
+            for dtype, other in itertools.product(SOME, (dtypes.int64, dtypes.bool, None)):
+                yield tuple(shapes), [dtype, *[other or dtype] * (count - 1)], given_
+
+
+def drawn(shapes: Sequence[tuple[int, ...]], kinds: Sequence[dtypes.DType]) -> tuple[Value, ...]:
+    """Operands of these."""
+    return tuple(value(*each, seed) for seed, each in enumerate(zip(shapes, kinds, strict=True)))
+
+
+def operands(row: Op) -> Iterator[tuple[tuple[Value, ...], Attributes]]:
+    """Operands and attributes, of all these choices."""
+    for shapes, kinds, given_ in choices(row):
+        yield drawn(shapes, kinds), given_
+
+
+def cases(row: Op, count: int) -> list[Case]:
+    """Some of the operands that the laws of rows draw, and as many at which kernels go wrong."""
+    dice = Random(row.name)
+    every = list(choices(row))
+    found: list[Case] = []
+    for shapes, kinds, attributes in dice.sample(every, min(count, len(every))):
+        found.append((row.name, drawn(shapes, kinds), attributes))
+        edges = [np.array([dice.choice(EDGES[kind]) for _ in range(int(np.prod(shape)))], kind.numpy).reshape(shape)
+                 for shape, kind in zip(shapes, kinds, strict=True)]  # fmt: skip
+        found.append((row.name, tuple(admit(each) for each in edges), attributes))
+    return found

@@ -1,0 +1,388 @@
+"""Generated programs: Hypothesis writes Python against tagloom's own face, as a user would, and traces it.
+
+Programs terminate: recursive functions burn fuel, loops count to a small bound; both may leave early on data.
+Every op of the registry is drawn, on every combination of operand types that its rule takes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import tagloom as tl
+from hypothesis import strategies as st
+from support.generators.array_rows import arities, attributes
+from tagloom.core import dtypes
+from tagloom.core.frontend.api import apply, cond, while_loop
+from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.trace import trace as tracing
+from tagloom.core.frontend.trace.annotation import Source
+from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.ops.op import OPS
+from tagloom.core.program.program import Program
+from tagloom.core.types import Type
+from tagloom.core.value import admit, literal
+
+INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
+VECTOR = Type(dtypes.float64, (3,))
+OPEN = Type(dtypes.float64, (None,))
+SCALARS = (INT, FLOAT, BOOL)
+ARRAYS = (
+    OPEN,
+    Type(dtypes.int64, (3,)),
+    Type(dtypes.int64, (None,)),
+    Type(dtypes.bool, (3,)),
+    Type(dtypes.bool, (None,)),
+    Type(dtypes.float64, (3, 3)),
+    Type(dtypes.float64, (3, 1)),
+)
+"""What a program of arrays has besides: indices, masks, matrices, and what the run decides the sizes of."""
+PALETTES: tuple[tuple[Type, ...], ...] = (
+    (),
+    (Type(dtypes.int8), Type(dtypes.uint8)),
+    (Type(dtypes.int16), Type(dtypes.uint32), Type(dtypes.int16, (3,))),
+    (Type(dtypes.int32), Type(dtypes.float32)),
+    (Type(dtypes.uint64), Type(dtypes.float32, (3,)), OPEN),
+    (Type(dtypes.uint16), OPEN),
+)
+"""What a program has besides the SCALARS and VECTOR: every dtype is in one of them."""
+
+_SPECIAL = [0.0, 1.0, -1.5, 2.5, -0.0, float("inf"), float("nan"), 1e300]
+_MODERATE = [0.5, 1.25, -0.75, 0.3, -1.6, 2.2, 0.9, -0.2]
+_INTEGERS = [0, 1, 2, -1, 3, 7, -5, 100, 2**62, -(2**63)]
+
+
+@functools.lru_cache(maxsize=None, typed=True)
+def _sampled(*choices: Any) -> st.SearchStrategy[Any]:
+    """Strategies are slow to make, and the writer needs the same ones again and again."""
+    return st.sampled_from(choices)
+
+
+@functools.cache
+def values(type_: Type, moderate: bool = False) -> st.SearchStrategy[Any]:
+    """Concrete values of a type, simple ones first; where it leaves the size open, mostly of size 3. Moderate floats
+    are no special ones, and are far from where ops have corners."""
+    numbers = _MODERATE if moderate and type_.dtype.kind == "f" else _numbers(type_.dtype)
+    scalars = st.sampled_from([admit(number, Type(type_.dtype)) for number in numbers])
+    if type_.is_scalar:
+        return scalars
+    open_ = st.sampled_from((3, 3, 3, 3, 1, 2))
+    shapes = st.tuples(*(open_ if size is None else st.just(size) for size in type_.shape or ()))
+    return shapes.flatmap(lambda shape: _array(scalars, shape, type_.dtype))
+
+
+def _array(scalars: st.SearchStrategy[Any], shape: tuple[int, ...], dtype: dtypes.DType) -> st.SearchStrategy[Any]:
+    size = math.prod(shape)
+    lists = st.lists(scalars, min_size=size, max_size=size)
+    return lists.map(lambda numbers: admit(np.array(numbers, dtype.numpy).reshape(shape)))
+
+
+def _numbers(dtype: dtypes.DType) -> list[Any]:
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.kind == "f":
+        return [number for number in _SPECIAL if dtype is dtypes.float64 or number != 1e300]
+    low, high = dtype.range
+    return [number for number in dict.fromkeys([*_INTEGERS, high, low]) if low <= number <= high]
+
+
+Signatures: TypeAlias = dict[str, list[tuple[tuple[Type, ...], tuple[tuple[str, Any], ...]]]]
+
+
+@functools.cache
+def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
+    """For every op the combinations of operand types that it takes, and attributes with them: for those that compute
+    element by element, products and sums, or for all."""
+    found: Signatures = {}
+    types = (*SCALARS, VECTOR, *extra)
+    converted = dict.fromkeys(type_.dtype for type_ in types)
+    for row in OPS.values():
+        if not arrays and row.scalar is None and row.name not in ("matmul", "sum"):
+            continue
+        choices = [(("dtype", dtype),) for dtype in converted] if row.name == "astype" else list(attributes(row))
+        every = itertools.chain(*(itertools.product(types, repeat=arity) for arity in arities(row)))
+        for given, operands in itertools.product(choices, every):
+            try:
+                result = row.types(*operands, **dict(given))
+            except tl.Invalid:
+                continue
+            if result in types:
+                found.setdefault(row.name, []).append((operands, given))
+    return found
+
+
+_WIDE = (*(8, 7, 9) * 4, 1)
+_LONG = (*(24, 20, 30) * 4, 1)
+"""Fuel for helpers that call twice, and once: a few hundred firings."""
+_SMOOTH = ("add", "subtract", "multiply", "divide", "sin", "tanh", "exp", "sqrt", "atan2", "where", "sum", "matmul")
+_DIVISORS = ("floor_divide", "remainder", "pow")
+_COUNTS = {"arange": (0, 1, 2), "repeat": (1,)}
+"""Operands that say how many elements are made: few."""
+
+
+class Case:
+    """A program, and arguments for it. No dataclass: Hypothesis is to print it in the text form."""
+
+    def __init__(self, program: Program, arguments: list[Any]) -> None:
+        self.program = program
+        self.arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"{tl.print_program(self.program, locations=False)}\non {self.arguments}"
+
+
+@dataclass
+class Writer:
+    """Writes the bodies of one program; `draw` makes every decision."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    extra: tuple[Type, ...] = ()
+    helpers: list[Source] = field(default_factory=list)
+    calls_left: int = 6
+    branching: int = 1
+    """How many calls an activation of a helper makes at most."""
+    loops: int = 0
+    """How many loops are open where the writer stands."""
+    loops_left: int = 4
+    wide: tuple[int, ...] = _WIDE
+    long: tuple[int, ...] = _LONG
+    arrays: bool = False
+    """Whether all ops of arrays are drawn."""
+    exact: bool = False
+    """Whether sums and matrix products are many, and of small whole numbers alone, so that they are the same in any
+    order."""
+    floats: bool = False
+    """Whether most is of floats, moderate ones, that depend on one another: what can be differentiated."""
+    risks: int = 1
+    """How many statements may trap, beside a dozen that are ops."""
+
+    @property
+    def favoured(self) -> tuple[Type, ...]:
+        """What is drawn besides `scalars`, or besides `types`, of which there are more: floats."""
+        return (FLOAT,) * 9 * self.floats
+
+    @property
+    def scalars(self) -> tuple[Type, ...]:
+        return (*SCALARS, *(type_ for type_ in self.extra if type_.is_scalar))
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (*SCALARS, VECTOR, *self.extra, *(type_ for type_ in ARRAYS * self.arrays if type_ not in self.extra))
+
+    def pick(self, *choices: Any) -> Any:
+        return self.draw(_sampled(*choices))
+
+    def value(self, scope: list[Any], type_: Type) -> Any:
+        """A value in scope of this type, a recent one rather, or a literal."""
+        known = [value for value in scope if _type(value) == type_][-4:]
+        if known and self.draw(st.integers(0, 5)):
+            return known[::-1][self.pick(*range(len(known)))]
+        return self.draw(values(_closed(type_), self.floats))
+
+    def statement(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        """Some values, made by one node or by one structure."""
+        kinds = [*["op"] * 12, *["risk"] * self.risks]
+        if depth < 3:
+            kinds += [*["cond"] * 3, *["loop"] * 4] if self.loops_left > 0 else ["cond"]
+        if self.helpers and self.calls_left > 0 and fuel is not None:
+            kinds += ["call"] * 7
+        match self.pick(*kinds):
+            case "op":
+                return [self.op(scope)]
+            case "risk":
+                divisor = apply("remainder", self.value(scope, INT), 5)
+                return [apply(self.pick(*_DIVISORS[:2]), self.value(scope, INT), divisor)]
+            case "cond":
+                return self.cond(scope, depth, fuel)
+            case "loop":
+                return self.loop(scope, depth, fuel)
+            case _:
+                return self.call(scope, fuel)
+
+    def op(self, scope: list[Any]) -> Any:
+        known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
+        inexact = [name for name in known if OPS[name].bound] if self.exact else []
+        name = self.pick(*known, *inexact * 3, *[each for each in _SMOOTH if each in known] * 9 * self.floats)
+        types, attributes = self.pick(*known[name])
+        operands = [_strong(self.value(scope, type_)) for type_ in types]
+        if name in _DIVISORS and types[1].is_scalar and types[1].dtype.is_integer and self.pick(True, True, False):
+            operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
+        for place in _COUNTS.get(name, ()):
+            operands[place] = apply("remainder", operands[place], 5)
+        if self.exact and OPS[name].bound:
+            operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
+        try:
+            return apply(name, *operands, **dict(attributes))
+        except tl.Invalid:
+            assert self.arrays  # a literal has a size where its type was to leave one open
+            return apply("identity", operands[0])
+
+    def statements(self, scope: list[Any], depth: int, fuel: Any, most: int) -> list[Any]:
+        """A scope grown by some statements."""
+        scope = list(scope)
+        for _ in range(self.pick(0, *range(1, most + 1), most)):
+            scope += self.statement(scope, depth, fuel)
+        return scope
+
+    def predicate(self, scope: list[Any]) -> Any:
+        if self.pick(True, False):
+            return self.value(scope, BOOL)
+        type_ = self.pick(INT, FLOAT)
+        return apply(self.pick("less", "equal", "greater_equal"), self.value(scope, type_), self.value(scope, type_))
+
+    def cond(self, scope: list[Any], depth: int, fuel: Any) -> list[Any]:
+        types = self.draw(st.lists(_sampled(*self.types), min_size=1, max_size=2))
+
+        def branch() -> tuple[Any, ...]:
+            inner = self.statements(scope, depth + 1, fuel, 3)
+            return tuple(self.value(inner, type_) for type_ in types)
+
+        return list(cond(self.predicate(scope), branch, branch))
+
+    def loop(self, scope: list[Any], depth: int, fuel: Any, *, calling: bool = False) -> list[Any]:
+        """A bounded loop; it may leave early, its bound may be data, and it may begin with a call."""
+        self.loops_left -= 1
+        types = self.draw(st.lists(_sampled(*self.scalars), max_size=2))
+        bound = self.pick(2, 1, 3, 0, 2) if self.loops or depth else self.pick(2, 1, 0, 4, 6)
+        if self.pick(False, False, True):
+            bound = apply("remainder", self.value(scope, INT), 3)
+        early = self.pick(False, True)
+
+        def going_on(i: Any, *variables: Any) -> Any:
+            inside = apply("less", i, bound)
+            if early:
+                inner = self.statements([*scope, i, *variables], 3, None, 1)
+                return apply("logical_and", inside, self.predicate(inner))
+            return inside
+
+        def body(i: Any, *variables: Any) -> tuple[Any, ...]:
+            self.loops += 1
+            inner = [*scope, i, *variables]
+            inner += self.call(inner, fuel) if calling else []
+            inner = self.statements(inner, depth + 1, fuel, 3)
+            self.loops -= 1
+            return (apply("add", i, 1), *(self.value(inner, type_) for type_ in types))
+
+        starts = [self.value(scope, type_) for type_ in types]
+        return list(while_loop(going_on, body, 0, *starts, parallel_iterations=self.at_once()))
+
+    def at_once(self) -> int | None:
+        """The bound on the iterations of a loop that run at once."""
+        return None
+
+    def call(self, scope: list[Any], fuel: Any) -> list[Any]:
+        """A call of a helper, on less fuel than there is."""
+        self.calls_left -= 1
+        helper = self.helpers[self.pick(*range(len(self.helpers)))]
+        region = tracing.current()
+        assert region is not None
+        if isinstance(fuel, int):
+            less = fuel // 2 + 1 if self.loops else fuel
+        else:
+            less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
+        given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
+        results = call(region, helper, [less, *given]).values
+        return list(map(Symbol, results))
+
+    def helper(self, position: int) -> Source:
+        """A recursive function of its fuel and some parameters."""
+        types = self.parameters()
+        results = tuple(self.draw(st.lists(_sampled(*self.favoured, *self.scalars), min_size=1, max_size=2)))
+        name = "fg"[position]
+        shape = self.pick("calls", "loop", "call")
+        self.branching = max(self.branching, 1 if shape == "call" else 2)
+
+        def body(fuel: Any, *parameters: Any) -> tuple[Any, ...]:
+            self.calls_left, self.loops_left = (2 if shape == "calls" else 1), 1
+            scope = list(parameters)
+
+            def base() -> tuple[Any, ...]:
+                inner = self.statements(scope, 2, None, 2)
+                return tuple(self.value(inner, type_) for type_ in results)
+
+            def further() -> tuple[Any, ...]:
+                inner = list(scope)
+                match shape:
+                    case "call":
+                        inner += self.call(inner, fuel)
+                    case "calls":
+                        inner += self.call(inner, fuel)
+                        inner += self.call(inner, fuel)
+                    case "loop":
+                        inner += self.loop(inner, 1, fuel, calling=True)
+                inner = self.statements(inner, 1, fuel, 3)
+                return tuple(self.value(inner, type_) for type_ in results)
+
+            empty = apply("less_equal", fuel, 0)
+            if self.pick(*[False] * 8, True):
+                empty = apply("logical_or", empty, self.predicate(scope))
+            return tuple(cond(empty, base, further))
+
+        body.__name__ = name
+        names = ("fuel", *(f"p{k}" for k in range(len(types))))
+        return Source(body, tuple(zip(names, map(leaf, (INT, *types)), strict=True)), several(results))
+
+    def parameters(self) -> list[Type]:
+        """The types of a helper's parameters, but for its fuel."""
+        return self.draw(st.lists(_sampled(*self.favoured, *self.scalars), max_size=2))  # type: ignore[no-any-return]
+
+    def main(self) -> tuple[Source, tuple[Type, ...]]:
+        floats = [FLOAT] * self.floats
+        types = (*floats, *self.draw(st.lists(_sampled(*self.favoured, *self.types), max_size=3 - self.floats)))
+        few = st.lists(_sampled(*self.types), min_size=1 - self.floats, max_size=2 - self.floats)
+        results: list[Type] = [*floats, *self.draw(few)]
+
+        def body(*parameters: Any) -> tuple[Any, ...]:
+            self.calls_left, self.loops_left = 3, 3
+            scope, fuel = (
+                list(parameters),
+                self.pick(*(self.wide if self.branching == 2 else self.long)),
+            )
+            if self.helpers and self.pick(*[True] * 15, False):
+                scope += self.loop(scope, 0, fuel, calling=True) if self.pick(True, False) else self.call(scope, fuel)
+            scope = self.statements(scope, 0, fuel, 4)
+            return tuple(self.value(scope, type_) for type_ in results)
+
+        body.__name__ = "main"
+        names = tuple(f"x{k}" for k in range(len(types)))
+        return Source(body, tuple(zip(names, map(leaf, types), strict=True)), several(results)), types
+
+
+@st.composite
+def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool = False) -> Case:
+    """Programs with cond, while_loop, call and recursion, nested, and arguments for them."""
+    writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
+    writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
+    main, types = writer.main()
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    return Case(program, [draw(values(type_, floats)) for type_ in types])
+
+
+def whole(value: Any, type_: Type) -> Any:
+    """What floats are as whole numbers, modulo 8; what is no float is as it is."""
+    if type_.dtype.kind != "f":
+        return value
+    return apply("astype", apply("remainder", apply("astype", value, dtype=dtypes.int64), 8), dtype=type_.dtype)
+
+
+def _closed(type_: Type) -> Type:
+    """A type with sizes that are known: that of a literal."""
+    return (
+        type_ if type_.shape is None else Type(type_.dtype, tuple(3 if size is None else size for size in type_.shape))
+    )
+
+
+def _strong(value: Any) -> Any:
+    """A literal that does not adapt to the dtype of the other operands."""
+    return np.asarray(value)[()] if type(value) in (int, float) else value
+
+
+def _type(value: Any) -> Type:
+    return value._tagloom_value.type if isinstance(value, Symbol) else literal(value).type

@@ -1,0 +1,133 @@
+"""Gradients of generated programs: a program that calls another one and pulls adjoints of its results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from support.generators.acts_generator import Witness
+from support.generators.generator import Case
+from support.generators.smooth_programs import SEEN
+from tagloom.core import dtypes
+from tagloom.core.autodiff.resolve import resolve
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.program import PULLED, Function, Node, Operand, Program, Region, Var
+from tagloom.core.types import Type
+from tagloom.core.value import literal
+from tagloom.interp.engines.reference import Limits, run_graph
+
+Running: TypeAlias = Callable[[list[Any]], Sequence[Any] | None]
+"""What a program gives of arguments; None where it does not return."""
+
+
+def differentiated(case: Case, order: int = 1) -> Case | None:
+    """The program that gives what a program does, and the adjoints of its arguments, those of its results being small
+    numbers; again of that, for a higher order. None where it takes, or makes, no float."""
+    program: Program | None = case.program
+    for nth in range(order):
+        program = asked(program, f"derivative_{nth + 1}") if program else None
+    return Case(resolve(program), case.arguments) if program else None
+
+
+def asked(program: Program, name: str) -> Program | None:
+    """A new entry that calls the old one, with the pullback of that call."""
+    entry = program.main
+    taken = [var for var in entry.body.parameters if _is_float(var.type)]
+    given = [(f"r{at}", type_) for at, type_ in enumerate(entry.results) if _is_float(type_)]
+    if not taken or not given:
+        return None
+    results = tuple(Var(f"r{at}", type_) for at, type_ in enumerate(entry.results))
+    operands = tuple(var.name for var in entry.body.parameters)
+    nodes = [Node("call", operands, results, (), (("function", entry.name),))]
+    inputs: list[Operand] = []
+    for nth, (of, type_) in enumerate(given):
+        weight = literal(0.5 + nth, Type(type_.dtype))
+        if not type_.is_scalar:
+            nodes.append(Node("broadcast_like", (weight, of), (Var(f"w{nth}", type_),)))
+        inputs.append(weight if type_.is_scalar else f"w{nth}")
+    made = tuple(Var(f"d_{var.name}", var.type) for var in taken)
+    nodes.append(Node("pullback", tuple(inputs), made, (), ((PULLED, "r0"),)))
+    leaving = (*(var.name for var in results), *(var.name for var in made))
+    body = Region(entry.body.parameters, tuple(nodes), leaving)
+    types = (*entry.results, *(var.type for var in made))
+    return replace(program, functions=(Function(name, body, types), *program.functions), entry=name)
+
+
+def _is_float(type_: Type) -> bool:
+    return type_.dtype.kind == "f"
+
+
+def weights(program: Program) -> list[float]:
+    """The adjoints that are pulled back, by result."""
+    return [0.5 + nth for nth, type_ in enumerate(t for t in program.main.results if _is_float(t))]
+
+
+def total(case: Case, results: Any) -> float:
+    """What the adjoints are the derivative of: the weighted sum of all floats that a program returns."""
+    floats = [each for each, type_ in zip(results, case.program.main.results, strict=True) if _is_float(type_)]
+    return float(sum(weight * np.sum(each) for weight, each in zip(weights(case.program), floats, strict=True)))
+
+
+def evaluated(case: Case, most: int = 10_000_000) -> Running:
+    """By the evaluator, in so many steps."""
+    return lambda arguments: evaluate(case.program, arguments, max_steps=most).results
+
+
+def performed(case: Case, schedule: str) -> Running:
+    """By the machine, with the bounds that its loops have: so gets may wait, and effects happen."""
+    graph = lower(case.program)
+
+    def run(arguments: list[Any]) -> Sequence[Any] | None:
+        out = run_graph(graph, arguments, schedule=schedule, limits=Limits(firings=20_000), world=Witness(SEEN))
+        return out.results if out.status == "Returned" else None
+
+    return run
+
+
+def slope(case: Case, step: float, run: Running | None = None) -> float | None:
+    """The derivative of `total` along a direction, by a difference; None where a program does not return finite numbers
+    on both sides. It is run by `run`, which may give more than it returns."""
+    ends, run = [], run or evaluated(case, 20_000)
+    for side in (step, -step):
+        moved = [_moved(value, side * (1 + 0.1 * at)) for at, value in enumerate(case.arguments)]
+        results = run(moved)
+        if results is None or not np.isfinite(found := total(case, results[: len(case.program.main.results)])):
+            return None
+        ends.append(found)
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def _moved(value: Any, by: float) -> Any:
+    return value + by if isinstance(value, float) or np.asarray(value).dtype == np.float64 else value
+
+
+def along(case: Case, adjoints: list[Any]) -> float:
+    """The same derivative, by the adjoints of all floats among the arguments."""
+    floats = [
+        (at, type_) for at, type_ in enumerate(v.type for v in case.program.main.body.parameters) if _is_float(type_)
+    ]
+    pairs = zip(floats, adjoints, strict=True)
+    wide = [(at, adjoint) for (at, type_), adjoint in pairs if type_.dtype is dtypes.float64]
+    return float(sum((1 + 0.1 * at) * np.sum(adjoint) for at, adjoint in wide))
+
+
+def inexact(case: Case, derived: Case, run: Running | None = None) -> str | None:
+    """How the adjoints of a program differ from differences, where these say the same for two steps; "" where they do
+    not differ, None where it cannot be told: of `stop_gradient` differences know nothing. `run` runs the derivative,
+    and the differences are then those of the values that it gives: a derivative draws numbers of its own."""
+    if any(node.op == "stop_gradient" for each in case.program.functions for node in each.body.walk()):
+        return None
+    slopes = [slope(case, step, run) for step in (1e-4, 1e-5, 1e-6)]
+    if None in slopes or max(slopes) - min(slopes) > 1e-4 * (1e-3 + max(map(abs, slopes))):  # type: ignore[type-var,operator,arg-type]
+        return None
+    results = (run or evaluated(derived))(derived.arguments)
+    if results is None:
+        return "the program returns, and its derivative does not"
+    adjoints = list(results[len(case.program.main.results) :])
+    found, wanted = along(case, adjoints), slopes[1]
+    if abs(found - wanted) > 1e-3 * (1e-2 + abs(wanted)):  # type: ignore[operator,arg-type]
+        return f"adjoints {adjoints} say {found}, differences {slopes}"
+    return ""

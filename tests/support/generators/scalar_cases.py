@@ -1,0 +1,47 @@
+"""Generated programs without arrays: those of `generator`, of scalars only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from support.generators import generator
+from support.generators.generator import PALETTES, Case, Writer, signatures, values
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.symbol import Symbol
+from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.types import Type
+from tagloom.core.value import admit
+
+
+class ScalarWriter(Writer):
+    """Writes programs of scalars."""
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return self.scalars
+
+    def op(self, scope: list[Any]) -> Any:
+        known = {
+            name: found
+            for name, every in signatures(self.extra).items()
+            if (found := [each for each in every if all(type_.is_scalar for type_ in each[0])])
+        }
+        name = self.pick(*known)
+        types, attributes = self.pick(*known[name])
+        operands = [generator._strong(self.value(scope, type_)) for type_ in types]
+        if name in ("floor_divide", "remainder", "pow") and types[1].dtype.is_integer and self.pick(True, True, False):
+            operands[1] = generator._strong(admit(self.pick(2, 3, 1), types[1]))
+        return apply(name, *operands, **dict(attributes))
+
+
+@st.composite
+def scalar_cases(draw: Any) -> Case:
+    """Programs of scalars, and arguments for them."""
+    extra = tuple(type_ for type_ in draw(st.sampled_from(PALETTES)) if type_.is_scalar)
+    writer = ScalarWriter(draw, extra)
+    writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2, 0))))]
+    main, types = writer.main()
+    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    return Case(program, [draw(values(type_)) for type_ in types])

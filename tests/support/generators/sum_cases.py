@@ -1,0 +1,56 @@
+"""Generated sums of products of matrices: large enough to be made in place, and of sizes that types know or leave open.
+All numbers are small integers, so that the order of additions changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from hypothesis import strategies as st
+from support.generators.generator import Case
+
+
+@st.composite
+def sum_cases(draw: Any) -> Case:
+    """Products, transposed factors, zeros and arguments, added up one after another. One of three sizes that types
+    leave open is another than it should be."""
+
+    def pick(*choices: Any) -> Any:
+        return draw(st.sampled_from(choices))
+
+    dtype, rows, columns = pick(("float64", 8, 64), ("float32", 16, 32))
+    zero = "0.0" if dtype == "float64" else "float32(0.0)"
+    said, given, lines = list[str](), list[Any](), list[str]()
+
+    def argument(*sizes: int) -> str:
+        at = pick(None, 0, 1)
+        type_ = ", ".join("?" if axis == at else str(size) for axis, size in enumerate(sizes))
+        found = [size + (axis == at and pick(0, 0, 1)) for axis, size in enumerate(sizes)]
+        said.append(f"x{len(said)}: {dtype}[{type_}]")
+        given.append(np.random.default_rng(len(said)).integers(-1, 2, found).astype(dtype))
+        return f"x{len(said) - 1}"
+
+    def term(name: str) -> str:
+        match pick("product", "turned", "product", "zeros", "argument"):
+            case "zeros":
+                lines.append(f" {name} = broadcast_to {zero}, shape=[{rows}, {columns}]")
+            case "argument":
+                return argument(rows, columns)
+            case kind:
+                inner = pick(16, 5, 1)
+                left = argument(rows, inner) if kind == "product" else argument(inner, rows)
+                if kind == "turned":
+                    lines.append(f" {name}_turned = permute_dims {left}, axes=[1, 0]")
+                    left = f"{name}_turned"
+                lines.append(f" {name} = matmul {left}, {argument(inner, columns)}")
+        return name
+
+    total, results = term("t0"), list[str]()
+    for at in range(1, pick(2, 3, 4)):
+        one, other = total, term(f"t{at}")
+        lines.append(f" s{at} = add {', '.join((one, other)[:: pick(1, -1)])}")
+        results += [one] if pick(False, False, True) else []
+        total = f"s{at}"
+    text = [f"func main({', '.join(said)}) {{", *lines, f" return {', '.join([total, *results])}", "}"]
+    return Case(tl.parse_program("\n".join(text)), given)

@@ -1,0 +1,281 @@
+"""The laws of cells, effects, random numbers and bounds, as functions: what a program with acts, run every way, must
+never do."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from support.generators.acts_generator import Witness, unbounded
+from support.generators.generator import Case
+from support.laws.laws import cleanliness, firings
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.program.validate import program_problems
+from tagloom.core.tag import Tag
+from tagloom.core.value import fingerprint, same
+from tagloom.core.world import Recorded
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
+
+LIMITS = Limits(firings=1_500)
+SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(8)))
+LARGE = 10**9
+
+
+class Run(NamedTuple):
+    """An outcome, and what it did to the world."""
+
+    outcome: Outcome
+    world: Witness
+
+    @property
+    def effects(self) -> Any:
+        """The lines, and the calls with their operands, in order."""
+        return self.world.lines, [(name, tuple(map(fingerprint, operands))) for name, operands in self.world.calls]
+
+    @property
+    def told(self) -> Any:
+        """All that does not depend on the schedule, but for the firings."""
+        out = self.outcome
+        results = [None if result is None else fingerprint(result) for result in out.results]
+        return out.status, results, list(map(str, out.traps)), str(out.error), residue(out), self.effects
+
+
+def residue(outcome: Outcome) -> Any:
+    """What is left, by node and tag. Of the tokens of a parked get the last that came is at the cell: which one that is
+    depends on the schedule, so that the cell is said of them all."""
+    left: dict[Any, tuple[Any, Any]] = {}
+    for waiting in outcome.residue:
+        ports, stays = left.setdefault((waiting.node, waiting.tag), ({}, set()))
+        ports[waiting.port] = fingerprint(waiting.value)
+        stays |= {waiting.stays} - {None}
+    return left
+
+
+def run(graph: Graph, case: Case, name: str = "waves", limits: Limits = LIMITS, **options: Any) -> Run:
+    world = Witness()
+    return Run(
+        run_graph(graph, case.arguments, schedule=name, keep="events", limits=limits, world=world, **options), world
+    )
+
+
+def violations(
+    case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS, seed: int = 5
+) -> Iterator[str]:
+    """Every law that this program breaks on the machine, as it is now, without bounds on its loops; none where the run
+    exceeds the limits."""
+    try:
+        yield from (f"the program breaks a rule: {problem}" for problem in program_problems(case.program))
+        free = Case(unbounded(case.program), case.arguments)
+        graph = lower(free.program)
+        yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
+        ideal = run(graph, free, limits=limits, seed=seed)
+        if ideal.outcome.status == "Exhausted":
+            return
+        yield from agreement(free, ideal, seed)
+        yield from order(graph, free, ideal)
+        yield from reversal(graph, free, "random:3", seed)
+        wanted = firings(ideal.outcome)
+        for name in schedules:
+            found = run(graph, free, name, limits, seed=seed)
+            if found.told != ideal.told:
+                yield f"{name} differs from waves:\n{found.told}\n{ideal.told}"
+            elif firings(found.outcome) != wanted:
+                yield f"{name} fires differently from waves: {firings(found.outcome) - wanted}"
+    except Exception as error:
+        yield f"the machine failed: {type(error).__name__}: {error}"
+
+
+def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
+    """The machine gives what the evaluator gives: the results, or the first trap; where that waits at a cell, as far as
+    it came. What the evaluator printed and called, the machine did first."""
+    world, (outcome, _) = Witness(), found
+    said = evaluate(case.program, case.arguments, seed=seed, world=world)
+    if said.status == "Returned" and said.results is not None:
+        if outcome.status != "Returned" or not all(map(same, outcome.results, said.results)):
+            yield f"the evaluator returned {said.results}, the machine {outcome.status} {outcome.results}"
+    elif said.status == "Trapped" and said.trap is not None:
+        node, message = said.trap
+        if not outcome.traps or outcome.traps[0].message != f"{message} at node {node}":
+            yield f"the evaluator met {said.trap}, the machine {outcome.traps[:1]}"
+    elif said.status != "Waiting":
+        yield f"the machine became quiet, the evaluator was {said.status}"
+    one, other = Run(outcome, world).effects, found.effects
+    whole = said.status == "Returned"
+    for mine, theirs in zip(one, other, strict=True):
+        if theirs[: None if whole else len(mine)] != mine:
+            yield f"the evaluator did {mine}, the machine {theirs}"
+
+
+def order(graph: Graph, case: Case, found: Run) -> Iterator[str]:
+    """S11, S4: at quiet nothing is left where the run returned, but what waits at cells; no node fires twice; an effect
+    happened once for each firing of its node."""
+    outcome = found.outcome
+    if outcome.status == "Returned" and not outcome.residue:
+        yield from cleanliness(outcome)
+    if outcome.status == "Returned" and outcome.residue and not any(w.stays is not None for w in outcome.residue):
+        yield f"residue {outcome.residue} after a run that returned"
+    fired = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.fired)
+    if (fired["print"], fired["callback"]) != (len(found.world.lines), len(found.world.calls)):
+        yield f"effects of {fired} firings: {found.effects}"
+    twice = Counter((event.token.node, event.token.tag) for event in outcome.events if event.fired)
+    yield from (f"fired {count} times under a tag: {key}" for key, count in twice.items() if count > 1)
+
+
+def reversal(
+    graph: Graph, case: Case, name: str, seed: int = 0, most: int = 150, k: int | None = None
+) -> Iterator[str]:
+    """revert undoes apply, and neither of them performs an effect; a fork goes its own way."""
+    world, dice, pick = Witness(), random.Random(name), schedule(name)
+    state = State(graph, case.arguments, seed=seed, bound=k, world=world, clocked=name == "waves")
+    done: list[Event] = []
+    snapshots = [state.snapshot()]
+    while state.flight and len(done) < most:
+        before = len(world.lines), len(world.calls)
+        event = step(state, pick(state))
+        performed = len(world.lines) + len(world.calls) - sum(before)
+        if performed != (event.fired and graph.nodes[event.token.node].op in ("print", "callback")):
+            yield f"{performed} effects were performed by {event}"
+        after = len(world.lines), len(world.calls)
+        fork = state.fork() if dice.random() < 0.2 else None
+        state.apply(event)
+        if fork is not None and fork.snapshot() != snapshots[-1]:
+            yield f"applying {event} changed a fork made before"
+        done.append(event)
+        snapshots.append(state.snapshot())
+        back = dice.randint(1, len(done)) if dice.random() < 0.05 else 1
+        fork = state.fork() if dice.random() < 0.2 else None
+        for undone in reversed(done[-back:]):
+            state.revert(undone)
+        if state.snapshot() != snapshots[-1 - back]:
+            yield f"reverting {back} events after {len(done)} did not restore the state"
+            return
+        if fork is not None and fork.snapshot() != snapshots[-1]:
+            yield f"reverting {back} events changed a fork made before"
+        for again in done[-back:]:
+            state.apply(again)
+        if state.snapshot() != snapshots[-1]:
+            yield f"applying {back} events again after {len(done)} led elsewhere"
+            return
+        if after != (len(world.lines), len(world.calls)):
+            yield "apply or revert performed an effect"
+
+
+def bound_violations(
+    case: Case,
+    bounds: Sequence[int | None] = (None, 1, 2, 3, 5),
+    schedules: Sequence[str] = ("waves", "fifo", "lifo", "random:1"),
+) -> Iterator[str]:
+    """S16: every law about bounds that this program breaks; `None` are the bounds that its loops have."""
+    try:
+        free, graph = lower(unbounded(case.program)), lower(case.program)
+        yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
+        whole = run(free, case)
+        if whole.outcome.status == "Exhausted":
+            return
+        fired = firings(whole.outcome)
+        for name in schedules:
+            large = run(graph, case, name, k=LARGE)
+            if large.told != whole.told or firings(large.outcome) != fired:
+                yield f"a bound of {LARGE} changes the run under {name}: {large.told}\n{whole.told}"
+            for k in bounds:
+                yield from bounded(graph, case, name, k, whole, fired)
+    except Exception as error:
+        yield f"the machine failed: {type(error).__name__}: {error}"
+
+
+def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fired: Counter[Any]) -> Iterator[str]:
+    """What a bound leaves is a part of the run without; only parked gets keep a run from returning."""
+    found = run(graph, case, name, k=k)
+    where, outcome = f"under {name}, k = {k}", found.outcome
+    more = firings(outcome) - fired
+    if more:
+        yield f"{where} there are more firings: {more}"
+    if whole.outcome.status == "Returned":
+        parked = any(not isinstance(w.stays, int | None) for w in outcome.residue)
+        if outcome.status != "Returned" and not (outcome.status == "Deadlocked" and parked):
+            yield f"{where} a run that returned is {outcome.status}: {outcome.error}"
+        if outcome.status == "Returned" and firings(outcome) != fired and not parked:
+            yield f"{where} there are fewer firings"
+    if not whole.outcome.traps:
+        for one, other in zip(outcome.results, whole.outcome.results, strict=True):
+            if one is not None and (other is None or not same(one, other)):
+                yield f"{where} a result is {one}, without bounds {other}"
+    for mine, theirs in zip(found.effects, whole.effects, strict=True):
+        if theirs[: len(mine)] != mine:
+            yield f"{where} the effects are {mine}, without bounds {theirs}"
+    yield from keeping(graph, case, outcome, k, name)
+
+
+def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str) -> Iterator[str]:
+    """S16, by looking at all tokens: no iteration j fires a node while iteration j-k is busy, and what is held for it
+    is held no longer than that."""
+    world = Recorded(lambda: 0)
+    state = State(graph, case.arguments, bound=k, clocked=name == "waves", world=world)
+    bounds = state.bounds
+    for number, event in enumerate(outcome.events):
+        if event.fired and bounds:
+            busy = busy_tags(state)
+            for at in event.token.tag.steps():
+                before = earlier(at, bounds)
+                if before is not None and before in busy:
+                    yield f"step {number}, under {name}, k = {k}: {event.token.tag} fires while {before} is busy"
+                    return
+        state.apply(event)
+        if state.held and (event.ends_wave or not state.clocked):
+            busy = busy_tags(state)
+            for tag in state.held:
+                if earlier(tag, bounds) not in busy:
+                    yield f"after step {number}, under {name}, k = {k}: tokens are held for {tag} without a reason"
+                    return
+
+
+def earlier(tag: Tag, bounds: Any) -> Tag | None:
+    """The iteration that has to be over before this one begins."""
+    k = bounds.get(tag.site)
+    if k is None or tag.parent is None or tag.iteration < k:
+        return None
+    return tag.parent.child(tag.site, tag.iteration - k)
+
+
+def busy_tags(state: State) -> set[Tag]:
+    """The tags under or below which a token lies or waits, or is parked."""
+    tags = {token.tag for token in state.flight}
+    tags |= {tag for tag, record in state.records.items() if record.waiting}
+    tags |= {token.tag for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked}
+    found: set[Tag] = set()
+    for tag in tags:
+        for at in tag.steps():
+            if at in found:
+                break
+            found.add(at)
+    return found
+
+
+def twice_violations(case: Case, schedules: Sequence[str] = SCHEDULES) -> Iterator[str]:
+    """S13: where a run puts a cell twice, every schedule that becomes quiet is Trapped, and says the same of it."""
+    try:
+        graph = lower(unbounded(case.program))
+        said: dict[str, list[str]] = {}
+        for name in ("waves", *schedules):
+            outcome, world = run(graph, case, name)
+            if outcome.status == "Exhausted":
+                return
+            if name == "waves":
+                yield from agreement(case, Run(outcome, world), 0)
+            said[name] = [str(trap) for trap in outcome.traps if "more than once" in trap.message]
+            if said[name] and outcome.status != "Trapped":
+                yield f"under {name} a cell is put twice, and the run {outcome.status}"
+            if said[name] != said["waves"]:
+                yield f"{name} says {said[name]}, waves {said['waves']}"
+    except Exception as error:
+        yield f"the machine failed: {type(error).__name__}: {error}"

@@ -1,0 +1,140 @@
+"""What the compiled engine must never do: differ from the reference where that becomes quiet; leave to another engine
+what it could have told; do anything to the world that a sequential evaluation does not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import pytest
+from support.generators.acts_generator import Witness
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.program.evaluate import Evaluation, evaluate
+from tagloom.core.program.program import Program
+from tagloom.core.value import fingerprint, same
+from tagloom.interp.engines.compiled import run
+from tagloom.interp.engines.compiled.run import run_compiled
+from tagloom.interp.engines.reference import Limits, admit_arguments, run_graph
+from tagloom.interp.function.function import Function
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.records.outcome_json import record, words
+
+LIMITS = Limits(firings=50_000)
+SHORT = Limits(seconds=20.0)
+STEPS = 200_000
+
+
+class Trial(NamedTuple):
+    """What one program was compared by, and where it differed: with the reference; where that needs too long, with the
+    evaluator; not at all, where both do, or where it is left to another engine, and rightly."""
+
+    by: Literal["reference", "evaluator", "nothing", "left"]
+    differences: list[str]
+
+
+def differences(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> list[str]:
+    """Where the compiled engine differs: in results, in all that is said of the first trap, in what it did."""
+    return tried(program, graph, arguments, seed).differences
+
+
+def differs(function: Function, given: Sequence[Any]) -> list[str]:
+    """Where it differs on a function, traced for these arguments."""
+    program = function.trace(*given).program
+    graph = lower(program)
+    return differences(program, graph, admit_arguments(graph, given))
+
+
+def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 0) -> Trial:
+    """Run a program on the compiled engine, and compare."""
+    worlds = Witness(), Witness(), Witness()
+    compiled = run_compiled(program, graph, arguments, limits=SHORT, seed=seed, world=worlds[0])
+    meant = evaluate(program, arguments, max_steps=STEPS, seed=seed, world=worlds[1])
+    if compiled is None and meant.status == "Exhausted":
+        return Trial("nothing", [])
+    if (compiled is None) != needs_tokens(program, meant):
+        return Trial("left", [f"the evaluator says {meant}, and compiled {compiled}"])
+    if compiled is None:
+        return Trial("left", [])
+    record(compiled)
+    reference = run_graph(graph, arguments, limits=LIMITS, seed=seed, world=worlds[2])
+    found = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
+    if reference.status != "Exhausted":
+        return Trial("reference", [*found, *_against(reference, compiled)])
+    if meant.status == "Exhausted":
+        return Trial("nothing", found)
+    return Trial("evaluator", [*found, *_against_evaluator(meant, compiled)])
+
+
+def needs_tokens(program: Program, meant: Evaluation) -> bool:
+    """Whether only a machine with tokens tells how a program ends: the evaluation waits for a cell, or met a trap of
+    one."""
+    if meant.trap is None:
+        return meant.status == "Waiting"
+    function, _, name = meant.trap[0].rpartition(".")
+    (node,) = (node for node in program[function].body.walk() if node.name == name)
+    return node.op in ("put", "get", "collect")
+
+
+def _done_otherwise(meant: Witness, compiled: Witness) -> Iterator[str]:
+    """Where the two worlds differ."""
+    for one, other in ((meant.lines, compiled.lines), (_calls(meant), _calls(compiled))):
+        if one != other:
+            yield f"the evaluator did {one}, and compiled {other}"
+
+
+def _calls(world: Witness) -> list[Any]:
+    return [(name, *map(fingerprint, operands)) for name, operands in world.calls]
+
+
+def _against_evaluator(meant: Evaluation, compiled: Outcome) -> Iterator[str]:
+    if meant.status == "Returned" and not _alike(compiled, meant.results or ()):
+        yield f"the evaluator returned {meant.results}, compiled {compiled.status} {compiled.results}"
+    if meant.trap is not None and _said(compiled)[:1] != [f"{meant.trap[1]} at node {meant.trap[0]}"]:
+        yield f"the evaluator met {meant.trap}, compiled {compiled.status} {compiled.traps}"
+
+
+def _against(reference: Outcome, compiled: Outcome) -> Iterator[str]:
+    if compiled.status != reference.status:
+        yield f"the reference {reference.status}, compiled {compiled.status}: {compiled.error}"
+    elif reference.status == "Returned" and not _alike(compiled, reference.results):
+        yield f"the reference returned {reference.results}, compiled {compiled.results}"
+    elif reference.status == "Trapped":
+        yield from _first_trap(reference, compiled)
+
+
+def _alike(compiled: Outcome, results: Sequence[Any]) -> bool:
+    if compiled.status != "Returned":
+        return False
+    assert compiled.value is not None or not results
+    return all(map(same, compiled.results, results))
+
+
+def _said(outcome: Outcome) -> list[str]:
+    return [trap.message for trap in outcome.traps]
+
+
+def _first_trap(reference: Outcome, compiled: Outcome) -> Iterator[str]:
+    one, other = words(reference.traps[0]), words(compiled.traps[0])
+    if one != other or reference.traps[0].tag != compiled.traps[0].tag:
+        yield f"the reference met\n{one}\ncompiled\n{other}"
+    first, second = _operands(reference), _operands(compiled)
+    if list(map(fingerprint, first)) != list(map(fingerprint, second)):
+        yield f"the operands were {first}, and compiled {second}"
+
+
+def _operands(outcome: Outcome) -> tuple[Any, ...]:
+    """Those of the first trap. What is on a trigger's port is none."""
+    trapped = outcome.trapped[0]
+    inputs = trapped.inputs or ()
+    return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].triggered]
+
+
+def threads(monkeypatch: pytest.MonkeyPatch, function: Function, *arguments: Any, **options: Any) -> int:
+    """On how many threads beside this one a function ran."""
+    used: list[object] = []
+    right = run.running
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "running", lambda *given, **more: used.append(1) or right(*given, **more))
+        function.run(*arguments, engine="compiled", **options)
+    return len(used)

@@ -1,0 +1,140 @@
+"""The laws of runs on several cores, as functions: what such a run must have in common with one on the reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any, NamedTuple
+
+from pytest import MonkeyPatch
+from support.generators.acts_generator import Witness
+from support.laws.fast_laws import LIMITS, told
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.value import Value
+from tagloom.interp.engines.fast.parallel import run as several
+from tagloom.interp.engines.fast.parallel.run import Several, run_on_cores
+from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.shared import ALL, ONE
+from tagloom.interp.engines.reference import Limits, drive, first_state, run_graph
+from tagloom.interp.image.image import LINE
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.outcome.outcome import Outcome
+
+ROUNDS = 200_000
+"""After how many turns of cores a run that does not end is broken."""
+
+
+class Eager(Several):
+    """A run whose cores look at each other every few tokens, and of which the first begins when all others ask."""
+
+    def __init__(self, state: State, limits: Limits, cores: int) -> None:
+        super().__init__(state, limits, cores, burst=3, enlist=0)
+
+    def _enlist_others(self) -> None:
+        super()._enlist_others()
+        others = range(2, 1 + len(self.stores))
+        patience = time.monotonic() + 30
+        while not all(self.shared[core * LINE + ONE.WANT] for core in others) and time.monotonic() < patience:
+            time.sleep(0.001)
+
+    @property
+    def given(self) -> int:
+        """How many activations were given away."""
+        return sum(int(store.registers[R.GIVEN_AWAY]) for store in self.stores)
+
+
+@contextmanager
+def eager() -> Iterator[list[Eager]]:
+    """While this lasts, runs on several cores are eager: these, as they are made."""
+    runs: list[Eager] = []
+
+    def made(state: State, limits: Limits, cores: int) -> Eager:
+        runs.append(Eager(state, limits, cores))
+        return runs[-1]
+
+    with MonkeyPatch.context() as patch:
+        patch.setattr(several, "Several", made)
+        yield runs
+
+
+class Turns(NamedTuple):
+    """A run whose cores took turns: how it ended, and how many activations were given away."""
+
+    run: Several
+    given: int
+
+
+def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> Turns:
+    """A run whose cores take turns, as the dice say, of few tokens each: the same dice give the same run."""
+    run = Several(state, limits, cores)
+    for _ in range(rounds):
+        run.shared[ALL.BURST] = dice.choice((1, 1, 2, 7, 40))
+        for store in run.stores:
+            store.registers[[R.DELAY, R.LEFT]], store.rest = 0, 0.0
+        run.work(dice.choice(run.stores), dice.choice((1, 1, 3)))
+        if run.ended is not None or run.firings > limits.firings:
+            break
+    else:
+        assert rounds < ROUNDS, "the cores do not come to an end"
+    return Turns(run, sum(int(store.registers[R.GIVEN_AWAY]) for store in run.stores))
+
+
+def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> tuple[int, int]:
+    """The most tokens that wait at the end of a wave, and that are in flight there, on the reference."""
+    state = first_state(graph, list(arguments), "waves", world=Witness())
+    store, flight = 0, len(state.flight)
+    for event in drive(state, schedule("waves"), limits):
+        if event.ends_wave:
+            store, flight = max(store, state.waiting), max(flight, len(state.flight))
+    return store, flight
+
+
+def by_waves(outcome: Outcome, graph: Graph, arguments: Sequence[Value], limits: Limits) -> dict[str, Any]:
+    """All that an outcome of the reference says, with its largest store and flight at the ends of waves."""
+    store, flight = ends_of_waves(graph, arguments, limits)
+    return {**told(outcome), "stats": replace(outcome.stats, largest_store=store, largest_flight=flight)}
+
+
+def is_well(outcome: Outcome) -> bool:
+    """Whether a run ended so that several cores may keep it."""
+    return outcome.status == "Returned" and not outcome.residue
+
+
+def wrong(
+    graph: Graph, arguments: Sequence[Value], cores: int, dice: Random, limits: Limits = LIMITS
+) -> Iterator[str | int]:
+    """Where a run on so many cores, which take turns, differs from one on the reference; and, as a number, how many
+    activations it gave away. A run that is not kept must be one that the reference does not end well either."""
+    wanted = run_graph(graph, arguments, limits=limits, world=Witness())
+    run, given = in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
+    yield given
+    is_kept = run.ended is not None and run.is_good
+    if is_kept != is_well(wanted):
+        yield f"{cores} cores ended {run.ended}, the reference {wanted.status}"
+    elif is_kept:
+        got = told(run.outcome(flat(len(graph.results))))
+        for key, value in by_waves(wanted, graph, arguments, limits).items():
+            if got[key] != value:
+                yield f"{cores} cores: {key} is {got[key]} and not {value}"
+
+
+def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any) -> Iterator[str]:
+    """Where what a user gets from so many cores differs from what the reference gives."""
+    wanted = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
+    structure = flat(len(graph.results))
+    got = told(
+        run_on_cores(
+            cores, graph, arguments, schedule="waves", until="quiet", limits=limits, structure=structure,
+            world=Witness(), **options,
+        )
+    )  # fmt: skip
+    known = [told(wanted)]
+    if is_well(wanted):
+        known.append(by_waves(wanted, graph, arguments, limits))
+    if got not in known:
+        yield f"{cores} cores: {got} and not {known[-1]}"

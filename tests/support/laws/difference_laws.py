@@ -1,0 +1,90 @@
+"""The laws of the first difference between two runs: it is computed again here, by brute force."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from support.laws.question_laws import Links
+from tagloom.core.graph.graph import Graph
+from tagloom.core.tag import Tag
+from tagloom.core.value import fingerprint, literal
+from tagloom.interp.queries import difference
+from tagloom.interp.queries.index import Index
+
+
+def edited(graph: Graph, dice: random.Random) -> Graph:
+    """The graph with one thing changed that leaves it well-formed: an op, a literal, or a name."""
+    others = {"add": "subtract", "subtract": "multiply", "multiply": "add", "less": "greater", "equal": "less"}
+    others |= {"minimum": "maximum", "maximum": "minimum", "less_equal": "less", "negative": "abs"}
+    nodes, edits = list(graph.nodes), []
+    for number, node in enumerate(nodes):
+        if node.op in others:
+            edits.append((number, replace(node, op=others[node.op])))
+        edits.append((number, replace(node, name=f"{node.name}'")))
+        for port, held in enumerate(node.ports):
+            if held is not None and type(held.value) is int:
+                ports = (
+                    *node.ports[:port],
+                    literal(held.value + (1 if held.value < 0 else -1)),
+                    *node.ports[port + 1 :],
+                )
+                edits += [(number, replace(node, ports=ports))] * 3
+    number, node = dice.choice(edits)
+    nodes[number] = node
+    return replace(graph, nodes=tuple(nodes))
+
+
+Named = tuple[str, Tag]
+
+
+def named_firings(index: Index) -> dict[Named, Any]:
+    """What fired, by name and tag: operands, outputs, trap."""
+    found = {}
+    for event in index.events:
+        if event.inputs is not None:
+            node = index.graph.nodes[event.token.node]
+            operands = event.inputs[:-1] if node.triggered else event.inputs
+            outputs = [(output, fingerprint(value)) for output, value in event.outputs]
+            found[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
+    return found
+
+
+def ancestors(index: Index) -> dict[Named, set[Named]]:
+    """All that each firing depends on, by name and tag."""
+    links, names = Links(index), {}
+    found: dict[Named, set[Named]] = {}
+    for number, event in enumerate(index.events):
+        if event.inputs is not None:
+            names[number] = str(index.graph.nodes[event.token.node]), event.token.tag
+            before = [names[sender] for _, sender in links.behind[number] if sender >= 0]
+            found[names[number]] = {*before, *(name for one in before for name in found[one])}
+    return found
+
+
+def divergence(first: Index, second: Index, told: difference.Difference | None) -> Iterator[str]:
+    """Of two runs that became quiet: nothing is told if and only if all is the same; else what is told differs, and all
+    that it depends on, on either side, agrees."""
+    one, other = named_firings(first), named_firings(second)
+    differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+    if told is None or told.firing is None:
+        if differ:
+            yield f"{len(differ)} firings differ, and none is told"
+        return
+    key = str(told.firing.node), told.firing.tag
+    if key not in differ:
+        yield f"{key} does not differ"
+    behind = ancestors(first).get(key, set()) | ancestors(second).get(key, set())
+    if behind & differ:
+        yield f"{key} depends on {sorted(map(str, behind & differ))[:3]}"
+    for firing, firings in ((told.first, one), (told.second, other)):
+        if (firing is not None) != (key in firings):
+            yield f"{told}\nis on a side where it is not"
+    if (told.kind == "only one") != (key not in one or key not in other):
+        yield f"{told.kind} is wrong"
+    if told.kind == "results" and one[key][0] != other[key][0]:
+        yield "the operands differ"
+    if told.kind == "operands" and one[key][0] == other[key][0]:
+        yield "the operands do not differ"

@@ -1,0 +1,168 @@
+"""The laws of the events that the fast engine keeps: they are those of the reference, all of them, the last ones, or as
+lines of a log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from itertools import islice, zip_longest
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from support.generators.acts_generator import Witness
+from support.generators.generator import Case
+from support.laws.fast_laws import LIMITS, SCHEDULES
+from support.observe.event_bits import bits
+from tagloom.core.errors import Exhausted
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.engines.fast import store
+from tagloom.interp.engines.fast.event_keepers import Keeper, Last, everything
+from tagloom.interp.engines.fast.run import Fast, run_fast
+from tagloom.interp.engines.fast.scribe import keeper_of
+from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.engines.reference import run_graph as run_on_reference
+from tagloom.interp.history.replay import read_events
+from tagloom.interp.image.build import image
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.records.event_log import Log
+from tagloom.interp.records.keep import Kept
+from tagloom.interp.records.outcome_json import record
+
+
+def violations(
+    case: Case, dice: Random, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS
+) -> Iterator[str]:
+    """Every law of events that this program breaks."""
+    graph = lower(case.program)
+    for name in schedules:
+        with patch.object(store, "PAGE", dice.choice((0, store.PAGE))):
+            yield from kept(graph, case, name, limits, dice)
+
+
+def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> Iterator[str]:
+    """What is kept of one run in three ways, from where the dice say, with pauses."""
+    wanted = of_reference(graph, case, name, limits)
+    begin = dice.choice((0, 0, dice.randint(0, len(wanted))))
+    count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
+    yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
+    yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count, dice)
+    yield from written(graph, case, name, limits, begin, pauses(dice))
+
+
+def pauses(dice: Random) -> list[int | None]:
+    """After how many steps each a run pauses."""
+    return [*dice.choice(([], [dice.randint(1, 300)] * dice.randint(1, 5))), None]
+
+
+def of_reference(graph: Graph, case: Case, name: str, limits: Limits) -> list[Event]:
+    """The events of a run, as far as its limits go."""
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    return list(until_exhausted(drive(state, schedule(name), limits)))
+
+
+def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
+    try:
+        yield from events
+    except Exhausted:
+        return
+
+
+def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: Keeper) -> Fast:
+    """A run that the reference begins, and that is kept on the fast engine."""
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
+        pass
+    return Fast(state, name, until="quiet", limits=limits, keeper=keeper)
+
+
+def whole(
+    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None]
+) -> Iterator[str]:
+    """All events of a run that is taken over somewhere, and pauses, are those of the reference from there on."""
+    got: list[Event] = []
+    run = begun(graph, case, name, limits, begin, everything(got.append))
+    for pause in steps:
+        run.go(pause)
+    yield from compared(f"{name}, all from {begin}", wanted[begin:], got)
+
+
+def last(
+    graph: Graph, case: Case, name: str, limits: Limits, wanted: list[Event], begin: int, steps: list[int | None],
+    count: int, dice: Random,
+) -> Iterator[str]:  # fmt: skip
+    """The last events are the last of the reference's, wherever the run pauses, those included that were kept when it
+    was taken over; and in whatever order they are looked at."""
+    keeper = Last(count)
+    run = begun(graph, case, name, limits, begin, keeper)
+    done = begin
+    for pause in steps:
+        run.go(pause)
+        done = len(wanted) if pause is None else min(done + pause, len(wanted))
+        before = deque(wanted[:begin], maxlen=count)
+        got, there = keeper.window(before), wanted[:done][-count:]
+        yield from looked(f"{name}, {count} from {begin}", there, got, dice)
+        yield from compared(f"{name}, {count} from {begin}", there, got)
+
+
+def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Random) -> Iterator[str]:
+    """A window that is looked at here and there is what it is as a whole."""
+    for _ in range(min(len(wanted), 3)):
+        place, other = dice.randrange(-len(wanted), len(wanted)), dice.randrange(-len(wanted), len(wanted))
+        part = slice(place, other, dice.choice((None, 2, -1)))
+        yield from compared(f"{said}, {place}", [wanted[place]], [got[place]])
+        yield from compared(f"{said}, {part}", wanted[part], got[part])
+
+
+def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]) -> Iterator[str]:
+    """The lines of a log that the reference begins, and the fast engine goes on with, are those of the reference."""
+    wanted, got = StringIO(), StringIO()
+    reference, fast = Log(graph, wanted.write), Log(graph, got.write)
+    for event in of_reference(graph, case, name, limits):
+        reference.event(event)
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    for event in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
+        fast.event(event)
+    run = Fast(state, name, until="quiet", limits=limits, keeper=keeper_of(Kept(log=fast), image(graph)))
+    for pause in steps:
+        run.go(pause)
+    if wanted.getvalue() != got.getvalue():
+        lines = zip_longest(wanted.getvalue().splitlines(), got.getvalue().splitlines())
+        number, (one, other) = next((n, pair) for n, pair in enumerate(lines) if pair[0] != pair[1])
+        yield f"{name}, from {begin}: line {number} is\n{other}, and not\n{one}"
+
+
+def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
+    """The first event that differs, if any does."""
+    if len(wanted) != len(got):
+        yield f"{said}: {len(got)} events, and not {len(wanted)}"
+    for number, (one, other) in enumerate(zip(wanted, got, strict=False)):
+        if told(one) != told(other):
+            yield f"{said}: event {number} is {other}, and not {one}"
+            return
+
+
+def told(event: Event) -> Any:
+    """An event with values by their bits, and by their types."""
+    return bits(event), [type(value) for value in event.inputs or ()], type(event.token.value)
+
+
+def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
+    """A log of a whole run is that of the reference, but for the engine's name, and is replayed to the same end."""
+    graph, texts = lower(case.program), []
+    options: dict[str, Any] = {"schedule": name, "limits": LIMITS, "keep": path}
+    run_on_reference(graph, case.arguments, world=Witness(), **options)
+    texts.append(path.read_text())
+    structure = flat(len(graph.results))
+    outcome = run_fast(graph, case.arguments, structure=structure, until="quiet", world=Witness(), **options)
+    texts.append(path.read_text().replace('"engine":"fast"', '"engine":"reference"'))
+    if texts[0] != texts[1]:
+        yield f"{name}: the logs differ"
+    log = read_events(path)
+    if log.outcome != record(outcome):
+        yield f"{name}: the log ends in {log.outcome}, and the run in {record(outcome)}"

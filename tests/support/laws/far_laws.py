@@ -1,0 +1,284 @@
+"""The laws of histories that begin at any event, and of sessions that go far: they say what an ordinary one says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest import MonkeyPatch
+from support.laws.history_laws import seen
+from support.observe.event_bits import bits
+from tagloom.core.errors import Usage
+from tagloom.core.graph.graph import Graph
+from tagloom.core.tag import ROOT, Tag
+from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history import fast_forward as travel_far
+from tagloom.interp.history.history import History
+from tagloom.interp.history.stop_conditions import stops_of
+from tagloom.interp.queries.causes import Elsewhere
+from tagloom.interp.queries.origin import Firing
+from tagloom.interp.records.outcome_json import record
+from tagloom.tui.run_start import Options
+from tagloom.tui.session import fast_forward as session_far
+from tagloom.tui.session import run as session_run
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.session import Session
+
+LIMITS = Limits(firings=150)
+CONDITIONS = (
+    "fired", "not fired", "trap", "depth >= 2", "depth > 0", "tag.depth == 1 and fired", "op == 'add' and fired",
+    "not (op == 'merge') and fired", "value == 3", "value < 1 and fired", "-1 < value", "value != 0 and op == 'add'",
+    "value", "value * 2 == 6", "value > 0.5", "not fired and value >= 2", "fired or value == 2", "inputs[0] == 1",
+    "inputs[1] <= 2 and fired", "outputs[0] != 0", "iteration == 1", "count == 3", "step == 40",
+    "firings > 30 and fired", "trap and op != 'add'", "trap or count >= 4 and op == 'switch'",
+    "port == 1 and value > 1", "true", "not (value < 3 or op == 'merge')",
+    "tag matches 'main/*' and value == 1", "lost", "store > 2",
+)  # fmt: skip
+"""What looks at nodes, at values, at counts, at several of these; and at what the fast machine does not know."""
+LINES = (
+    "step", "step 9", "back", "back 3", "event 20", "event-back 5", "wave", "wave-back", "result", "trap", "over",
+    "out", "node", "node-back", "tag", "continue", "reverse", "run", "start",
+)  # fmt: skip
+BY_PLACE = ("over", "out", "node", "node-back", "tag")
+"""Those that lead elsewhere where nobody knows which event was the last."""
+PLACES = ("flight", "state", "enabled", "tags")
+
+
+def begun(graph: Graph, arguments: Sequence[Any], schedule: str) -> History:
+    return History(graph, arguments, schedule=schedule, limits=LIMITS, spacing=5)
+
+
+def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
+    """A history with a base at i is at every event that it knows what one from the beginning is there: the event, the
+    state, the moment in words, the measures; and it ends as that one. So it is when more of its past is revealed."""
+    dice, whole = random.Random(seed), begun(graph, arguments, schedule)
+    if whole.refused is not None:
+        return
+    wanted = whole.run()
+    position, window = dice.randint(0, len(whole)), dice.randint(0, 9)
+    known = begun(graph, arguments, schedule)
+    for _ in range(dice.choice([0, 0, 5, 40])):
+        known.forward()
+    late = known.far(position, window=window)
+    if late is known:
+        late.run()
+        late = late.far(position, window=window) if late.base else late
+    elif late.base != max(position - window, 0):
+        yield f"the base is {late.base}, and not {window} before {position}"
+    yield from same_places(late, whole, dice)
+    if record(late.run()) != record(wanted):
+        yield f"from {late.base} on, it ends otherwise"
+    yield from same_places(late, whole, dice)
+    yield from answer_violations(late, whole, dice)
+    stood = late.jump(dice.randint(late.base, len(late))).snapshot(), late.position
+    first = dice.randint(0, late.base)
+    late.reveal(first)
+    if late.base != first:
+        yield f"{first} was to be revealed, and the base is {late.base}"
+        return
+    if (late.state.snapshot(), late.position) != stood:
+        yield "one stands elsewhere since more is known"
+    yield from same_places(late, whole, dice, 4)
+    yield from answer_violations(late, whole, dice)
+    branch = late.branch()
+    branch.run()
+    yield from same_places(branch, whole, dice)
+
+
+def same_places(late: History, whole: History, dice: random.Random, places: int = 2) -> Iterator[str]:
+    """What is known is the same, at some of its places."""
+    if late.base > len(late) or len(late) > len(whole):
+        yield f"{late.base} to {len(late)} is known of {len(whole)}"
+        return
+    numbers = range(late.base, len(late))
+    if [bits(late[number]) for number in numbers] != [bits(whole[number]) for number in numbers]:
+        yield f"other events from {late.base} on"
+        return
+    for position in (late.base, len(late), *(dice.randint(late.base, len(late)) for _ in range(places))):
+        whole.jump(position)
+        if seen(late.at(position)) != seen(whole.state):
+            yield f"another state at {position}, known from {late.base} on"
+            return
+        late.jump(position)
+        if late.stats != whole.stats:
+            yield f"other measures at {position}: {late.stats}, and not {whole.stats}"
+        lines = [str(each.moment()).splitlines() for each in (late, whole)]
+        if position > late.base and lines[0] != lines[1]:
+            yield f"another moment at {position}: {lines}"
+
+
+def answer_violations(late: History, whole: History, dice: random.Random, count: int = 8) -> Iterator[str]:
+    """Each answer is the ordinary one, as far as it is in events that are known; where it is not, it says so."""
+    position = dice.randint(late.base, len(late))
+    late.jump(position), whole.jump(position)
+    tags = list(whole.state.records) + [whole[at].token.tag for at in dice.sample(range(position), min(position, 5))]
+    for _ in range(count):
+        node, tag = str(dice.choice(whole.graph.nodes)), dice.choice(tags or [ROOT])
+        for question in (_fired, _why_not, _behind, _users):
+            try:
+                wanted = question(whole, node, tag, late.base)
+            except Usage:
+                continue  # no such place, or it has not fired
+            try:
+                found = question(late, node, tag, late.base)
+            except Usage as error:
+                if "known" not in error.message:
+                    yield f"{question.__name__} {node} under {tag} at {position}: {error}"
+                continue
+            if found != wanted:
+                yield f"{question.__name__} {node} under {tag} at {position}, known from {late.base}: {found} {wanted}"
+
+
+def _fired(history: History, node: str, tag: Tag, base: int) -> Any:
+    number = history.ask.index.fired(history.graph.only(node), tag)
+    return None if number is not None and number < base else number
+
+
+def _why_not(history: History, node: str, tag: Tag, base: int) -> Any:
+    answer = history.ask.why_not(node, tag)
+    if answer.verdict == "fired":
+        return None if answer.firing is not None and answer.firing.number < base else str(answer)
+    return answer.verdict, answer.activation, sorted(_reason(root.reason, base) for root in answer.roots)
+
+
+def _reason(reason: Any, base: int) -> str:
+    if isinstance(reason, Elsewhere) and reason.firing.number < base:
+        return "Gone"
+    return type(reason).__name__
+
+
+def _behind(history: History, node: str, tag: Tag, base: int) -> Any:
+    """The firings behind one, but for what only comes by way of those before the base."""
+    index, first = history.ask.index, history.ask.firing(node, tag).number
+    if first < base:
+        return None
+    found, ahead = dict[int, Any](), [first]
+    while ahead:
+        number = ahead.pop()
+        operands = [(port, sender if sender >= base else None) for port, sender in index.operands(number)]
+        found[number] = operands
+        ahead += [sender for _, sender in operands if sender is not None and sender not in found]
+    return found
+
+
+def _users(history: History, node: str, tag: Tag, base: int) -> Any:
+    firing = history.ask.firing(node, tag)
+    if firing.number < base:
+        return None
+    links = history.ask.who_used(node, tag)
+    return [link.number for link in links if isinstance(link.origin, Firing)]
+
+
+def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
+    """Where a breakpoint is hit next is where the reference machine finds it, whoever goes there."""
+    dice, whole = random.Random(seed), begun(graph, arguments, schedule)
+    if whole.refused is not None:
+        return
+    for condition in dice.sample(CONDITIONS, 8):
+        start = begun(graph, arguments, schedule)
+        for _ in range(dice.choice([0, 3, 20, 60])):
+            start.forward()
+        try:
+            points = [Breakpoints(), Breakpoints()]
+            for each in points:
+                each.add(breakpoint_on(graph, condition))
+        except Usage:
+            continue  # the graph has no such node
+        told = stops_of(points[0], start.state)
+        if isinstance(told, str):
+            continue
+        late = start.far(None, told, window=dice.randint(0, 9))
+        late.jump(len(late))
+        late.forward_to(points[0])
+        if late is start:
+            continue
+        whole = begun(graph, arguments, schedule)
+        while len(whole) < len(start):
+            whole.forward()
+        whole.forward_to(points[1])
+        if late.position != whole.position or seen(late.state) != seen(whole.state):
+            yield f"{condition} from {len(start)} on is hit at {late.position}, and not at {whole.position}"
+
+
+def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
+    """From the beginning on, breakpoints and log points stop a session that goes far where they stop one that knows all
+    events, say as much, and have been hit as often, those that ignore some hits too."""
+    dice = random.Random(seed)
+    with MonkeyPatch.context() as patch:
+        near(patch)
+        sessions = pair(graph, arguments, schedule)
+        for condition in dice.sample(CONDITIONS, 3):
+            ignored, text = dice.randint(1, 9), "{step} {count} {value} of {node} {inputs[0]} {tag}"
+            lines = (f"break {condition}", f"break {condition} ignore {ignored}", f'log {condition} "{text}"')
+            line = dice.choice(lines)
+            for session in sessions:
+                session.do(line)
+        points = [str(point) for point in sessions[0].situation.points]
+        for _ in range(4):
+            replies = [session.do("continue").data for session in sessions]
+            found = [(reply["position"], reply["logged"], reply["hits"]) for reply in replies]
+            if found[0] != found[1]:
+                yield f"{points}: {found[0]}, and not {found[1]}"
+                return
+            counts = [[point["hits"] for point in session.do("breaks").data["breakpoints"]] for session in sessions]
+            if counts[0] != counts[1]:
+                yield f"{points}: hit {counts[0]} times, and not {counts[1]}"
+
+
+def near(patch: MonkeyPatch) -> None:
+    """Let what is far be near."""
+    patch.setattr(session_far, "FAR", 12)
+    for module in (session_far, session_run):
+        patch.setattr(module, "NEAR", 15)
+    for module in (session_far, session_run, travel_far):
+        patch.setattr(module, "WINDOW", 8)
+
+
+def pair(graph: Graph, arguments: Sequence[Any], schedule: str) -> tuple[Session, Session]:
+    """A session that goes far, and one that knows every event."""
+    sessions = new_session(), new_session(Options(whole=True))
+    for session in sessions:
+        session.add(begun(graph, arguments, schedule))
+    return sessions
+
+
+def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
+    """Wherever commands lead a session that knows all, they lead one that goes far; going back, that one may stand
+    where what it knows begins. From anywhere, undo leads back."""
+    dice = random.Random(seed)
+    with MonkeyPatch.context() as patch:
+        near(patch)
+        far, whole = pair(graph, arguments, schedule)
+        for session in (far, whole):
+            session.do("break fired")
+        for _ in range(25):
+            lines = (
+                LINES if far.history.last or not far.history.base else [each for each in LINES if each not in BY_PLACE]
+            )
+            line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
+            said = [session.do(line).text for session in (far, whole)]
+            place = far.history.position
+            if place != whole.history.position:
+                if place != far.history.base or whole.history.position > place:
+                    yield f"{line} from {stood} leads to {place}, and not to {whole.history.position}: {said}"
+                    return
+                place = whole.history.position
+                far.do(f"goto {place}")
+            if dice.random() < 0.3 and place != stood:
+                far.do("undo")
+                far.do("redo")
+            yield from same_session(far, whole, f"{line} from {stood}")
+
+
+def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
+    """Both stand at the same place, and say the same of it."""
+    here, there = far.history, whole.history
+    if here.position != there.position or seen(here.state) != seen(there.state):
+        yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
+        return
+    for place in PLACES if here.position > here.base else ():
+        said = [sorted(session.do(place).text) for session in (far, whole)]
+        if said[0] != said[1]:
+            yield f"{place} says otherwise after {line} at {here.position}: {said}"

@@ -1,0 +1,193 @@
+"""The laws of the fast engine, as functions: what a run on it must have in common with one on the reference machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+from support.generators.acts_generator import Witness
+from support.generators.generator import Case
+from tagloom.core.errors import Exhausted
+from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.value import Value, fingerprint
+from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.reference import UNTIL, Limits, Until, drive, first_state, run_graph
+from tagloom.interp.image.image import PORT
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.outcome.statistics import Meter, Stats
+
+LIMITS = Limits(firings=1_500)
+SCHEDULES = ("waves", "fifo", "lifo", "random:7")
+
+
+def told(outcome: Outcome) -> dict[str, Any]:
+    """All that an outcome says, but for the engine."""
+    return {
+        "status": outcome.status,
+        "results": [None if result is None else fingerprint(result) for result in outcome.results],
+        "traps": list(map(str, outcome.traps)),
+        "error": str(outcome.error),
+        "residue": [(*each[:3], fingerprint(each.value), each.stays) for each in outcome.residue],
+        "left": len(outcome.residue),
+        "open": outcome.open_activations,
+        "stats": outcome.stats,
+        "trapped": [exact(event[:7]) for event in outcome.trapped],
+    }
+
+
+def begun(graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any) -> Fast:
+    """A run on the fast engine that has not made a step; options are those of a first state."""
+    until = options.pop("until", "quiet")
+    return Fast(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)
+
+
+def run_fast(
+    graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
+) -> Outcome:
+    """A run on the fast engine, whatever the results of the graph are."""
+    run = begun(graph, arguments, name, limits, world, **options)
+    return run.outcome(run.go(), flat(len(graph.results)))
+
+
+def violations(
+    case: Case,
+    schedules: Sequence[str] = SCHEDULES,
+    limits: Limits = LIMITS,
+    handovers: Sequence[int] = (0, 7, 40, 300),
+) -> Iterator[str]:
+    """Every law that this program breaks on the fast engine, as it is now."""
+    graph = lower(case.program)
+    for name in schedules:
+        differ = list(differences(graph, case.arguments, Asked(name, limits)))
+        yield from differ
+        if differ:
+            return
+    for name in schedules:
+        wanted = told(run_graph(graph, case.arguments, schedule=name, limits=limits, world=Witness()))
+        for steps in handovers:
+            yield from handed_over(graph, case.arguments, name, steps, limits)
+            yield from taken_over(graph, case.arguments, name, steps, limits, wanted)
+
+
+def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Iterator[str]:
+    """Step by step the two machines send the same tokens; what results do not show is seen here."""
+    graph = lower(case.program)
+    run = begun(graph, case.arguments, name, limits, Witness())
+    state = first_state(graph, list(case.arguments), name, world=Witness())
+    try:
+        for event in islice(drive(state, schedule(name), limits), steps):
+            run.go(1)
+            here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.held]
+            if here and exact(newest(run, len(here) + len(event.released))[: len(here)]) != exact(here):
+                yield f"{name}: step {state.steps} is {event}, and {newest(run, len(here))} in the fast engine"
+                return
+    except Exhausted:
+        return
+
+
+def newest(run: Fast, count: int) -> list[Token]:
+    """The tokens in flight that were sent last."""
+    store, image = run.store, run.store.image
+    found = []
+    for at, frame, word in list(store.flight())[-count:]:
+        number = int(image.ports[at, PORT.NODE])
+        port, value = at - image.first_port[number], store.value(word, image.port_types[at])
+        found.append(Token(number, port, store.tag(frame), value))
+    return found
+
+
+class Asked(NamedTuple):
+    """How a run is asked for."""
+
+    schedule: str
+    limits: Limits
+    until: Until = "quiet"
+    seed: int = 0
+    k: int | None = None
+    callbacks: Mapping[str, Callable[..., Any]] | None = None
+
+
+def differences(graph: Graph, arguments: Sequence[Value], asked: Asked) -> Iterator[str]:
+    """Where a whole run on the fast engine differs from one on the reference: in what is told, or done to the world."""
+    name, limits, *_ = asked
+    options: dict[str, Any] = {"until": asked.until, "seed": asked.seed, "k": asked.k}
+    worlds = Witness(asked.callbacks), Witness(asked.callbacks)
+    wanted = told(run_graph(graph, arguments, schedule=name, limits=limits, world=worlds[0], **options))
+    got = told(run_fast(graph, arguments, name, limits, worlds[1], **options))
+    for key, value in wanted.items():
+        if got[key] != value:
+            yield f"{asked}: {key} is {got[key]} and not {value}"
+    if worlds[0].lines != worlds[1].lines or exact(worlds[0].calls) != exact(worlds[1].calls):
+        yield f"{asked}: what it did to the world differs"
+
+
+def inexact(case: Case, dice: Random, tries: int) -> Iterator[str]:
+    """Where limits, `until`, seeds and bounds that the dice choose mean something else on the fast engine."""
+    graph = lower(case.program)
+    stats = run_graph(graph, case.arguments, limits=LIMITS, world=Witness()).stats
+    for _ in range(tries):
+        yield from differences(graph, case.arguments, at_random(dice, stats))
+
+
+def at_random(dice: Random, stats: Stats) -> Asked:
+    """A way to ask for a run that has these measures without limits: often with one that it just meets, or not."""
+    most = {
+        "firings": stats.firings,
+        "tokens": stats.largest_flight + stats.largest_store,
+        "depth": stats.deepest_tag,
+    }
+    chosen = dice.choice(([], ["firings"], ["tokens"], ["depth"], list(most)))
+    given = {
+        name: dice.choice((dice.randint(0, most[name] + 1), most[name], max(most[name] - 1, 0))) for name in chosen
+    }
+    limits = Limits(**{"firings": LIMITS.firings, **given})
+    name = dice.choice(("waves", "fifo", "lifo", f"random:{dice.randrange(2**64)}"))
+    return Asked(name, limits, dice.choice(UNTIL), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5)))
+
+
+def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
+    """After so many steps the fast engine is in the state that the reference is in."""
+    run = begun(graph, arguments, name, limits, Witness())
+    state = first_state(graph, list(arguments), name, world=Witness())
+    stopped = run.go(steps)
+    try:
+        done = len(list(islice(drive(state, schedule(name), limits), steps)))
+    except Exhausted as error:
+        if str(error) != str(stopped):
+            yield f"{name}: the reference ended with {error}, the fast engine with {stopped}"
+        return
+    if exact(run.state().snapshot()) != exact(state.snapshot()):
+        yield f"{name}: the states differ after {done} steps"
+
+
+def exact(said: Any) -> Any:
+    """What is said of a state, with values by their bits."""
+    if isinstance(said, tuple | list):
+        return tuple(map(exact, said))
+    return fingerprint(said) if isinstance(said, float | np.ndarray | np.generic) else said
+
+
+def taken_over(
+    graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits, wanted: dict[str, Any]
+) -> Iterator[str]:
+    """A run that the reference begins, and the fast engine goes on with, ends as the reference would have ended it:
+    what is then told is wanted."""
+    state = first_state(graph, list(arguments), name, world=Witness())
+    meter = Meter(state, clocked=state.clocked)
+    try:
+        for event in islice(drive(state, schedule(name), limits), steps):
+            meter.see(event)
+    except Exhausted:
+        return
+    run = Fast(state, name, until="quiet", limits=limits, meter=meter)
+    got = told(run.outcome(run.go(), flat(len(graph.results))))
+    for key, value in wanted.items():
+        if got[key] != value:
+            yield f"{name}: taken over after {steps} steps, {key} is {got[key]} and not {value}"

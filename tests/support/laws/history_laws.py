@@ -1,0 +1,221 @@
+"""The laws of histories, as one function: what no walk over a run, with branches and edits, must ever show."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tagloom as tl
+from support.observe.event_bits import bits
+from tagloom.core.graph.graph import Graph
+from tagloom.core.handle import Handle
+from tagloom.core.world import World
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.history.edit import Edit, Injection, Place, Slot
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Token
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.records.outcome_json import record
+
+NOTHING: Mapping[str, Callable[..., Any]] = {}
+MOST_EVENTS, MOST_HISTORIES = 60, 5
+
+
+def seen(state: State) -> Any:
+    """All that a state knows; events by their bits."""
+    flight, records, results, traps, *rest = state.snapshot()
+    return flight, records, results, [bits(event) for event in traps], rest
+
+
+def replayed(history: History, position: int) -> State:
+    """The state at a position by the machine alone: from the arguments, by the choices, with the edits."""
+    choices, clocked, quiet = history.choices, history.schedule == "waves", _quiet(history.world.callbacks)
+    state = State(
+        history.graph, history.arguments, seed=history.seed, bound=history.bound, clocked=clocked, world=quiet
+    )
+    for number in range(position + 1):
+        for at, edit in history.edits:
+            if at == number:
+                _make(state, edit)
+        if number < position:
+            event = step(state, choices[number])
+            assert bits(event) == bits(history[number])
+            state.apply(event)
+    return state
+
+
+def _quiet(callbacks: Mapping[str, Callable[..., Any]]) -> World:
+    return World(lambda line: None, callbacks)
+
+
+def _make(state: State, edit: Edit) -> None:
+    if isinstance(edit, Injection):
+        _inject(state, edit.token)
+    else:
+        _put(state, edit.place, edit.value)
+
+
+def _inject(state: State, token: Token) -> None:
+    """A token more. Who is busy is counted anew, from what there is."""
+    if not state.flight:
+        state.ahead = 1
+    state.flight.append(token)
+    state.records[token.tag].tokens += 1
+    if state.bounds:
+        _count_busy(state)
+
+
+def _count_busy(state: State) -> None:
+    held = {tag: len(entries) for tag, entries in state.held.items()}
+    for tag in sorted(state.records, key=lambda tag: -tag.depth):
+        record = state.records[tag]
+        below = [other for other in state.records.values() if other.tag.parent == tag]
+        kept = sum(count for each, count in held.items() if each.parent == tag)
+        record.busy = record.tokens - held.get(tag, 0) + sum(other.busy > 0 for other in below) + kept
+
+
+def _put(state: State, place: Place, value: Any) -> None:
+    if isinstance(place, Slot):
+        state.records[place.tag].waiting[place.node][place.port] = value
+    else:
+        state.flight[place] = state.flight[place]._replace(value=value)
+
+
+def walk_violations(
+    graph: Graph,
+    arguments: Sequence[Any],
+    schedule: str = "fifo",
+    seed: int = 0,
+    spacing: int = 3,
+    moves: int = 25,
+    unchecked: bool = False,
+    callbacks: Mapping[str, Callable[..., Any]] = NOTHING,
+) -> Iterator[str]:
+    """What goes wrong on a random walk: where a history is not where replay would be, and where one disturbs others."""
+    dice = random.Random(seed)
+    made = History(graph, arguments, schedule=schedule, spacing=spacing, unchecked=unchecked, world=_quiet(callbacks))
+    try:
+        histories = [made]
+        for _ in range(moves):
+            chosen = dice.choice(histories)
+            others = [(other, len(other), seen(other.state)) for other in histories if other is not chosen]
+            before = chosen.position
+            did, branch = _move(chosen, dice)
+            if branch is not None:
+                others.append((chosen, len(chosen), seen(chosen.at(before))))
+                histories = [*histories, branch][-MOST_HISTORIES:]
+            for history in (chosen, *([branch] if branch else [])):
+                yield from wrong_places(history, did, dice)
+            for other, length, known in others:
+                if len(other) != length or seen(other.state) != known:
+                    yield f"{did} on {chosen} disturbed {other}"
+        for history in histories:
+            yield from wrong_places(history, "the walk", dice, 5)
+    except Exception as error:
+        yield f"the walk failed: {type(error).__name__}: {error}"
+
+
+def wrong_places(history: History, did: str, dice: random.Random, places: int = 1) -> Iterator[str]:
+    """A history at i equals replay to i: where it is, and where it is asked about."""
+    if seen(history.state) != seen(replayed(history, history.position)):
+        yield f"after {did}, {history} is not where replay is"
+    for position in (dice.randint(0, len(history)) for _ in range(places)):
+        if seen(history.at(position)) != seen(replayed(history, position)):
+            yield f"after {did}, {history} gives another state at {position} than replay"
+
+
+def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
+    """One move, in words, and the branch that it made."""
+    match dice.randrange(9):
+        case 0 | 1:
+            steps = dice.randint(1, 12)
+            for _ in range(steps):
+                if history.position < MOST_EVENTS:
+                    history.forward()
+            return f"{steps} forward", None
+        case 2:
+            steps = dice.randint(1, 12)
+            for _ in range(steps):
+                history.back()
+            return f"{steps} back", None
+        case 3 | 4:
+            position = dice.randint(0, len(history))
+            history.jump(position)
+            return f"a jump to {position}", None
+        case 5:
+            return "branch", history.branch()
+        case 6 if history.state.flight:
+            return "a choice", history.choose(dice.randrange(len(history.state.flight)))
+        case 7:
+            return _injected(history, dice)
+        case _:
+            places = _places(history.state)
+            if not places:
+                return "nothing", None
+            place, value = dice.choice(places)
+            try:
+                return f"an edit of {place}", history.change(place, other_value(value))
+            except tl.Usage:
+                assert history.broken  # where types do not agree along edges, a value of the token's is refused
+                return "nothing", None
+
+
+def _injected(history: History, dice: random.Random) -> tuple[str, History | None]:
+    """A token like one that there was, once more: where that has been consumed, or waits, the run will break."""
+    known = [history[number].token for number in range(history.position)]
+    tokens = [token for token in [*known, *history.state.flight] if token.tag in history.state.records]
+    if not tokens or history.broken:
+        return "nothing", None
+    node, port, tag, value = dice.choice(tokens)
+    if isinstance(value, Handle):
+        return "nothing", None
+    made = history.inject(str(history.graph.nodes[node]), port, tag, other_value(value))
+    return f"an injection at port {port} of {history.graph.nodes[node]} under {tag}", made
+
+
+def _places(state: State) -> list[tuple[Place, Any]]:
+    """Where the tokens are that are numbers, and their values."""
+    flying: list[tuple[Place, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
+    waiting: list[tuple[Place, Any]] = [
+        (Slot(node, port, tag), value)
+        for tag, record in state.records.items()
+        for node, held in record.waiting.items()
+        for port, value in held.items()
+    ]
+    return [(place, value) for place, value in flying + waiting if not isinstance(value, Handle)]
+
+
+def other_value(value: Any) -> Any:
+    """Another value of the same type."""
+    array = np.asarray(value)
+    made = ~array if array.dtype.kind == "b" else array ^ 1 if array.dtype.kind in "iu" else array + 1
+    return made if array.ndim else array.dtype.type(made)
+
+
+def outcome_violations(
+    graph: Graph, arguments: Sequence[Any], schedule: str, seed: int, limits: Limits
+) -> Iterator[str]:
+    """A history ends as a run does, wherever it has been meanwhile; and so does a branch of it, and one that follows
+    its choices."""
+    dice = random.Random(seed)
+    wanted = record(run_graph(graph, arguments, schedule=schedule, limits=limits))
+    history = History(graph, arguments, schedule=schedule, limits=limits, spacing=3)
+    for _ in range(dice.randint(0, 30)):
+        history.forward()
+    history.jump(dice.randint(0, len(history)))
+    branch = history.branch()
+    for each in (history, branch):
+        if record(each.run()) != wanted:
+            yield f"{each} ends otherwise than the run"
+    history.jump(dice.randint(0, len(history)))
+    late = history.branch()
+    if record(late.run()) != wanted or record(history.outcome()) != wanted:
+        yield f"{late} ends otherwise than the run"
+    scripted = History(graph, arguments, schedule=history.script())
+    for _ in history:
+        scripted.forward()
+    if [bits(event) for event in scripted] != [bits(event) for event in history]:
+        yield "the choices lead elsewhere"

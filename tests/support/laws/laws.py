@@ -1,0 +1,121 @@
+"""The laws of the token machine, as one function: what a program, run every way, must never do."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from support.generators.generator import Case
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.value import fingerprint, same
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.machine.event import Event
+from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.machine.state import State
+from tagloom.interp.machine.step import step
+from tagloom.interp.outcome.outcome import Outcome
+
+LIMITS = Limits(firings=2_000)
+SCHEDULES = ("fifo", "lifo", *(f"random:{seed}" for seed in range(20)))
+
+
+def firings(outcome: Outcome) -> Counter[Any]:
+    """The multiset of firings: node, tag, inputs, outputs, trap; values by their bits."""
+    return Counter(map(_firing, filter(lambda event: event.fired, outcome.events)))
+
+
+def _firing(event: Event) -> Any:
+    inputs = tuple(map(fingerprint, event.inputs or ()))
+    outputs = tuple((output, fingerprint(value)) for output, value in event.outputs)
+    return event.token.node, event.token.tag, inputs, outputs, event.trap
+
+
+def results(outcome: Outcome) -> Any:
+    traps = [(trap.message, str(trap.tag), trap.got) for trap in outcome.traps]
+    return outcome.status, [None if r is None else fingerprint(r) for r in outcome.results], traps
+
+
+def violations(case: Case, schedules: Sequence[str] = SCHEDULES, limits: Limits = LIMITS) -> Iterator[str]:
+    """Every law that this program breaks on the machine, as it is now; none where the run exceeds the limits."""
+    try:
+        graph = lower(case.program)
+        yield from (f"lowering breaks a rule: {problem}" for problem in graph_problems(graph))
+        ideal = run_graph(graph, case.arguments, keep="events", limits=limits, unchecked=True)
+        if ideal.status == "Exhausted":
+            yield from divergence(case, limits)
+            return
+        yield from agreement(case, ideal)
+        yield from cleanliness(ideal)
+        yield from reversal(graph, case.arguments, "random:3")
+        wanted = results(ideal), firings(ideal)
+        for name in schedules:
+            run = run_graph(graph, case.arguments, schedule=name, keep="events", limits=limits, unchecked=True)
+            yield from cleanliness(run)
+            if (results(run), firings(run)) != wanted:
+                yield f"{name} differs from waves: {results(run)} and {results(ideal)}"
+    except Exception as error:
+        yield f"the machine failed: {type(error).__name__}: {error}"
+
+
+def divergence(case: Case, limits: Limits) -> Iterator[str]:
+    """Where the machine needs all the firings that it may, the evaluator does not return after a few nodes."""
+    few = limits.firings // 100
+    if evaluate(case.program, case.arguments, max_steps=few).status == "Returned":
+        yield f"the machine took over {limits.firings} firings, and the evaluator returned after at most {few} nodes"
+
+
+def agreement(case: Case, run: Outcome) -> Iterator[str]:
+    """The machine gives what the big-step evaluator gives: the results, or the first trap."""
+    said = evaluate(case.program, case.arguments)
+    if said.status == "Returned" and said.results is not None:
+        if run.status != "Returned" or not all(map(same, run.results, said.results)):
+            yield f"the evaluator returned {said.results}, the machine {run.status} {run.results}"
+    elif said.status == "Trapped" and said.trap is not None:
+        node, message = said.trap
+        if not run.traps or run.traps[0].message != f"{message} at node {node}":
+            yield f"the evaluator met {said.trap}, the machine {run.traps[:1]}"
+    else:
+        yield f"the machine became quiet, the evaluator was {said.status}"
+
+
+def cleanliness(run: Outcome) -> Iterator[str]:
+    """No residue after a run without traps; no node twice under a tag."""
+    if run.status == "Returned" and (run.residue or run.open_activations):
+        yield f"residue {run.residue}, {run.open_activations} open activations"
+    if run.status in ("Broken", "Deadlocked"):
+        yield f"{run.status}: {run.error}"
+    tags = {event.token.tag for event in run.events}
+    for tag in tags:
+        if tag.iteration and tag.parent is not None and tag.parent.child(tag.site, tag.iteration - 1) not in tags:
+            yield f"T3: there is no iteration before {tag}"
+    twice = [key for key, n in Counter((e.token.node, e.token.tag) for e in run.events if e.fired).items() if n > 1]
+    if twice:
+        yield f"fired twice under a tag: {twice[0]}"
+
+
+def reversal(graph: Graph, arguments: Sequence[Any], name: str, most: int = 100) -> Iterator[str]:
+    """revert undoes apply: one step everywhere, and whole stretches at random; applying again leads to the same."""
+    state, pick, dice = State(graph, arguments), schedule(name), random.Random(name)
+    done: list[Event] = []
+    snapshots = [state.snapshot()]
+    while state.flight and len(done) < most:
+        event = step(state, pick(state))
+        state.apply(event)
+        done.append(event)
+        snapshots.append(state.snapshot())
+        back = dice.randint(1, len(done)) if dice.random() < 0.05 else 1
+        for undone in reversed(done[-back:]):
+            state.revert(undone)
+        if state.snapshot() != snapshots[-1 - back]:
+            yield f"reverting {back} events after {len(done)} did not restore the state"
+            return
+        for again in done[-back:]:
+            state.apply(again)
+        if state.snapshot() != snapshots[-1]:
+            yield f"applying {back} events again after {len(done)} led elsewhere"
+            return

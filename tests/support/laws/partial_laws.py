@@ -1,0 +1,205 @@
+"""The laws of partial programs, as one function: what is fetched has the value that it has in a run of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+from support.generators.acts_generator import Witness
+from support.generators.generator import Case
+from support.programs.partial_programs import endless, fib, model
+from tagloom.core import dtypes
+from tagloom.core.errors import Usage
+from tagloom.core.graph.lower import lower
+from tagloom.core.graph.validate import graph_problems
+from tagloom.core.handle import Handle
+from tagloom.core.program.program import PULLED, Node, Program, Var
+from tagloom.core.program.validate import program_problems
+from tagloom.core.tag import ENVIRONMENT, ROOT
+from tagloom.core.transform.prune import pruned
+from tagloom.core.types import HandleType, Type
+from tagloom.core.value import Literal, fingerprint, literal
+from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.function.tagged_values import made_under, path_of
+from tagloom.interp.outcome.outcome import Outcome
+
+LIMITS = Limits(firings=2_000)
+
+
+def names(program: Program) -> list[str]:
+    """The values of the main body that may be fetched and fed."""
+    return [name for name, type_ in types(program).items() if not isinstance(type_.dtype, HandleType)]
+
+
+def types(program: Program) -> dict[str, Type]:
+    body = program.main.body
+    return dict([*body.parameters, *(result for node in body.nodes for result in node.results)])
+
+
+@st.composite
+def asked(draw: Any, cases: st.SearchStrategy[Any]) -> tuple[Case, list[str] | None, list[str]]:
+    """A case, and what of it is to be fetched and fed; None stands for its results."""
+    case = draw(cases.filter(lambda case: case is not None))
+    several = st.lists(st.sampled_from(names(case.program) or ["?"]), unique=True, max_size=3)
+    fetches, feeds = draw(several), draw(several)
+    return case, draw(st.sampled_from([fetches, None])) if names(case.program) else None, feeds
+
+
+def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) -> Iterator[str]:
+    """P1 to P5: what is wrong with the part of a program in which some values are fed that a run of the whole had. A
+    value that it had not is not fed."""
+    program, world = case.program, Witness()
+    whole = run_graph(lower(program), case.arguments, keep="events", limits=LIMITS, world=world)
+    if whole.status == "Exhausted":
+        return
+    had = values(program, case.arguments, whole)
+    fed = [name for name in feeds if name in had]
+    try:
+        part, taken = pruned(program, fetches, fed)
+    except Usage as error:
+        if error.rule != "P5":
+            yield f"refused: {error}"
+        return
+    if problems := program_problems(part) or graph_problems(lower(part)):
+        yield f"the part breaks a rule: {problems[0]}"
+        return
+    seen = Witness()
+    run = run_graph(lower(part), [had[name] for name in taken], keep="events", limits=LIMITS, world=seen)
+    operands = program.main.body.results if fetches is None else fetches
+    wanted = [bits(each.value if isinstance(each, Literal) else had.get(each)) for each in operands]
+    if [bits(result) for result in run.results] != wanted:
+        yield f"fetched {run.results} of {operands}, with {fed} fed, and the whole has {wanted}"
+    more = firings(part, run, program.entry) - firings(program, whole, program.entry)
+    parameters = [f"{program.entry}.{parameter.name}" for parameter in part.main.body.parameters]
+    given = {parameter for parameter, name in zip(parameters, taken, strict=True) if name in fed}
+    if more := [firing for firing in more if firing[0] not in given]:
+        yield f"the part fires {more[0]}, and the whole does not"
+    if Counter(seen.lines) - Counter(world.lines) or Counter(map(repr, seen.calls)) - Counter(map(repr, world.calls)):
+        yield "the part has effects that the whole has not"
+    unneeded = {node.name for node in part.main.body.nodes} - needed(program, operands, fed)
+    if unneeded:
+        yield f"{sorted(unneeded)} are there, and {operands} do not depend on them"
+    made = {result.name for node in part.main.body.nodes for result in node.results}
+    used = {each for node in part.main.body.nodes for each in node.inputs} | {*part.main.body.results}  # type: ignore[arg-type]
+    if idle := [parameter.name for parameter in part.main.body.parameters if parameter.name not in used]:
+        yield f"the part takes {idle}, and does not use it"
+    if old := used & made & {*fed}:
+        yield f"{old} is fed, and what is computed is used"
+    if not calls_itself(program) and pruned(with_more(program), fetches, fed).program != part:
+        yield "one more node that nobody needs makes another part"
+
+
+def with_more(program: Program) -> Program:
+    """The program with one more node in its main body, which nobody needs."""
+    main, idle = program.main, Var("idle", Type(dtypes.int64))
+    body = replace(main.body, nodes=(*main.body.nodes, Node("identity", (literal(1),), (idle,))))
+    made = [replace(each, body=body) if each is main else each for each in program.functions]
+    return replace(program, functions=tuple(made))
+
+
+def calls_itself(program: Program) -> bool:
+    """Whether something calls the main function, which then is there as a whole, too."""
+    called = [node for each in program.functions for node in each.body.walk() if node.op == "call"]
+    return any(node.attribute("function") == program.entry for node in called)
+
+
+def bits(value: Any) -> Any:
+    """What tells values apart; handles have the numbers of their nodes, which differ."""
+    if isinstance(value, Handle):
+        return value.size, path_of(value.tag)
+    return None if value is None else fingerprint(value)
+
+
+def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str, Any]:
+    """The values of the main body in a run, as its events tell them."""
+    found = dict(zip((parameter.name for parameter in program.main.body.parameters), arguments, strict=True))
+    known, nodes = names(program), run.graph.nodes
+    for event in run.events:
+        node = nodes[event.token.node]
+        if not event.fired or node.function != program.entry or node.name not in known:
+            continue
+        if made_under(run.graph, event) == ROOT:
+            found.update((node.name, value) for output, value in event.outputs if output == 0)
+    return found
+
+
+def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
+    """How often each node fired under each tag on the same operands, the main function being called `entry`: but for
+    the returns of results, and what the environment sends besides the arguments."""
+    graph = run.graph
+    hidden = {edge.node for _, output in graph.arguments[: graph.hidden] for edge in output.edges}
+    found: Counter[Any] = Counter()
+    for event in run.events:
+        node = graph.nodes[event.token.node]
+        if event.fired and event.token.node not in hidden and node.site != ENVIRONMENT and not is_literal(node.name):
+            function = entry if node.function == program.entry else node.function
+            operands = tuple(map(bits, event.inputs or ()))
+            found[f"{function}.{node.name}", path_of(event.token.tag), operands] += 1
+    return found
+
+
+def is_literal(name: str) -> bool:
+    """Whether a node is there to send a literal (L7)."""
+    return name.startswith("literal")
+
+
+def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set[str]:
+    """The nodes of the main body that may be needed for some values, written as a search through names. Where there are
+    cells, all that takes one may be."""
+    body, all_types = program.main.body, types(program)
+    maker = {result.name: node for node in body.nodes for result in node.results}
+    cells = {name for name, type_ in all_types.items() if isinstance(type_.dtype, HandleType)}
+    touching = [node for node in body.nodes if cells & {*node.inputs, *(name for name, _ in node.results)}]  # type: ignore[arg-type]
+    found: set[str] = set()
+    ahead = [name for name in operands if isinstance(name, str) and name not in fed]
+    while ahead:
+        node = maker.get(ahead.pop())
+        if node is None or node.name in found:
+            continue
+        found.add(node.name)
+        ahead += [name for name in node.inputs if isinstance(name, str) and name not in fed]
+        ahead += [node.attribute(PULLED)] if node.op == "pullback" else []
+        if node in touching:
+            ahead += [each.name for each in touching]
+    return found
+
+
+def everything(case: Case) -> Iterator[str]:
+    """What is wrong where each value is fetched, and where each is fed, and the results are fetched."""
+    known = names(case.program)
+    for name in known:
+        yield from violations(case, [name], [])
+        yield from violations(case, None, [name])
+        yield from violations(case, known, [name])
+        for other in known:
+            yield from violations(case, [name], [other])
+
+
+def under_tags() -> Iterator[str]:
+    """What is wrong with some values under tags, which are known."""
+    known: list[tuple[Any, dict[str, Any], Any]] = [
+        ("main/loop[1]/add_1", {}, 1.0),
+        ("main/loop[*]/s", {}, {f"main/loop[{k}]": k / 2 for k in range(4)}),
+        ("main/tanh", {}, 0.5),
+        ("main/subtract", {}, 0.5),
+        (("main/loop[*]/i", "loop_s"), {}, ({f"main/loop[{k}]": k for k in range(4)}, 1.5)),
+        ("loop_s", {"main/loop[1]/add_1": 10.0}, 10.5),
+        ("main/loop[1]/add_1", {"main/loop[1]/add_1": 10.0}, 10.0),
+        ("main/loop[2]/add_1", {"main/loop[*]/add_1": 10.0}, 10.0),
+        ("loop_s", {"main/loop[3]/s": 9.0}, 9.0),
+        ("cond", {"main/subtract": 9.0}, 9.0),
+        ("loop", {"main/loop[1]/i": 3}, 3),
+    ]
+    for fetch, feed, wanted in known:
+        found = model.partial(fetch, {"tanh": 0.5, "greater": False, **feed})(1.0)
+        if found != wanted:
+            yield f"{fetch} is {found} and not {wanted}, where {feed} is fed"
+    for fetch, wanted in (("main/fib/fib_1", 2), ("main/fib/fib/add", 3)):
+        if (found := fib.partial(fetch)(5)) != wanted:
+            yield f"{fetch} is {found} and not {wanted}"
+    outcome = endless.partial("main/loop[4]/i").run(0, limits=Limits(firings=1_000))
+    if outcome.status != "Returned" or outcome.value != 4:
+        yield f"what does not end gives {outcome.status} {outcome.results}"

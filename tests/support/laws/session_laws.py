@@ -1,0 +1,325 @@
+"""The laws of sessions, as functions: what no walk of commands must ever show."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from support.laws.history_laws import other_value, replayed, seen
+from tagloom.core.graph.graph import Graph
+from tagloom.core.handle import Handle
+from tagloom.core.value import show
+from tagloom.interp.engines.reference import Limits
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Event
+from tagloom.tui.session.activation import Activation
+from tagloom.tui.session.breakpoints import Stops
+from tagloom.tui.session.call_commands import Frame, frame, standing
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.run_index import Known
+from tagloom.tui.session.session import Session
+
+KINDS: dict[str, Callable[[Event], bool]] = {
+    "step": lambda event: event.inputs is not None,
+    "event": lambda event: True,
+    "wave": lambda event: event.ends_wave,
+    "result": lambda event: any(token.node < 0 for token in event.sent),
+    "trap": lambda event: event.trap is not None,
+}
+"""What makes a stop of each motion, said once more."""
+BACK = {"step": "back", **{name: f"{name}-back" for name in ("event", "wave", "result", "trap")}}
+LIMITS = Limits(firings=60)
+CONDITIONS = ("fired", "op == 'add' and fired", "step % 7 == 0", "value == 1", "count > 1 and fired", "tag.depth > 1")
+ASKING = ("where", "state", "flight", "enabled", "tags", "breaks", "watches", "bookmarks", "runs", "source", "help")
+MOST_RUNS = 6
+
+
+def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unchecked: bool = False) -> Session:
+    """A session with this run, whose world is quiet."""
+    session = new_session()
+    session.add(
+        History(graph, arguments, schedule=schedule, spacing=5, limits=LIMITS, unchecked=unchecked, world=session.world)
+    )
+    return session
+
+
+def shown(session: Session) -> Any:
+    """All that a session shows, but for how many events are known."""
+    now = session.situation
+    states = [(run.name, run.history.position, seen(run.history.state)) for run in now.runs]
+    noted = (now.current, now.points, now.numbered, now.watches, now.bookmarks, now.apart)
+    said = [
+        (session.do(line).text, session.do(line).data)
+        for line in ("state", "flight", "tags", "breaks", "watches", "bookmarks")
+    ]
+    return states, noted, said
+
+
+def a_line(session: Session, dice: random.Random) -> str:
+    """A command that makes sense here, or nearly."""
+    graph, state = session.history.graph, session.history.state
+    node = str(dice.choice(graph.nodes))
+    tags = [str(tag) for tag in state.records if tag.depth < 9] or ["main"]
+    runs = [run.name for run in session.situation.runs]
+    room = len(runs) < MOST_RUNS
+    motions = [*KINDS, *BACK.values(), "over", "over-back"]
+    match dice.randrange(16):
+        case 0 | 1 | 2:
+            return f"{dice.choice(motions)} {dice.choice(['', '', '2', '5'])}".strip()
+        case 3:
+            return dice.choice(["out", "out-back", "continue", "reverse", "tag", "tag-back", "node", "node-back"])
+        case 4:
+            return f"{dice.choice(['node', 'node-back', 'inspect', 'watch', 'unwatch', 'values', 'why-not'])} {node}"
+        case 5:
+            return f"goto {dice.randint(0, len(session.history) + 2)}"
+        case 6:
+            return dice.choice(["run", "start", "goto @a", "goto @b"])
+        case 7:
+            return f"break {dice.choice(CONDITIONS)}{dice.choice(['', ' ignore 2'])}"
+        case 8:
+            return f"{dice.choice(['disable', 'enable', 'delete'])} {dice.randint(1, 4)}"
+        case 9:
+            return f"bookmark {dice.choice('ab')} a note"
+        case 10 if room:
+            return "fork"
+        case 11 if room and state.flight:
+            return f"choose {dice.randrange(len(state.flight))}"
+        case 12 if room and state.flight:
+            return _edit(session, dice, tags)
+        case 13:
+            return f"switch {dice.choice(runs)}"
+        case 14:
+            return f"{dice.choice(['why', 'who'])} {node} {dice.choice(['', *tags])}"
+        case _:
+            return dice.choice([*ASKING, "undo", "undo", "redo", f"compare {dice.choice(runs)}", "difference"])
+
+
+def _edit(session: Session, dice: random.Random, tags: list[str]) -> str:
+    """A change of a token in flight, or one more of its kind."""
+    state = session.history.state
+    number = dice.randrange(len(state.flight))
+    token = state.flight[number]
+    if isinstance(token.value, Handle) or token.tag.depth > 9:
+        return "event"
+    value = show(other_value(token.value))
+    if dice.random() < 0.6:
+        return f"change {number} {value}"
+    return f"inject {session.history.graph.nodes[token.node]} {token.port} {token.tag} {value}"
+
+
+def walk_violations(session: Session, seed: int, moves: int = 20) -> Iterator[str]:
+    """What goes wrong on a random walk of commands: a state that is not where replay is, a command that undo does not
+    undo, a reply that is no JSON, or that says something else there."""
+    dice, replays = random.Random(seed), Replays()
+    for _ in range(moves):
+        line = a_line(session, dice)
+        before = shown(session) if dice.random() < 0.5 else None
+        reply = session.do(line)
+        yield from reply_violations(reply.form())
+        yield from place_violations(session, line, replays)
+        yield from known_violations(session, line)
+        if before is not None and line not in ("undo", "redo"):
+            yield from undo_violations(session, line, before)
+
+
+def reply_violations(form: dict[str, Any]) -> Iterator[str]:
+    """A reply is JSON, which says the same."""
+    try:
+        written = json.dumps(form, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        yield f"the reply to {form['command']} is no JSON: {error}"
+        return
+    if json.loads(written) != form:
+        yield f"the reply to {form['command']} is otherwise as JSON"
+    if form["ok"] == ("error" in form["data"]):
+        yield f"the reply to {form['command']} does not say whether it could be done"
+
+
+class Replays:
+    """Replays from zero, each done once: what has the same events and edits is the same replay."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Any, Any] = {}
+
+    def seen(self, history: History) -> Any:
+        """What replay leads to where a history stands."""
+        key = (history, id(history.edits), *map(id, history[: history.position]))
+        if key not in self._seen:
+            self._seen[key] = seen(replayed(history, history.position))
+        return self._seen[key]
+
+
+def place_violations(session: Session, line: str, replays: Replays) -> Iterator[str]:
+    """Every run is where the choices and edits lead from zero."""
+    for run in session.situation.runs:
+        history = run.history
+        if seen(history.state) != replays.seen(history):
+            yield f"after {line}, {history} is not where replay is"
+
+
+def known_violations(session: Session, line: str) -> Iterator[str]:
+    """What is known of the current run, in parts of which some are of other runs, is what its events alone say."""
+    run, points = session.run, session.situation.points
+    run.known.catch_up(run.history)
+    fresh = Known(run.history)
+    fresh.catch_up(run.history)
+    for what, tell in TOLD.items():
+        if tell(run.known, run.history) != tell(fresh, run.history):
+            yield f"after {line}, other {what} of {run.history} are known than happened"
+    for point in points:
+        hits = [stops.hits(points, point.number, run.history) for stops in (run.stops, Stops(run.history.graph))]
+        if hits[0] != hits[1]:
+            yield f"after {line}, breakpoint {point} has {hits[0]} hits in {run.history}, and not {hits[1]}"
+
+
+def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str]:
+    """What goes wrong in forks of forks, each somewhere in a past that is known and that breakpoints have seen."""
+    dice = random.Random(seed)
+    session.do("break fired")
+    for _ in range(forks):
+        session.do(dice.choice(["run", f"step {dice.randint(1, 30)}"]))
+        session.do("breaks")
+        yield from known_violations(session, "a motion")
+        session.do(f"goto {dice.randint(0, len(session.history))}")
+        flight = len(session.history.state.flight)
+        session.do(dice.choice(["fork", f"choose {dice.randrange(flight)}"]) if flight else "fork")
+        yield from known_violations(session, "a fork")
+
+
+TOLD: dict[str, Callable[[Known, History], Any]] = {
+    "firings": lambda known, history: [list(known.fired(node)) for node in range(len(history.graph.nodes))],
+    "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.in_wave),
+    "traps": lambda known, history: list(known.traps),
+    "activations": lambda known, history: [
+        _activation(known.activation(tag))
+        for tag in {token.tag for event in history for token in (event.token, *event.sent)}
+    ],
+}
+
+
+def _activation(known: Activation) -> Any:
+    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (known.given, known.came)]
+    return known.opened, facts, [(at, tag.path()) for at, tag in known.below]
+
+
+def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
+    """`undo` leads back to what was shown before a command, and `redo` forward again."""
+    after = shown(session)
+    if after == before:
+        return
+    if not session.do("undo").ok or shown(session) != before:
+        yield f"undo does not undo {line}"
+    if not session.do("redo").ok or shown(session) != after:
+        yield f"redo does not do {line} again"
+
+
+def motion_violations(session: Session, seed: int, moves: int = 12) -> Iterator[str]:
+    """From a stop, a motion and then its reverse lead back, in either order; and what is between has no stop."""
+    dice = random.Random(seed)
+    for _ in range(moves):
+        history = session.history
+        session.do(f"goto {dice.randint(0, max(len(history), 8))}")
+        name = dice.choice(list(KINDS))
+        session.do(dice.choice([name, BACK[name]]))
+        for there, back in ((name, BACK[name]), (BACK[name], name)):
+            start = history.position
+            session.do(there)
+            end = history.position
+            yield from _between(history, name, start, end)
+            if end != start:
+                session.do(back)
+            if history.position != start:
+                yield f"from {start}, {there} leads to {end}, and {back} to {history.position}"
+
+
+def _between(history: History, name: str, start: int, end: int) -> Iterator[str]:
+    """A motion ends at a stop or where the run does, and passes over none."""
+    low, high = sorted((start, end))
+    passed = [at for at in range(low + 1, high) if KINDS[name](history[at - 1])]
+    is_stop = end in (0, len(history)) or KINDS[name](history[end - 1])
+    if passed or not is_stop:
+        yield f"{name} from {start} to {end} passes over {passed}"
+    if end == start and start not in (0, len(history)):
+        yield f"{name} stays at {start}"
+
+
+def activation_violations(session: Session) -> Iterator[str]:
+    """`over` from a firing goes to the next firing of the same activation, or to where that has closed; from there
+    `over-back` leads back. `out` ends with the activation closed, and `out-back` before it opened."""
+    history = session.history
+    session.do("run")
+    for position in range(1, len(history)):
+        session.do(f"goto {position}")
+        tag, event = session.tag, history[position - 1]
+        if not event.fired or tag != event.token.tag or tag.site.kind != "call":
+            continue
+        session.do("over")
+        later = range(position + 1, len(history) + 1)
+        wanted = next((at for at in later if _is_next(history[at - 1], tag)), len(history))
+        if history.position != wanted:
+            yield f"over from {position} leads to {history.position}, not {wanted}"
+        if history.position < len(history) and history[wanted - 1].fired and history[wanted - 1].token.tag == tag:
+            session.do("over-back")
+            if history.position != position:
+                yield f"over from {position} to {wanted}, and over-back to {history.position}"
+        session.do(f"goto {position}")
+        session.do("out-back")
+        if history.position and tag in history.state.records:
+            yield f"out-back from {position} stays in {tag}"
+        session.do(f"goto {position}")
+        session.do("out")
+        if tag in history.state.records and history.position < len(history):
+            yield f"out from {position} stays in {tag}"
+
+
+def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[str]:
+    """From anywhere, motions by activations, iterations of loops among them, go where going event by event goes."""
+    dice, history = random.Random(seed), session.history
+    session.do("run")
+    for _ in range(moves):
+        position = dice.randint(0, len(history))
+        for name, walk in SLOWLY.items():
+            session.do(f"goto {position}")
+            here = standing(session) if name != "over-back" or not position else frame(history[position - 1].token.tag)
+            walk(history, here)
+            wanted = history.position
+            session.do(f"goto {position}")
+            session.do(name)
+            if history.position != wanted:
+                yield f"{name} from {position} leads to {history.position}, not {wanted}"
+
+
+def _slowly_over(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)))
+
+
+def _slowly_out(history: History, here: Frame) -> None:
+    history.forward_to(lambda state, event: bool(event.closed) and not here.is_open(state))
+
+
+def _slowly_over_back(history: History, here: Frame) -> None:
+    while history.back() is not None and history.position:
+        if here.fires(history[history.position - 1]):
+            return
+        if not here.is_open(history.state):
+            history.forward()
+            return
+
+
+def _slowly_out_back(history: History, here: Frame) -> None:
+    while history.back() is not None and here.is_open(history.state):
+        pass
+
+
+SLOWLY: dict[str, Callable[[History, Frame], None]] = {
+    "over": _slowly_over,
+    "out": _slowly_out,
+    "over-back": _slowly_over_back,
+    "out-back": _slowly_out_back,
+}
+
+
+def _is_next(event: Event, tag: Any) -> bool:
+    return (event.fired and event.token.tag == tag) or any(closed.tag == tag for closed in event.closed)

@@ -1,0 +1,103 @@
+"""The laws of tapes: on a program that runs eagerly, or is traced, a tape says what the derivative of the program does.
+
+`violations` takes the class of the tape, so that wrong ones can be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeAlias
+
+import numpy as np
+import tagloom as tl
+from support.generators.generator import Case
+from support.generators.gradient_programs import differentiated
+from support.generators.in_trace import InTrace, as_function
+from support.programs.eager_run import MOST_STEPS, EagerRun, TooLong
+from tagloom.core.frontend.api import apply
+from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.program.evaluate import evaluate
+from tagloom.core.types import Type
+from tagloom.core.value import literal, same
+
+Way: TypeAlias = Callable[[Case, int, type[tl.Tape]], list[Any]]
+"""What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
+again of all that, for a higher order: by nested tapes of a class."""
+
+
+def eagerly(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
+    """Op by op."""
+    return _plain(_taped(EagerRun(case.program), [Concrete(literal(value)) for value in case.arguments], order, tape))
+
+
+def in_trace(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
+    """As a part of a program, that the reference runs."""
+
+    def python(*arguments: Any) -> Any:
+        return tuple(_taped(InTrace(case.program), arguments, order, tape))
+
+    outcome = as_function(case.program.main, python).run(*case.arguments, engine="reference")
+    if outcome.error is not None:
+        raise outcome.error
+    return list(outcome.value)
+
+
+def _taped(run: Callable[..., list[Any]], arguments: Sequence[Any], order: int, tape: type[tl.Tape]) -> list[Any]:
+    sources = tuple(each for each in arguments if each.dtype.kind == "f")
+    with ExitStack() as stack:
+        tapes = [stack.enter_context(tape()) for _ in range(order)]
+        for each in tapes:
+            each.watch(sources)
+        results = run(*arguments)
+        for each in reversed(tapes):
+            floats = [result for result in results if result.dtype.kind == "f"]
+            weights = [_filled(0.5 + nth, result) for nth, result in enumerate(floats)]
+            results += each.gradient(tuple(floats), sources, tuple(weights))
+    return results
+
+
+def _plain(results: Sequence[Any]) -> list[Any]:
+    return [each._tagloom_literal.value for each in results]
+
+
+def _filled(weight: float, like: Any) -> Any:
+    return apply("broadcast_like", Concrete(literal(weight, Type(like.dtype))), like)
+
+
+def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = eagerly) -> list[str]:
+    """How a tape differs from the derivative of a program that returns: to the bit where that is a straight line, else
+    but for the order of additions. Of a higher order adjoints of results are pulled back beside those of adjoints, and
+    a tape adds these first, too."""
+    derived = differentiated(case, order)
+    wanted = evaluate(derived.program, derived.arguments, max_steps=20 * MOST_STEPS).results if derived else None
+    if wanted is None:
+        return []
+    try:
+        found = way(case, order, tape)
+    except (TooLong, RecursionError):
+        return []
+    except tl.TagloomError as error:
+        return [f"the derivative of the program returns, and the tape raises {error}"]
+    alike = same if order == 1 and is_straight(case) else _is_near
+    return [
+        f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
+        for at, (mine, theirs) in enumerate(zip(found, wanted, strict=True))
+        if not alike(mine, theirs)
+    ]
+
+
+def is_straight(case: Case) -> bool:
+    """Whether a program is ops alone."""
+    return len(case.program.functions) == 1 and not any(node.regions for node in case.program.main.body.walk())
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    """Whether numbers are the same but for the order of additions; what is not finite says nothing then."""
+    mine, theirs = np.asarray(one), np.asarray(other)
+    if mine.dtype.kind != "f":
+        return same(one, other)
+    known = np.isfinite(mine) & np.isfinite(theirs)
+    largest = np.max(np.abs(theirs[known]), initial=1.0)
+    bound = 1e-12 if mine.dtype == np.float64 else 1e-4
+    return mine.dtype == theirs.dtype and bool(np.all(np.abs(mine[known] - theirs[known]) <= bound * largest))

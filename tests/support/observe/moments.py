@@ -1,0 +1,129 @@
+"""Moments of runs: what an event was, and what there was when the state had done it, worked out from events alone."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import tagloom as tl
+from support.programs.handmade import counting_loop, stuck
+from tagloom.core.graph.graph import Graph
+from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.machine.event import Event
+
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
+
+
+@tl.function
+def divided(x: tl.int64) -> tl.int64:
+    return 60 // x
+
+
+@tl.function
+def mixed(
+    n: tl.int64, small: tl.int8, short: tl.float32, p: tl.bool, xs: tl.Array[tl.float64, 3]
+) -> tuple[tl.int64, tl.Array[tl.float64, 3], tl.int8, tl.float32, tl.bool]:
+    """A loop with a call in it that traps the first time, and values of all sorts."""
+    _, total, ys = tl.while_loop(
+        lambda i, total, ys: i < n, lambda i, total, ys: (i + 1, total + divided(i), ys * 2.0), 0, 0, xs
+    )
+    return total + fib(n), ys, small + small, short * short, tl.logical_not(p)
+
+
+@tl.function
+def chain(n: tl.int64) -> tl.int64:
+    """Cells that are got before they are put, in a loop with a bound."""
+    cells = tl.put(tl.cells(n + 1, tl.int64), n, 1)
+    cells, _ = tl.while_loop(
+        lambda a, j: j < n, lambda a, j: (tl.put(a, j, 2 * a[j + 1]), j + 1), cells, 1, parallel_iterations=3
+    )
+    return cells[1]
+
+
+class Moment(NamedTuple):
+    """An event, and a stand-in for the state after it, which has what names of expressions read."""
+
+    graph: Graph
+    state: Any
+    event: Event
+    names: dict[str, Any]
+    """What the names that are numbers, truth values or texts mean."""
+
+
+RUNS: dict[str, tuple[Graph, list[Any], str]] = {
+    "fib": (fib.graph, [5], "lifo"),
+    "mixed": (mixed.graph, [2, 100, 0.1, True, [0.5, -1.0, 3.0]], "random:4"),
+    "count": (counting_loop([("total", 0), ("trips", 1)]), [3], "waves"),
+    "stuck": (stuck(), [5], "fifo"),
+    "chain": (chain.graph, [4], "random:2"),
+}
+
+
+def events(graph: Graph, arguments: list[Any], schedule: str) -> tuple[Event, ...]:
+    return run_graph(graph, arguments, schedule=schedule, keep="events", unchecked=True).events
+
+
+@functools.cache
+def moments(run: str) -> tuple[Moment, ...]:
+    """Every moment of a run."""
+    graph, arguments, schedule = RUNS[run]
+    fired: Counter[int] = Counter()
+    held: Counter[Any] = Counter()
+    flight = sum(len(output.edges) for _, output in graph.arguments)
+    found = []
+    for step, event in enumerate(events(graph, arguments, schedule), 1):
+        token = event.token
+        if event.fired:
+            fired[token.node] += 1
+            del held[token.node, token.tag]
+        elif event.parked is None:
+            held[token.node, token.tag] += 1
+        flight += sum(sent.node >= 0 for sent in event.sent if not event.held) - 1
+        flight += len(event.woken) + len(event.released)
+        state = SimpleNamespace(
+            steps=step,
+            firings=sum(fired.values()),
+            waiting=sum(held.values()),
+            flight=range(flight),
+            counts=[fired[number] for number in range(len(graph.nodes))],
+        )
+        found.append(Moment(graph, state, event, _names(graph, event, state)))
+    return tuple(found)
+
+
+def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
+    token, node = event.token, graph.nodes[event.token.node]
+    results = [value for _, value in event.outputs]
+    return {
+        "node": {node.name, f"{node.function}.{node.name}"},
+        "function": {node.function},
+        "op": {node.op},
+        "site": {node.site.name, f"{node.site.function}.{node.site.name}"} - {".main"} if node.site else set(),
+        "tag.site": {token.tag.site.name, str(token.tag.site)} - {".main"},
+        "line": node.location.line if node.location else None,
+        "port": token.port,
+        "value": results[0] if results else token.value,
+        "inputs": list(event.inputs or ()),
+        "outputs": dict(event.outputs),
+        "fired": event.inputs is not None,
+        "trap": event.trap or "",
+        "lost": (event.inputs is None and not state.flight)
+        or (len(results) > 0 and len(event.sent) == 0 and not event.trap),
+        "parked": event.parked is not None,
+        "woken": len(event.woken),
+        "held": event.held,
+        "tag.depth": len(token.tag.path()),
+        "depth": len(token.tag.path()),
+        "tag.iteration": token.tag.path()[-1][1] if token.tag.path() else 0,
+        "iteration": token.tag.path()[-1][1] if token.tag.path() else 0,
+        "count": state.counts[token.node],
+        "firings": state.firings,
+        "step": state.steps,
+        "store": state.waiting,
+        "flight": len(state.flight),
+    }

@@ -1,0 +1,123 @@
+"""What Python makes of the text of an expression: an oracle. The text is run as Python, of objects whose operators say
+what makes sense.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from support.observe.moments import Moment
+
+
+class Meant:
+    """A value of an expression, with Python's operators where they make sense; None is no value."""
+
+    def __init__(self, it: Any) -> None:
+        self.it = it.item() if isinstance(it, np.generic) else it.tolist() if isinstance(it, np.ndarray) else it
+
+    def __bool__(self) -> bool:
+        if isinstance(self.it, list):
+            return self.it != [] and all(self.it)
+        return bool(self.it)
+
+    def __neg__(self) -> Meant:
+        return Meant(-1) * self
+
+    def __getitem__(self, index: Meant) -> Meant:
+        known = self.it if isinstance(self.it, dict) else dict(enumerate(self.it))
+        return Meant(known.get(index.it))
+
+
+def sort(it: Any) -> str | None:
+    """What a value can be compared with."""
+    if isinstance(it, list):
+        return sort(it[0]) if it else "number"
+    sorts = {bool: "truth", int: "number", float: "number", str: "text", set: "names", type(None): None}
+    return sorts[type(it)]
+
+
+def pairs(one: Any, other: Any) -> list[tuple[Any, Any]]:
+    one, other = (it if isinstance(it, list) else itertools.repeat(it) for it in (one, other))
+    return list(zip(one, other, strict=False))
+
+
+def comparison(holds: Callable[[Any, Any], bool]) -> Any:
+    def method(mine: Meant, other: Any) -> bool:
+        one, another = mine.it, other.it if isinstance(other, Meant) else other
+        if isinstance(one, set) or isinstance(another, set):
+            names, text = (one, another) if isinstance(one, set) else (another, one)
+            return (text in names) == (holds is operator.eq)
+        if sort(one) != sort(another) or None in (one, another):
+            return False
+        if sort(one) != "number" and holds not in (operator.eq, operator.ne):
+            return False
+        if isinstance(one, list) or isinstance(another, list):
+            found = pairs(one, another)
+            return found != [] and all(holds(a, b) for a, b in found)
+        return holds(one, another)
+
+    return method
+
+
+def computation(make: Callable[[Any, Any], Any]) -> Any:
+    def method(mine: Meant, other: Any) -> Meant:
+        one, another = mine.it, other.it if isinstance(other, Meant) else other
+        if not (sort(one) == sort(another) == "number"):
+            return Meant(None)
+        try:
+            if isinstance(one, list) or isinstance(another, list):
+                return Meant([make(a, b) for a, b in pairs(one, another)])
+            return Meant(make(one, another))
+        except ArithmeticError:
+            return Meant(None)
+
+    return method
+
+
+for sign in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Meant, f"__{sign}__", comparison(getattr(operator, sign)))
+for sign in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+    setattr(Meant, f"__{sign}__", computation(getattr(operator, sign)))
+
+
+class Wrapped(ast.NodeTransformer):
+    """Every constant, and every comparison, as something that has our operators."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Not):
+            return node
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [node], []), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        truth = ast.Call(ast.Name("bool", ast.Load()), [node], [])
+        return ast.copy_location(ast.Call(ast.Name("Meant", ast.Load()), [truth], []), node)
+
+
+def oracle(text: str, moment: Moment) -> Any:
+    """What Python makes of the text."""
+    names: dict[str, Any] = {name: Meant(meant) for name, meant in moment.names.items() if "." not in name}
+    names |= {"tag": SimpleNamespace(**{n[4:]: Meant(it) for n, it in moment.names.items() if n.startswith("tag.")})}
+    names |= {"true": Meant(True), "false": Meant(False), "inf": Meant(float("inf")), "Meant": Meant}
+    tree = ast.fix_missing_locations(Wrapped().visit(ast.parse(text, mode="eval")))
+    return eval(compile(tree, "oracle", "eval"), names)
+
+
+def alike(ours: Any, python: Meant) -> bool:
+    """Whether a value of ours is Python's; all nans are one."""
+    ours = Meant(ours).it
+    return repr(ours) == repr(python.it)

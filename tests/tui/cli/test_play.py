@@ -1,0 +1,63 @@
+"""`tagloom play`: a page from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tagloom.tui.cli.main import app
+from typer.testing import CliRunner
+
+FIB = str(Path(__file__).resolve().parents[3] / "papers_examples" / "recursion" / "fib.py")
+
+
+def play(*words: str) -> tuple[int, str, str]:
+    ran = CliRunner().invoke(app, ["play", *words])
+    return ran.exit_code, ran.stdout, ran.stderr
+
+
+def test_a_page_of_a_run(tmp_path: Path) -> None:
+    """It is one file, smaller than 2 MB by far, which nothing in it leaves."""
+    target = tmp_path / "run.html"
+    assert play(FIB, "8", "-o", str(target)) == (0, f"{target}\n", "")
+    html = target.read_text()
+    assert len(html) < 200_000
+    assert "src=" not in html and "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_part_is_said(tmp_path: Path) -> None:
+    """Where the page leaves something out, stderr says so, and the page."""
+    target = tmp_path / "run.html"
+    code, _, said = play(FIB, "8", "-o", str(target), "--from", "100", "--most", "50")
+    assert code == 0 and said == "50 of 768 events are shown: 100 to 149\n"
+    assert "50 of 768 events are shown" in target.read_text()
+    code, _, said = play(FIB, "3", "-o", str(target), "--fold", "fib")
+    assert code == 0 and said == ""
+    assert ">fib</text>" in target.read_text() and "n &lt;= 1" not in target.read_text()
+    code, _, said = play(FIB, "8", "-o", str(target), "--under", "main/fib")
+    assert code == 0 and "those under main/fib" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "limit", "said"),
+    [
+        ("--max-tokens", "3", "the limit of 3 on tokens"),
+        ("--max-depth", "2", "the limit of 2 on"),
+        ("--max-bytes", "1", "bytes"),
+        ("--timeout", "0", "the limit of 0 on time"),
+    ],
+)
+def test_limits(tmp_path: Path, option: str, limit: str, said: str) -> None:
+    """A run that comes to a limit is played up to there, and the page says which."""
+    target = tmp_path / "run.html"
+    assert play(FIB, "8", option, limit, "-o", str(target))[0] == 0
+    html = target.read_text()
+    assert '"Exhausted"' in html and said in html[html.index('"Exhausted"') :][:300]
+
+
+def test_other_schedules_and_a_deadlock(tmp_path: Path) -> None:
+    """A run need not return, nor go by waves, to be played."""
+    deadlock = str(Path(FIB).parents[1] / "roots" / "bounded_deadlock.py")
+    target = tmp_path / "run.html"
+    assert play(deadlock, "4", "--k", "2", "--schedule", "lifo", "-o", str(target))[0] == 0
+    assert '"Deadlocked"' in target.read_text()

@@ -1,0 +1,175 @@
+"""`tagloom examples`, and `tagloom check --against`: what a course needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from tagloom.tui.cli import against
+from tagloom.tui.cli.against import FIRINGS, MOST, small
+from tagloom.tui.cli.examples import programs
+from tagloom.tui.cli.tolerance import NEAR
+from tagloom.tui.load import find
+
+ARGUMENTS = {
+    "sums.py": (("2", "3"), "10"),
+    "distance.py": (("2", "5"), "3"),
+    "fib.py": (("5",), "8"),
+    "squares.py": (("4",), "30"),
+    "chain.py": (("6",), "32"),
+    "power.py": (("2", "0"), "1"),
+    "power_right.py": (("2", "5"), "32"),
+}
+
+
+def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
+    """Each has a line that says what it is; what is copied runs, and gives what it says."""
+    listed = tagloom("examples")
+    assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == sorted(programs())
+    assert max(map(len, listed.out.splitlines())) <= 120
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    assert programs().keys() == ARGUMENTS.keys()
+    for name, (words, value) in ARGUMENTS.items():
+        assert tagloom("run", f"lessons/{name}", *words) == (0, f"{value}\n", "")
+
+
+def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
+    """A second copy leaves alone what was changed, says which files, and brings the others."""
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    assert tagloom("examples", "--copy", "lessons").code == 0
+    (folder / "lessons" / "fib.py").write_text("mine")
+    (folder / "lessons" / "sums.py").unlink()
+    again = tagloom("examples", "--copy", "lessons")
+    assert again.code == 1 and again.err.endswith("are others: lessons/fib.py\n")
+    assert (folder / "lessons" / "fib.py").read_text() == "mine"
+    assert (folder / "lessons" / "sums.py").read_text() == programs()["sums.py"]
+
+
+def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
+    """No link is followed to write a file elsewhere; a folder, or a file where the folder should be, is named."""
+    (folder / "lessons").mkdir()
+    (folder / "lessons" / "fib.py").symlink_to(folder / "elsewhere.py")
+    (folder / "lessons" / "chain.py").mkdir()
+    ran = tagloom("examples", "--copy", "lessons")
+    assert ran.code == 1 and ran.err.endswith("are others: lessons/chain.py, lessons/fib.py\n")
+    assert not (folder / "elsewhere.py").exists()
+    (folder / "file").write_text("")
+    ran = tagloom("examples", "--copy", "file")
+    assert ran.code == 2 and "got: file\n" in ran.err
+
+
+def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
+    """The first arguments on which it differs are said, what was required, and where the two go apart."""
+    tagloom("examples", "--copy", "lessons")
+    ran = tagloom("check", "lessons/power.py", "--against", "lessons/power_right.py")
+    assert ran.code == 1 and ran.out == "agrees    power(0, 0) 1\ndiffers   power(0, 1) the reference: 0\n"
+    assert "required: 0\n  got: 1" in ran.err and "the runs differ first at node" in ran.err
+
+
+def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
+    """Any program that gives the same counts, however it is written."""
+    tagloom("examples", "--copy", "lessons")
+    (folder / "mine.py").write_text(
+        "import tagloom as tl\n\n@tl.function\ndef far(a: tl.int64, b: tl.int64) -> tl.int64:\n    return abs(a - b)\n"
+    )
+    ran = tagloom("check", "mine.py", "--against", "lessons/distance.py")
+    assert ran.code == 0 and ran.out.splitlines()[-1] == f"{MOST} runs agree" and ran.err == ""
+    assert (
+        tagloom("check", "mine.py", "7", "3", "--against", "lessons/distance.py").out
+        == "agrees    main(7, 3) 4\n1 run agrees\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("tl.print('n is', n)\n    return n", "they print more or less"),
+        ("tl.print('m is', n)\n    tl.print('end', n)\n    return n", "line 1 that is printed differs"),
+        ("return 7 // n", "the runs end differently"),
+    ],
+)
+def test_more_than_results_counts(tagloom: Any, folder: Path, body: str, said: str) -> None:
+    """What is printed, and how a run ends."""
+    head = "import tagloom as tl\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    "
+    (folder / "right.py").write_text(f"{head}tl.print('n is', n)\n    tl.print('end', n)\n    return n\n")
+    (folder / "mine.py").write_text(f"{head}{body}\n")
+    ran = tagloom("check", "mine.py", "0", "--against", "right.py")
+    assert ran.code == 1 and ran.err.startswith(said)
+
+
+def test_files_are_loaded_once(tagloom: Any, folder: Path) -> None:
+    """Whatever is tried; what their Python prints goes to stderr, and stdout has a line for each run."""
+    body = "\n\n@tl.function\ndef main(n: tl.int64) -> tl.int64:\n    print('traced')\n    return n + 1\n"
+    for name in ("mine", "right"):
+        (folder / f"{name}.py").write_text(f"import tagloom as tl\n\nprint('{name} is loaded'){body}")
+    ran = tagloom("check", "mine.py", "--against", "right.py")
+    assert ran.code == 0 and len(ran.out.splitlines()) == 8
+    assert "loaded" not in ran.out and "traced" not in ran.out
+    assert [ran.err.count(f"{name} is loaded") for name in ("mine", "right")] == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_floats_may_be_rounded_otherwise(tagloom: Any, folder: Path, dtype: str) -> None:
+    """A cube is a cube, as a result and where it is printed; what is further off differs, and so does another type."""
+    head = f"import tagloom as tl\n\n@tl.function\ndef main(x: tl.{dtype}) -> tl.{dtype}:\n    "
+    (folder / "right.py").write_text(f"{head}cube = x**3 / 3\n    tl.print('x is', cube)\n    return cube\n")
+    (folder / "mine.py").write_text(f"{head}cube = x / 3 * x * x\n    tl.print('x is', cube)\n    return cube\n")
+    ran = tagloom("check", "mine.py", "0.7", "--against", "right.py")
+    assert ran.code == 0 and ran.out.endswith("\n1 run agrees\n"), ran
+    for off, code in (("1e-12" if dtype == "float64" else "1e-7", 0), ("1e-3", 1)):
+        (folder / "mine.py").write_text(f"{head}cube = x**3 / 3 + {off}\n    tl.print('x is', cube)\n    return cube\n")
+        assert tagloom("check", "mine.py", "0.7", "--against", "right.py").code == code, off
+
+
+def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
+    """Such a run is said, and does not count as one that agrees; where there is no other, that is a failure."""
+    tagloom("examples", "--copy", "lessons")
+    source = (folder / "lessons" / "squares.py").read_text()
+    (folder / "endless.py").write_text(source.replace("i <= n", "i > 0"))
+    ran = tagloom("check", "lessons/squares.py", "3", "--against", "endless.py", "--max-firings", "500")
+    said = "undecided main(3): the reference did not end within 500 firings"
+    assert ran.code == 1 and ran.out == f"{said}\nnothing was decided\n"
+    (folder / "sometimes.py").write_text(source.replace("i <= n", "(i <= n) | (n == 3)"))
+    ran = tagloom("check", "lessons/squares.py", "--against", "sometimes.py", "--max-firings", "500")
+    assert ran.code == 0 and said in ran.out.splitlines() and ran.out.endswith("\n6 runs agree\n")
+    ran = tagloom("check", "endless.py", "3", "--against", "lessons/squares.py", "--max-firings", "500")
+    assert ran.code == 1 and "got: Exhausted: it did not end within 500 firings" in ran.err
+
+
+def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
+    """By default a run ends at 100,000 firings; a limit that is named holds instead."""
+    tagloom("examples", "--copy", "lessons")
+    words = ("check", "lessons/squares.py", "10000", "--against", "lessons/squares.py")
+    assert "did not end within 100,000 firings" in tagloom(*words).out
+    ran = tagloom(*words, "--max-firings", "1000000")
+    assert ran.code == 0 and ran.out.endswith("1 run agrees\n")
+
+
+def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
+    """Are not run: what each takes is said."""
+    tagloom("examples", "--copy", "lessons")
+    ran = tagloom("check", "lessons/fib.py", "--against", "lessons/sums.py")
+    assert ran.code == 2 and "required: (x: int64, y: int64)" in ran.err and "got: (n: int64)" in ran.err
+
+
+def test_the_page_says_what_is_tried() -> None:
+    """The numbers of the tutorial are those of the code."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "tutorial.md").read_text()
+    rows = {"integer": against._WHOLE, "float": against._REAL, "bool": against._TRUTH}
+    assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
+    assert f"of several parameters the {MOST}" in page and f"within {FIRINGS:,} firings" in page
+    near = [f"{NEAR[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]
+    assert "at most {} of the larger of 1 and what is required (float32: {})".format(*near) in page
+
+
+def test_small_arguments(folder: Path) -> None:
+    """The smallest come first, each once, of the kinds that the parameters have; arrays have to be named."""
+    head = "import tagloom as tl\n\n@tl.function\ndef main("
+    (folder / "a.py").write_text(f"{head}x: tl.uint8, y: tl.bool, z: tl.float64):\n    return z\n")
+    found = list(small(find("a.py")))
+    assert found[0] == ("0", "true", "0.0") and len(found) == len(set(found)) == MOST
+    (folder / "b.py").write_text(f"{head}x: tl.Array[tl.float64, None]):\n    return x\n")
+    with pytest.raises(Exception, match="what the argument x may be"):
+        list(small(find("b.py")))

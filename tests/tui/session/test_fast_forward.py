@@ -1,0 +1,311 @@
+"""Going far in a session, as a person does: what is said, what is known, and what goes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onscreen import Screen, shown
+from pytest import MonkeyPatch
+from support.laws.far_laws import near
+from tagloom.core.errors import Usage
+from tagloom.core.tag import ROOT
+from tagloom.interp.history.history import History
+from tagloom.tui.panes.inspector import inspector
+from tagloom.tui.panes.tags import tags
+from tagloom.tui.panes.timeline import timeline
+from tagloom.tui.run_start import Options, Start
+from tagloom.tui.session import fast_forward as far
+from tagloom.tui.session import node
+from tagloom.tui.session.commands import new_session
+from tagloom.tui.session.session import Session
+
+FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.py")
+
+
+def begun(number: str, target: str = FIB, **options: Any) -> Session:
+    session = new_session(Options(**options))
+    session.load(Start(target, (number,), session.options))
+    return session
+
+
+def said(session: Session, line: str) -> str:
+    reply = session.do(line)
+    assert reply.ok, reply.text
+    return "\n".join(reply.text)
+
+
+def test_a_place_far_ahead() -> None:
+    """One stands there, the events before it are known, and no others; steps lead on and back as ever; what was before
+    is come back to by undo, by a number, and by the reverse of a motion."""
+    session = begun("22", schedule="lifo")
+    assert "the fast machine went ahead: known are the events from 380,000 on" in said(session, "goto 400000")
+    history = session.history
+    assert (history.base, history.position, history.state.steps) == (380_000, 400_000, 400_000)
+    first = history.state.snapshot()
+    assert "400,001 events" in said(session, "event") and "400,000 events" in said(session, "event-back")
+    assert "known from 380,000 on" in timeline(session, 80, 2).said
+    assert "381,000" in said(session, "goto 381000") and session.history is history
+    said(session, "event-back")
+    assert history.base == 360_000 and "380,999" in said(session, "where")
+    said(session, "goto 300000")
+    assert history.base == 280_000 and session.history is history and len(history) == 400_001
+    said(session, "start")
+    assert session.history.base == 0 and len(session.history) == 0
+    for _ in range(4):
+        said(session, "undo")
+    assert session.history.position == 400_000 and session.history.state.snapshot() == first
+
+
+def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
+    """`run` goes to the end, with the outcome and the measures of the run; `continue` to the first hit, or says why
+    every event was stepped."""
+    near(monkeypatch)
+    session, ordinary = begun("7"), begun("7", whole=True)
+    for each in (session, ordinary):
+        assert "it is over" in said(each, "run")
+    assert session.history.base > 0 == ordinary.history.base
+    assert session.do("stats").data == ordinary.do("stats").data
+    assert session.do("outcome").text == ordinary.do("outcome").text
+    assert "the events of this run are not all known" in session.do("compare --schedule lifo").text[0]
+    session = begun("7")
+    said(session, "break trap")
+    assert "it is over" in said(session, "continue") and session.history.base > 0
+    session = begun("7")
+    said(session, "break value == -1")
+    assert "it is over" in said(session, "continue") and session.history.base > 0
+    session = begun("7")
+    said(session, "break store == -1")
+    assert "every event was stepped: breakpoint 1 looks at what becomes of tokens" in said(session, "continue")
+    assert session.history.base == 0
+
+
+def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
+    """What the fast machine passes is counted: those that ignore hits stop where they should, log points say all that
+    they would say, and `breaks` counts from the beginning; once one has been elsewhere, from there."""
+    near(monkeypatch)
+    session, ordinary = begun("7", schedule="lifo"), begun("7", schedule="lifo", whole=True)
+    for each in (session, ordinary):
+        said(each, "break op == 'add' and fired and value > 1 ignore 6")
+        said(each, 'log value <= 3 and not fired "{step}: {value} under {tag}"')
+    replies = [each.do("continue").data for each in (session, ordinary)]
+    assert replies[0] == {**replies[1], "base": session.history.base, "known": len(session.history)}
+    assert session.history.base > 0 and replies[0]["hits"] == [
+        "  breakpoint 1: op == 'add' and fired and value > 1, ignores 6 hits"
+    ]
+    assert len(replies[0]["logged"]) > 1
+    assert session.do("breaks").text == ordinary.do("breaks").text
+    session = begun("7", schedule="lifo")
+    said(session, "break op == 'add' and fired"), said(session, "goto 250")
+    assert "since event 242" in said(session, "breaks") and "since" not in said(ordinary, "breaks")
+
+
+def test_a_value_far_ahead() -> None:
+    """A breakpoint on values in a run of ten million events is there at once: the machine looks for it."""
+    session = begun("33", schedule="lifo")
+    said(session, "break value == 317811 and op == 'add' and fired")
+    assert "breakpoint 1" in said(session, "continue")
+    assert session.history.position > 1_000_000
+    assert session.history.last is not None and session.history.last.outputs[0][1] == 317_811
+
+
+def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
+    """Have Escape pressed when the fast machine has come so far."""
+    go_ahead = History._go_ahead
+
+    def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
+        go_ahead(self, run, events, stops)
+        return far_interrupt(self)
+
+    monkeypatch.setattr(History, "_go_ahead", pressed)
+
+
+def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
+    """Stopped on the way to the end, one stands where it has come to: it does not go on by itself."""
+    near(monkeypatch)
+    session = begun("20", schedule="lifo")
+    pressed_after(30_000, monkeypatch)
+    reply = session.do("run")
+    assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
+    session = begun("20", schedule="lifo")
+    said(session, 'log value == 5 and fired "{step}"')
+    reply = session.do("continue")
+    assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
+    lines = [int(line) for line in reply.text if line.isdecimal()]
+    assert lines and lines == sorted(lines) and lines[-1] <= 30_000, "what log points had said by then is said"
+
+
+def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
+    """It takes nothing back, and may be asked for again."""
+    session = begun("5")
+    said(session, "step 3"), said(session, "step 4")
+    there = session.history.position
+
+    def stopped(self: Any, situation: Any) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "_return", stopped)
+    assert not session.do("undo").ok and session.history.position == there
+    said(session, "undo")
+    assert session.history.state.firings == 3
+
+
+def test_a_fork_where_what_is_known_begins(monkeypatch: MonkeyPatch) -> None:
+    """It knows what its run knows there: the arguments too."""
+    near(monkeypatch)
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250"), said(session, "event-back 30")
+    assert session.history.position == session.history.base
+    before = session.run.known.activation(ROOT).given
+    said(session, "fork")
+    assert session.run.known.activation(ROOT).given == before != {}
+
+
+def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:
+    """The hit that the fast machine stops at is the one that stepping finds."""
+    near(monkeypatch)
+    places = []
+    for whole in (False, True):
+        session = begun("7", schedule="lifo", whole=whole)
+        said(session, "break op == 'add' and fired and function == 'fib'")
+        reply = session.do("continue")
+        places.append((session.history.position, session.history.last, reply.data["hits"]))
+    assert places[0] == places[1] and places[0][0] > 40
+
+
+def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
+    """A `why` ends where what is known begins; what cannot be answered, says so; what is counted, is counted by the
+    run."""
+    near(monkeypatch)
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250")
+    assert session.history.base == 242
+    assert "sent before event 242" in said(session, "why cond")
+    assert "fib(…)" in tags(session).text() and "fib()" not in tags(session).text()
+    assert said(session, "inspect add").splitlines()[3].split()[0] == str(
+        session.history.state.counts[session.find("add")]
+    )
+    for line in ("export it.jsonl", "schedule it.json", "picture it.svg tags", "why subtract main"):
+        reply = session.do(line)
+        assert not reply.ok and "known" in reply.text[0], reply.text
+    assert session.do("why-not add main").ok
+
+
+def test_who_cannot_go_far(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """Effects, choices and forks are stepped; the reply says why."""
+    near(monkeypatch)
+    file = tmp_path / "loud.py"
+    file.write_text(
+        "import tagloom as tl\n\n@tl.function\ndef loud(n: tl.int64) -> tl.int64:\n    tl.print(n)\n"
+        "    return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]\n"
+    )
+    loud = begun("50", str(file))
+    assert "every event was stepped: the program has effects" in said(loud, "goto 200")
+    assert loud.history.base == 0
+    session = begun("6", schedule="lifo")
+    said(session, "goto 250")
+    said(session, "fork other")
+    assert "every event was stepped: it is a fork" in said(session, "run")
+    said(session, "goto 245")
+    reply = session.do("goto 20")
+    assert not reply.ok and "far before what is known of other" in reply.text[0]
+    said(session, "switch fib")
+    said(session, "goto 20")
+    said(session, "fork")
+    assert session.run.parent == "fib"
+
+
+def test_a_test_of_a_moment_far_ahead(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
+    """It goes there as the session did."""
+    session = begun("22", schedule="lifo")
+    said(session, "goto 400000")
+    said(session, f"pytest {tmp_path / 'test_it.py'}")
+    text = (tmp_path / "test_it.py").read_text()
+    assert "run = run.far(400000)" in text
+    known: dict[str, Callable[[], None]] = {}
+    exec(compile(text, str(tmp_path / "test_it.py"), "exec"), {"__file__": str(tmp_path / "test_it.py")}, known)
+
+
+def test_the_command_line(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
+    """`--at` begins far ahead, `--whole` knows every event; what is never reached is an error."""
+    near(monkeypatch)
+    Path("where.txt").write_text("where\n")
+    for words, base in (((), 242), (("--whole",), 0)):
+        ran = tagloom("debug", FIB, "7", "--at", "250", *words, "--headless", "--json", "--commands", "where.txt")
+        data = json.loads(ran.out)["data"]
+        assert (data["position"], data["base"]) == (250, base)
+    ran = tagloom("debug", FIB, "3", "--at", "250", "--headless")
+    assert ran.code == 2 and "event 250 is never reached" in ran.err
+
+
+def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> None:
+    """It stands where it has come to, which is then where what is known begins, and goes on from there, and back."""
+    session = begun("27", schedule="lifo")
+    pressed_after(1_000_000, monkeypatch)
+    reply = session.do("goto 3000000")
+    monkeypatch.undo()
+    assert not reply.ok and "interrupted: it stands after 1,000,000 events" in reply.text[0]
+    assert session.history.base == session.history.position == 1_000_000
+    assert "what is known begins here" in said(session, "where")
+    assert "1,000,001 events" in said(session, "event")
+    said(session, "event-back 2")
+    assert session.history.position == 999_999
+    said(session, "undo"), said(session, "undo"), said(session, "undo")
+    assert session.history.position == 0
+
+
+def far_interrupt(history: History) -> Any:
+    from tagloom.interp.engines.reference import rung
+
+    return rung("interrupt", history.limits)
+
+
+def test_python_goes_far_too() -> None:
+    """Histories do it without a session, and say what cannot be done."""
+    history = begun("20").history
+    late = history.far(100_000)
+    assert (late.base, late.position, history.base, len(history)) == (80_000, 80_000, 0, 0)
+    with pytest.raises(Usage, match="event 5 is before what is known"):
+        late.jump(5)
+    with pytest.raises(Usage, match="not all known"):
+        late.script()
+    branch = late.branch()
+    with pytest.raises(Usage, match="the fast machine cannot go ahead"):
+        branch.far(100_000)
+    late.reveal(79_990)
+    assert late.base == 79_990 and late.jump(79_995).steps == 79_995
+
+
+def test_on_screen() -> None:
+    """The status says where one is, and the border of the timeline where what is known begins."""
+
+    async def script(screen: Screen) -> None:
+        await screen.do("goto 400000")
+        assert "400,000/400,000 events" in screen.line("status")
+        assert "known from 380,000 on" in str(screen.app.panes()["timeline"].border_subtitle or "") + screen.whole()
+        await screen.do("event-back 3")
+        assert "399,997/400,000" in screen.line("status")
+
+    shown(script, FIB, "22", schedule="lifo")
+    assert far.FAR == 200_000
+
+
+def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
+    """What fired before what is known is said to have: of an activation that is open, that it did; of one that has
+    closed, that nobody here knows. The pane says so, too."""
+    monkeypatch.setattr(node, "NEAR", 1)
+    session = begun("22", schedule="lifo")
+    said(session, "select fib.less_equal main")
+    said(session, "goto 400000")
+    assert "it has fired" in said(session, "inspect less_equal main")
+    assert any("consumed earlier" in each.text for each in inspector(session, 80).rows)
+    closed = session.do("inspect add main/fib_1/fib")
+    assert not closed.ok and "the answer is in events that are not known" in closed.text[0]
+    session = begun("22", schedule="lifo")
+    for line in ("goto 1000", "select add main/fib_1/fib", "goto 400000"):
+        said(session, line)
+    assert any("the answer is in events that are not known" in each.text for each in inspector(session, 80).rows)

@@ -1,0 +1,180 @@
+"""`tagloom debug --headless`: whole sessions, as they are written down in transcripts/.
+
+A transcript is the command line after `tagloom`, and then what was typed and what was answered. After a change that is
+meant, `python tests/tui/session/test_headless.py` writes them anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tagloom.tui.cli.prompt import PROMPT
+from tagloom.tui.session.commands import COMMANDS
+
+HERE = Path(__file__).resolve().parent
+TRANSCRIPTS = sorted((HERE / "transcripts").glob("*.txt"))
+PROGRAMS = sorted((HERE / "transcripts").glob("*.py"))
+REPLY = {
+    "type": "object",
+    "required": ["command", "ok", "text", "data"],
+    "additionalProperties": False,
+    "properties": {
+        "command": {"type": "string"},
+        "ok": {"type": "boolean"},
+        "text": {"type": "array", "items": {"type": "string"}},
+        "data": {"type": "object", "required": ["printed"]},
+    },
+}
+
+
+def typed(transcript: str) -> tuple[list[str], str]:
+    """The words of the command line, and what was typed."""
+    first, *lines = transcript.splitlines()
+    commands = [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
+    return first.removeprefix("$ tagloom ").split(), "".join(f"{command}\n" for command in commands)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which sessions of transcripts are held."""
+    for program in PROGRAMS:
+        shutil.copy(program, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
+def test_transcripts(file: Path, programs: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed is answered as it is written, in text; as JSON lines the same texts come."""
+    transcript = file.read_text()
+    words, lines = typed(transcript)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    ran = tagloom(*words)
+    assert f"$ tagloom {' '.join(words)}\n{ran.out}" == transcript
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    as_json = tagloom(*words, "--json")
+    replies = [json.loads(line) for line in as_json.out.splitlines()]
+    for reply in replies:
+        jsonschema.validate(reply, REPLY)
+    said = "".join("\n".join([f"{PROMPT}{reply['command']}", *reply["text"]]) + "\n" for reply in replies)
+    assert said == ran.out
+    assert ran.code == as_json.code == int(not all(reply["ok"] for reply in replies))
+
+
+def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
+    """`--commands FILE` is like stdin; comments and empty lines are passed over, `quit` is the end. A mark of the byte
+    order is no part of a command, and only a line break ends one."""
+    lines = "\ufeff# a comment\n\nstep\r\n  # another\n   back\nbookmark a b\u2028c\nquit\nstep\n"
+    (folder / "lines.txt").write_bytes(lines.encode())
+    ran = tagloom("debug", "fib.py:fib", "3", "--headless", "--commands", "lines.txt")
+    assert ran.code == 0 and ran.err == ""
+    assert [line for line in ran.out.split("\n") if line.startswith(PROMPT)] == [
+        f"{PROMPT}{line}" for line in ("step", "back", "bookmark a b\u2028c", "quit")
+    ]
+
+
+def test_exit_codes(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0 where all could be done, 1 where a command could not, 2 where the session cannot begin."""
+    (folder / "good.txt").write_text("step\n")
+    (folder / "bad.txt").write_text("step\nnonsense\nstep\n")
+    (folder / "bytes.txt").write_bytes(b"\xff\xfe")
+    assert tagloom("debug", "fib.py", "3", "--headless", "--commands", "good.txt").code == 0
+    bad = tagloom("debug", "fib.py", "3", "--headless", "--commands", "bad.txt")
+    assert bad.code == 1 and bad.err == "" and "there is no such command" in bad.out and "after 2 events" in bad.out
+    for words, said in (
+        (["fib.py", "3", "--headless", "--commands", "bytes.txt"], "no text"),
+        (["fib.py", "3", "--headless", "--commands", "none.txt"], "cannot be read"),
+        (["absent.py", "--headless"], "no such file"),
+        (["fib.py", "x", "--headless"], "argument n"),
+        (["fib.py", "3", "--headless", "--schedule", "x"], "no schedule"),
+        (["fib.py", "3"], "--headless"),
+        (["fib.py", "3", "--json"], "--headless"),
+        (["fib.py", "3", "--commands", "good.txt"], "--headless"),
+    ):
+        ran = tagloom("debug", *words)
+        assert ran.code == 2 and said in ran.err and ran.out == "", words
+
+
+def test_without_a_program(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session may begin without a run; one of a log begins at its end."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("load fib.py:fib 3\nrun\nexport run.jsonl\n"))
+    assert tagloom("debug", "--headless").code == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("back\n"))
+    assert "of 55 known" in tagloom("debug", "run.jsonl", "--headless").out
+
+
+@pytest.mark.timeout(60)
+def test_in_a_process(folder: Path) -> None:
+    """In a process of its own, as a script would use it: stdout has nothing but JSON lines, whatever the program's
+    own Python prints."""
+    (folder / "acts.py").write_text((folder / "acts.py").read_text() + "\nprint('from Python')\n")
+    command = [sys.executable, "-m", "tagloom", "debug", "acts.py:told", "3", "--headless", "--json"]
+    ran = subprocess.run(command, input="run\nwhy-not nothing\n", capture_output=True, text=True, cwd=folder)
+    assert ran.returncode == 1 and ran.stderr == "from Python\n"
+    first, second = map(json.loads, ran.stdout.splitlines())
+    assert first["data"]["printed"] == ["i is 0", "i is 1", "i is 2"] and not second["ok"]
+
+
+GUIDE = HERE.parents[2] / "docs" / "debugger.md"
+PAGES = (GUIDE, GUIDE.parent / "case-studies.md")
+
+
+def sessions(page: Path) -> list[str]:
+    """The transcripts on a page."""
+    return re.findall(r"```\n(\$ tagloom debug.*?)```\n", page.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every session in the guide, and in the case studies, is answered as it is written."""
+    monkeypatch.chdir(GUIDE.parents[1])
+    assert sessions(page)
+    for transcript in sessions(page):
+        words, lines = typed(transcript)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+        assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript
+
+
+def test_the_guide() -> None:
+    """The example in Python gives what it says, and the tables are the registry."""
+    found = doctest.testfile(str(GUIDE), module_relative=False)
+    assert found.failed == 0 and found.attempted > 5
+    rows = re.findall(r"^\| `(.*)` \| (?:`(.*)`)? ?\| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
+    assert [tuple(cell.replace("\\|", "|") for cell in row) for row in rows] == [
+        (command.usage, command.key, command.help) for command in COMMANDS.values()
+    ]
+
+
+def write_anew() -> None:
+    """Type again what the transcripts have, and write down what is answered."""
+    for page in PAGES:
+        for transcript in sessions(page):
+            page.write_text(page.read_text().replace(transcript, _said_now(transcript, GUIDE.parents[1])))
+    for file in TRANSCRIPTS:
+        with tempfile.TemporaryDirectory() as folder:
+            for program in PROGRAMS:
+                shutil.copy(program, folder)
+            file.write_text(_said_now(file.read_text(), Path(folder)))
+
+
+def _said_now(transcript: str, folder: Path) -> str:
+    """The transcript with what is answered now."""
+    words, lines = typed(transcript)
+    command = [sys.executable, "-m", "tagloom", *words]
+    ran = subprocess.run(command, input=lines, cwd=folder, text=True, stdout=subprocess.PIPE)
+    return f"$ tagloom {' '.join(words)}\n{ran.stdout}"
+
+
+if __name__ == "__main__":
+    write_anew()

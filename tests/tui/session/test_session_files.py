@@ -1,0 +1,67 @@
+"""Pictures out of a session, comparisons of a program with itself under other options, and short names of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.pictures.drawings import nested
+from tagloom.tui.session.commands import COMMANDS
+from tagloom.tui.session.session import Session
+from tagloom.viz.pictures import PICTURES
+
+BACKWARDS = Path(__file__).resolve().parents[3] / "docs" / "case_studies" / "backwards.py"
+
+
+@pytest.fixture
+def session() -> Session:
+    made = Session(COMMANDS)
+    assert made.do(f"load '{BACKWARDS}' 6").ok
+    return made
+
+
+def test_every_picture(session: Session, tmp_path: Path) -> None:
+    """`picture FILE FORM` draws where one is, in every form, and moves nothing."""
+    assert session.do("run").ok
+    before = session.do("where").text
+    for form in ("", *PICTURES):
+        assert session.do(f"picture '{tmp_path / 'run.svg'}' {form}").ok
+        assert "<svg" in (tmp_path / "run.svg").read_text()
+    assert session.do("where").text == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("picture run.gif", "no format"),
+        ("picture run.svg cake", "no picture of a run"),
+        ("picture", "a file is missing"),
+        ("picture run.svg tags more", "words too many"),
+        ("picture /no/such/folder/run.svg", "cannot be written"),
+        (f"picture '{BACKWARDS}'", "a run began from this file"),
+        ("compare --k 0", "not a number from 1 up"),
+        ("compare --seed", "--seed wants a word"),
+    ],
+)
+def test_what_is_refused(session: Session, line: str, said: str) -> None:
+    """In words; the file of the program stays what it is."""
+    before = BACKWARDS.read_text()
+    reply = session.do(line)
+    assert not reply.ok and said in "\n".join(reply.text) and BACKWARDS.read_text() == before
+
+
+def test_a_larger_bound_compared(session: Session) -> None:
+    """The same program with another bound is a run with a name of its own, and the difference names the node."""
+    reply = session.do("compare --k 6")
+    assert reply.ok and reply.data["differs"] and reply.data["with"] == "backwards-k-6"
+    assert (reply.data["node"], reply.data["tag"]) == ("backwards.loop.i", "main/loop[4]")
+    assert session.do("compare --seed 3 --schedule lifo").data["with"] == "backwards-lifo-seed-3"
+    assert session.do(f"load '{BACKWARDS}' 6 --k 6").ok and session.do("run").ok
+    assert "Returned" in "\n".join(session.do("outcome").text)
+
+
+def test_short_names_of_nodes() -> None:
+    """A node goes by the end of its name where none is called so, and where that is one node only."""
+    graph = nested.graph
+    assert str(graph.nodes[graph.only("j")]) == "nested.loop_1.j"
+    assert len(graph.find("i")) == 2, "it goes through the outer loop and the inner"

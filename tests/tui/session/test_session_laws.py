@@ -1,0 +1,341 @@
+"""The laws of sessions hold on generated programs and on the corpus, and catch sessions that are wrong in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+from support.generators.acts_generator import act_cases
+from support.generators.generator import Case, cases
+from support.laws.session_laws import (
+    LIMITS,
+    Replays,
+    activation_violations,
+    around_violations,
+    begun,
+    fork_violations,
+    motion_violations,
+    place_violations,
+    reply_violations,
+    walk_violations,
+)
+from support.observe.moments import chain, fib, mixed
+from support.programs.handmade import counting_loop, stuck
+from tagloom.core.graph.graph import Graph
+from tagloom.core.graph.lower import lower
+from tagloom.interp.breakpoints.breakpoint import Breakpoints
+from tagloom.interp.history.history import History
+from tagloom.tui.run_start import Options, Start
+from tagloom.tui.session import call_commands as activations
+from tagloom.tui.session import fork_commands as forking
+from tagloom.tui.session import step_commands as moving
+from tagloom.tui.session.activation import Activation
+from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.run_index import Known, Part
+from tagloom.tui.session.session import Session
+
+SCHEDULES = ("fifo", "lifo", "waves", "random:1")
+SEEDS = st.integers(0, 2**20)
+RUNS: dict[str, tuple[Graph, list[Any]]] = {
+    "fib": (fib.graph, [4]),
+    "mixed": (mixed.graph, [2, 100, 0.1, True, [0.5, -1.0, 3.0]]),
+    "count": (counting_loop([("total", 0), ("trips", 1)]), [3]),
+    "stuck": (stuck(), [5]),
+    "chain": (chain.graph, [4]),
+}
+
+
+@settings(max_examples=8)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_session_is_where_replay_is(case: Case, schedule: str, seed: int) -> None:
+    """After any walk of commands every run is where replaying its choices and edits from zero leads, undo of a command
+    gives all back that was shown, redo does it again, and every reply is the JSON that it says."""
+    assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_of_all_sorts(name: str) -> None:
+    """The same with loops, traps, cells and bounds, and a graph that breaks the rules."""
+    graph, arguments = RUNS[name]
+    for seed in range(3):
+        assert list(walk_violations(begun(graph, arguments, "waves", unchecked=True), seed)) == []
+
+
+@settings(max_examples=15)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_fork_knows_its_past(case: Case, schedule: str, seed: int) -> None:
+    """What forks of forks know of a past that they share, hits of breakpoints included, is what its events say."""
+    assert list(fork_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@settings(max_examples=15)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_a_motion_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
+    """From a stop, a motion and its reverse are the identity, and no motion passes over a stop."""
+    assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", ["fib", "mixed", "chain"])
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_over_and_out(name: str, schedule: str) -> None:
+    """Over and out are what the tags of the events say."""
+    graph, arguments = RUNS[name]
+    assert list(activation_violations(begun(graph, arguments, schedule))) == []
+
+
+@settings(max_examples=10)
+@given(cases(), st.sampled_from(SCHEDULES), SEEDS)
+def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) -> None:
+    """Over and out look at no state of what happened elsewhere, and go where one goes that looks at all."""
+    assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("schedule", ["waves", "lifo"])
+def test_over_and_out_of_loops(name: str, schedule: str) -> None:
+    """The same with loops, whose iterations may overlap."""
+    graph, arguments = RUNS[name]
+    assert list(around_violations(begun(graph, arguments, schedule, unchecked=True), 1)) == []
+
+
+WORDS = st.sampled_from([*COMMANDS, *(f"{name} " for name in COMMANDS)])
+PARTS = st.sampled_from(
+    [
+        *"'\"{}[]()=<>+-*/%,.@#\\:",
+        "node",
+        "fired",
+        "and",
+        "not",
+        "main/fib",
+        "add",
+        "fib.add",
+        "0",
+        "-1",
+        "9" * 30,
+        "\n",
+    ]
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.builds(lambda name, parts: name + " ".join(parts), WORDS, st.lists(PARTS | st.text()))))
+def test_any_line_is_answered(lines: list[str]) -> None:
+    """Whatever a line is, its reply is words: nothing is raised, nothing is evaluated by Python, and what fails changes
+    nothing. Commands that write or read files are left out here."""
+    session = begun(fib.graph, [3])
+    for line in lines:
+        if line.split(" ")[0] in ("load", "replay", "export", "pytest", "schedule", "compare"):
+            continue
+        before = session.situation
+        reply = session.do(line)
+        assert list(reply_violations(reply.form())) == []
+        assert reply.ok or session.situation == before
+    assert list(place_violations(session, "all of them", Replays())) == []
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["break", "log", "search"]), st.text() | st.lists(PARTS, max_size=12).map(" ".join))
+def test_any_condition_is_answered(name: str, text: str) -> None:
+    """Conditions and texts are read by the language of breakpoints, and by nothing else."""
+    session = begun(fib.graph, [3])
+    reply = session.do(f"{name} {text}")
+    assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
+    assert session.do("continue").ok and session.do("reverse").ok and session.do("breaks").ok
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_any_edit_is_answered(name: str) -> None:
+    """A token can be changed or injected at every port of every node, or it is said why not; undone, nothing is left
+    of it. Where it can be, the run goes on to some end."""
+    session = begun(*RUNS[name], "waves", unchecked=True)
+    session.do("step 3")
+    before = session.situation
+    places = [f"{node} {port}" for node in session.history.graph.nodes for port in range(len(node.ports) + 1)]
+    for edit, place, value in product(("change", "inject"), places, ("1", "true")):
+        reply = session.do(f"{edit} {place} main {value}")
+        assert reply.data["error"] in ("Usage", "Malformed") if not reply.ok else session.do("run").ok
+        assert not reply.ok or session.do("outcome").ok
+        while session.situation != before:
+            assert session.do("undo").ok
+
+
+def test_python_is_not_evaluated() -> None:
+    """What would be a call in Python is refused, wherever a value or a condition stands."""
+    session = begun(fib.graph, [3])
+    for line in (
+        "break __import__('os')",
+        "search exec('1')",
+        "change 0 __import__('os')",
+        'log fired "{().__class__}"',
+    ):
+        assert not session.do(line).ok
+
+
+CORPUS = sorted((Path(__file__).resolve().parents[2] / "corpus").glob("*.tl"))
+
+
+def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
+    """What goes wrong on a walk over a program of the corpus: that of its last case that can be run."""
+    for case in reversed(tl.parse(file.read_text()).cases):
+        session = new_session(Options("waves", LIMITS, unchecked=True))
+        try:
+            session.load(Start(f"{file}:{case.name}", case.arguments, session.options))
+        except tl.TagloomError:
+            continue
+        yield from walk_violations(session, seed, moves)
+        yield from motion_violations(session, seed, 3)
+        return
+
+
+@pytest.mark.parametrize("file", CORPUS[::16], ids=lambda file: file.stem)
+def test_some_of_the_corpus(file: Path) -> None:
+    """The same on programs of the corpus, as a person would load them."""
+    assert list(corpus_violations(file, 1, 4)) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("file", CORPUS, ids=lambda file: file.stem)
+def test_the_corpus(file: Path) -> None:
+    """The same on all of it."""
+    assert list(corpus_violations(file, 2, 25)) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(cases() | act_cases(), st.sampled_from(SCHEDULES), SEEDS)
+@pytest.mark.timeout(1800)
+def test_many_walks(case: Case, schedule: str, seed: int) -> None:
+    """The same on more programs, with acts among them, and longer walks than a person waits for."""
+    graph = lower(case.program)
+    if any(node.op == "callback" for node in graph.nodes):
+        return
+    assert list(walk_violations(begun(graph, case.arguments, schedule), seed, 40)) == []
+    assert list(motion_violations(begun(graph, case.arguments, schedule), seed, 30)) == []
+
+
+@pytest.mark.heavy
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(cases(), st.sampled_from(SCHEDULES))
+@pytest.mark.timeout(1800)
+def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
+    """Over and out are what the tags of the events say, whatever the program is."""
+    assert list(activation_violations(begun(lower(case.program), case.arguments, schedule))) == []
+
+
+# Sessions that are wrong in one line
+
+
+def stop_early(patch: MonkeyPatch) -> None:
+    """A motion on stops one event early."""
+    ahead = moving.ahead
+
+    def early(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
+        found = ahead(history, kind, places)
+        if found and history.position > 1:
+            history.back()
+        return found
+
+    patch.setattr(moving, "ahead", early)
+
+
+def stop_here(patch: MonkeyPatch) -> None:
+    """A motion back takes where one is for the last stop before."""
+
+    def behind(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
+        for position in range(history.position, 0, -1):
+            if kind(history[position - 1]):
+                history.jump(position)
+                return True
+        history.jump(0)
+        return False
+
+    patch.setattr(moving, "behind", behind)
+
+
+def forget_the_run(patch: MonkeyPatch) -> None:
+    """undo forgets which run was the current one."""
+    _return = Session._return
+    patch.setattr(
+        Session, "_return", lambda self, to: _return(self, replace(to, current=self.situation.current or to.current))
+    )
+
+
+def forget_where_runs_stood(patch: MonkeyPatch) -> None:
+    """undo gives all back but the positions."""
+    patch.setattr(Session, "_return", lambda self, to: self.__setattr__("_now", to))
+
+
+def change_the_run_itself(patch: MonkeyPatch) -> None:
+    """A choice at the end is made in the run itself, where undo cannot take it back."""
+    patch.setattr(forking, "_deliver", lambda session, wanted: session.history.deliver(wanted))
+
+
+def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
+    """A fork knows of activations what its parent did after it began."""
+    patch.setattr(Activation, "until", lambda self, position: self)
+
+
+def open_again(patch: MonkeyPatch) -> None:
+    """A fork takes activations that are open where it begins for new ones."""
+    patch.setattr(Part, "_is_new", lambda self, tag: True)
+
+
+def begin_a_wave(patch: MonkeyPatch) -> None:
+    """A fork counts the firings of the wave that goes on where it begins from zero."""
+    patch.setattr(Known, "_fired_in_wave", lambda self, position: 0)
+
+
+def overlook_iterations(patch: MonkeyPatch) -> None:
+    """A loop is taken to have opened with the iteration where one is."""
+    patch.setattr(activations.Frame, "opened", lambda self, known: known.activation(self.tag).opened or 0)
+
+
+def keep_later_hits(patch: MonkeyPatch) -> None:
+    """A fork has the hits that its parent had after it began."""
+    patch.setattr(Breakpoints, "until", lambda self, step: self)
+
+
+WRONG: dict[Callable[[MonkeyPatch], None], str] = {
+    stop_early: r"^from \d+, |passes over|stays at",
+    stop_here: r"^from \d+, ",
+    forget_the_run: "undo does not undo|does not do .* again",
+    forget_where_runs_stood: "undo does not undo|does not do .* again",
+    change_the_run_itself: "undo does not undo choose",
+    know_the_future_of_the_parent: "other activations .* are known",
+    open_again: "other activations .* are known",
+    overlook_iterations: "out-back from|over-back from",
+    begin_a_wave: "other waves .* are known",
+    keep_later_hits: "breakpoint .* hits",
+}
+"""What the law says that is to notice each."""
+
+
+def violations(seed: int) -> Iterator[str]:
+    """What the laws say on a walk over fib."""
+    yield from motion_violations(begun(fib.graph, [3]), seed, 3)
+    yield from walk_violations(begun(fib.graph, [3]), seed, 12)
+    yield from fork_violations(begun(*RUNS["count"]), seed)
+    yield from around_violations(begun(*RUNS["count"]), seed, 5)
+
+
+@pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])
+def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], said: str) -> None:
+    """A session that is wrong in one line breaks the law that is about it on some walk, on which the true one keeps
+    all; it does not merely fail."""
+    for seed in range(60):
+        with MonkeyPatch.context() as patch:
+            how(patch)
+            found = [violation for violation in violations(seed) if re.search(said, violation)]
+        if found:
+            assert list(violations(seed)) == []
+            return
+    pytest.fail(f"no law caught this: {how.__doc__}")

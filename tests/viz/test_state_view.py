@@ -1,0 +1,176 @@
+"""A graph at a moment of a run: every token is on it, where it is, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tagloom as tl
+from hypothesis import HealthCheck, given, settings
+from support.laws.view_laws import badges, runs, view_violations
+from support.pictures.drawings import fib
+from support.programs.handmade import race
+from tagloom.core.value import show
+from tagloom.interp.history.history import History
+from tagloom.interp.machine.event import Token
+from tagloom.interp.outcome.describe import shown
+from tagloom.interp.queries.why import could_fire
+from tagloom.viz import state_view as moment
+from tagloom.viz.dot import dot
+from tagloom.viz.graph_view import graph_view
+from tagloom.viz.pictures import picture
+from tagloom.viz.render import render
+from tagloom.viz.state_view import at_moment
+from tagloom.viz.view import View
+
+ALL = 10_000
+
+
+def moment_violations(history: History) -> Iterator[str]:
+    state, position = history.state, history.position
+    last = history[position - 1] if position else None
+    view = at_moment(state, last, most=ALL)
+    yield from view_violations(view)
+    bare = graph_view(state.graph)
+    if [arrow._replace(badges=()) for arrow in view.arrows] != bare.arrows or list(view.boxes) != list(bare.boxes):
+        yield "the graph is not what it was"
+    counts = badges(view)
+    wanted = Counter(
+        flight=len(state.flight),
+        waits=state.waiting,
+        parked=state.cells.parked,
+        held=state.holding,
+        came=len(state.results),
+        ready=len({ready.node for ready in could_fire(state)}),
+    )
+    wanted["fired" if last is None or last.trap is None else "trap"] += last is not None and last.fired
+    if counts != +wanted:
+        yield f"badges {counts}, but there are {+wanted}"
+    flying = Counter(_place(history, token) for token in state.flight)
+    drawn = Counter(
+        (int(arrow.head[1:]), arrow.port, badge.tooltip.split(": ")[0])
+        for arrow in view.arrows
+        for badge in arrow.badges
+        if badge.mark == "flight"
+    )
+    if drawn != flying:
+        yield f"in flight are {flying}, drawn are {drawn}"
+
+
+def _place(history: History, token: Token) -> tuple[int, int, str]:
+    return token.node, token.port, f"{shown(history.graph, token.value)} under {token.tag}"
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(runs())
+def test_every_token_is_drawn_where_it_is(history: History) -> None:
+    """What is in flight, waits, is parked, is held, has come and can fire is all on the view, once; the rest is the
+    view of the graph alone."""
+    assert list(moment_violations(history)) == []
+
+
+def _forgets(mark: str) -> Any:
+    true = moment._tokens
+    return lambda state, among: (found for found in true(state, among) if found[0] != mark)
+
+
+@pytest.mark.parametrize("mark", ["flight", "waits"])
+def test_a_token_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+    """The law above catches a view that leaves tokens out."""
+    monkeypatch.setattr(moment, "_tokens", _forgets(mark))
+    history = fib.history(4)
+    history.run()
+    history.jump(20)
+    assert list(moment_violations(history))
+
+
+def test_fib_of_4_after_20_events() -> None:
+    """The moment of the gallery: which tokens are where, and what can fire."""
+    history = fib.history(4)
+    history.run()
+    history.jump(20)
+    view = at_moment(history.state, history[19])
+    graph = fib.graph
+    said = {
+        (str(graph.nodes[int(arrow.head[1:])]), arrow.port): [(b.mark, b.text, b.detail) for b in arrow.badges]
+        for arrow in view.arrows
+        if arrow.badges
+    }
+    assert said == {
+        ("fib.cond.switch_n", 0): [("waits", "2", "fib_1")],
+        ("fib.cond.switch_n", 1): [("flight", "false", "fib_1")],
+        ("fib.cond.switch_trigger", 0): [("waits", "false", "fib_1")],
+        ("fib.cond.switch_trigger", 1): [("flight", "false", "fib_1")],
+        ("fib.subtract", 0): [("flight", "3", "fib")],
+        ("fib.subtract_1", 0): [("flight", "3", "fib")],
+    }
+    text = dot(view)
+    assert text.count("can fire next") == 1 and "waits for partners" in text
+
+
+def test_tokens_of_a_race_each_have_their_arrow() -> None:
+    """Of two tokens for one port each is on the arrow that it came by."""
+    history = History(race("add", 2), [1, 2, 3], unchecked=True)
+    view = at_moment(history.state)
+    assert {arrow.tail: [badge.text for badge in arrow.badges] for arrow in view.arrows if arrow.badges} == {
+        "a0": ["1"], "a1": ["2"], "a2": ["3"],
+    }  # fmt: skip
+
+
+def test_many_tokens_at_one_place_are_counted() -> None:
+    """Of more tokens than there is room for, the rest is a number, and is told where one points at it."""
+    history = fib.history(9)
+    history.forward_to(lambda state, event: sum(token.node == 1 for token in state.flight) > 8)
+    view = at_moment(history.state, most=3)
+    crowded = max(view.arrows, key=lambda arrow: sum(badge.mark == "more" for badge in arrow.badges))
+    assert len(crowded.badges) == 3 and int(crowded.badges[-1].text) > 5
+    assert crowded.badges[-1].tooltip.count("under main") > 5
+    assert render(dot(view), "svg").startswith(b"<?xml")
+
+
+def test_the_last_firing_stands_out() -> None:
+    """What fired last is bold, and says what it made; where a token only waits, nothing is."""
+    history = fib.history(3)
+    event = history.forward_to("node == 'add' and fired")
+    assert event is not None
+    view = picture(history, "moment")
+    strong = [box for box in view.boxes.values() if box.strong]  # type: ignore[union-attr]
+    assert [(box.name, box.badges[0].mark, box.badges[0].text) for box in strong] == [
+        (f"n{event.token.node}", "fired", show(event.outputs[0][1]))
+    ]
+    history = fib.history(3)
+    history.forward_to("not fired")
+    assert not any(box.strong for box in picture(history, "moment").boxes.values())  # type: ignore[union-attr]
+
+
+@tl.function
+def half(n: tl.int64) -> tl.int64:
+    return tl.floor_divide(n, n - n) + 1
+
+
+def test_a_trap_is_marked() -> None:
+    """A firing that trapped says so."""
+    history = half.history(3)
+    history.forward_to("trap")
+    marks = {badge.mark for box in at_moment(history.state, history[-1]).boxes.values() for badge in box.badges}
+    assert "trap" in marks
+
+
+def test_captions_are_whole() -> None:
+    """A long caption takes several lines, none of which lies below the picture's edge."""
+    words = " ".join(f"word{number}" for number in range(20))
+    for caption in (words, "short"):
+        view = View("a", caption)
+        view.outside.box("a", "argument", "a")
+        svg = render(dot(view), "svg").decode()
+        below = (
+            re.search(r"viewBox=\"0.00 0.00 [\d.]+ ([\d.]+)\"", svg),
+            re.search(r"translate\([\d.]+ ([\d.]+)\)", svg),
+        )
+        height, moved = (float(found[1]) for found in below if found)
+        lines = re.findall(r"<text[^>]* y=\"([-\d.]+)\"[^>]*>([^<]*)", svg)
+        assert max(float(y) for y, _ in lines) + moved < height - 2
+        assert set(caption.split()) <= set(" ".join(said for _, said in lines).split())
