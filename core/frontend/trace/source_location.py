@@ -15,7 +15,7 @@ import numpy as np
 from ...program.program import Location
 from ...python_ast import parsed
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _OURS = (
     *(f"{_ROOT / layer}{os.sep}" for layer in ("core", "interp", "viz", "tui")),
     str(_ROOT / "__init__.py"),

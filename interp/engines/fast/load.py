@@ -58,9 +58,9 @@ class Variant(StrEnum):
 
 
 _FILES = {
-    Variant.PLAIN: ("frames", "holding", "needed", "machine", "plain"),
-    Variant.NOTING: ("journal", "frames", "holding", "needed", "machine", "plain"),
-    Variant.STAMPED: ("frames", "plain", "messages", "sharing"),
+    Variant.PLAIN: ("frames", "k_bounds", "stop_test", "machine", "deliver_scalar"),
+    Variant.NOTING: ("journal", "frames", "k_bounds", "stop_test", "machine", "deliver_scalar"),
+    Variant.STAMPED: ("frames", "deliver_scalar", "parallel/messages", "parallel/core"),
 }
 _TRUE = {Variant.PLAIN: "", Variant.NOTING: "JOURNAL", Variant.STAMPED: "STAMPED"}
 """What stands in the text under a condition of this name is there in this machine, and in the others not."""

@@ -35,7 +35,7 @@ from typing import Any
 from ....core.files import locked
 from ..interrupt import insistent
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _SOURCES = (
     "core/ops/*.py",
     "core/ops/op.py",
